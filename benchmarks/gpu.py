@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.places import gpu_rows
 from benchmarks.timing import seconds_on_gpu
-from equipoise.domains.accounts.training.torch_backend import WholeSchedule, train_whole
+from equipoise.domains.accounts.training.torch_backend import FullSoftmaxConfig, train_full_softmax
 from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
 from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
 from equipoise.geometry.spaces import geometry
@@ -131,7 +131,7 @@ def _tree(path: str) -> list[list[str]]:
     ]
     relatives = Links.of(len(points), pairs)
     start = perf_counter()
-    _, history = train_whole(points, relatives, WholeSchedule(epochs=EPOCHS, rate=0.01))
+    _, history = train_full_softmax(points, relatives, FullSoftmaxConfig(epochs=EPOCHS, learning_rate=0.01))
     each = (perf_counter() - start) / EPOCHS
     cells = float(len(points)) ** 2
     note = f"{cells / each / 1e9:,.1f} billion pairs a second; loss {history[0]:.3f} to {history[-1]:.3f}"

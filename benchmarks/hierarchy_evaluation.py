@@ -56,7 +56,7 @@ def material(quick: bool, path: str = "") -> Material:
     tree = read_wordnet("verb" if quick else "noun")
     if path:
         return Material(tree, read_node_vectors(path, "lorentz").vectors)
-    return Material(tree, tree_embedder("lorentz", train_on="closure", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors)
+    return Material(tree, tree_embedder("lorentz", train_relation="closure", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors)
 
 
 def rows(quick: bool, path: str = "") -> list[Row]:

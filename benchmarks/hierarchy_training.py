@@ -112,7 +112,7 @@ def qualities(case: Case, relation: str, names: tuple[str, ...] = ("lorentz", "p
 def trained(tree: Tree, name: str, dim: int, epochs: int, relation: str) -> Figures:
     """An embedder of ours, from the tree with its closure to the vectors."""
     start = process_time()
-    made = tree_embedder(name, epochs=epochs, train_on=relation).fit(tree, dim)
+    made = tree_embedder(name, epochs=epochs, train_relation=relation).fit(tree, dim)
     return judged(tree, made.vectors, made.geometry, process_time() - start, relation)
 
 

@@ -28,7 +28,9 @@ def rows(quick: bool) -> list[Row]:
 def _row(units: int, peer_metrics: int) -> Row:
     values = np.random.default_rng(0).beta(2.0, 3.0, (units, METRICS))
     task = f"bootstrap intervals, {METRICS} metrics, {units:,} units, {RESAMPLES:,} resamples"
-    seconds, ours = fastest(lambda: mean_intervals(values, resamples=RESAMPLES, rng=np.random.default_rng(1)), times=5)
+    seconds, ours = fastest(
+        lambda: mean_intervals(values, n_resamples=RESAMPLES, rng=np.random.default_rng(1)), times=5
+    )
     if units > LARGEST_FOR_SCIPY:
         return Row(task, seconds, note="scipy's jackknife would take hours")
     spent = []

@@ -24,7 +24,7 @@ def rows(quick: bool) -> list[Row]:
 
 
 def _row(kind: str, differences: NDArray[Any]) -> Row:
-    mine, p = fastest(lambda: sign_flip_test(differences, flips=FLIPS, rng=np.random.default_rng(1)), times=7)
+    mine, p = fastest(lambda: sign_flip_test(differences, n_permutations=FLIPS, rng=np.random.default_rng(1)), times=7)
     theirs, oracle = fastest(lambda: _by_scipy(differences[:, 0]), times=2)
     # Each draws its own permutations: near p = 0.5 two such p values differ by less than 0.1 almost always.
     assert abs(float(p[0]) - oracle) <= 0.1, f"p is {p[0]} here and {oracle} there"

@@ -104,8 +104,8 @@ def building(ontology: Ontology, terms: int) -> list[Row]:
     labels = tuple(f"{label} (new)" if not place % 100 else label for place, label in enumerate(small.labels))
     release = replace(small, labels=labels, release="next")
     with TemporaryDirectory() as folder, embedder("use", cache=False) as model:
-        built = build_index_with_report(small, model, Path(folder), multi=True).report
-        again = build_index_with_report(release, model, Path(folder), multi=True).report
+        built = build_index_with_report(small, model, Path(folder), multi_vector=True).report
+        again = build_index_with_report(release, model, Path(folder), multi_vector=True).report
     task = f"index of {terms:,} terms by USE, {built.texts:,} texts"
     return [
         Row(f"build {task}", built.seconds, "in the model", built.embedding_seconds, 1 / 0.95, "within"),
@@ -115,7 +115,7 @@ def building(ontology: Ontology, terms: int) -> list[Row]:
             "the first build",
             built.seconds,
             10.0,
-            note=f"{again.embedded:,} texts embedded, {again.kept:,} kept",
+            note=f"{again.embedded:,} texts embedded, {again.reused:,} reused",
         ),
     ]
 

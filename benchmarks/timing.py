@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from equipoise.evidence.kernels.rank_counts_compiled import LIMITS, available_cores
+from equipoise.evidence.kernels.rank_counts_compiled import THREAD_VARIABLES, available_cores
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ def fastest_in_turn(*works: Callable[[], object], times: int, clock: Callable[[]
 @contextmanager
 def all_cores() -> Iterator[int]:
     """Without the limit of one thread that this folder sets; how many cores there are then."""
-    kept = {name: os.environ.pop(name) for name in LIMITS if name in os.environ}
+    kept = {name: os.environ.pop(name) for name in THREAD_VARIABLES if name in os.environ}
     try:
         yield available_cores()
     finally:

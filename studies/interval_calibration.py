@@ -105,7 +105,7 @@ def false_positive_rates(
                 given = labels if treated == "used" else None
                 for size in _batches(simulations):
                     differences = null_differences(kind, n, size, None if treated == "none" else labels, rng)
-                    p = run_test(name, differences, clusters=given, flips=N_PERMUTATIONS, rng=rng)
+                    p = run_test(name, differences, clusters=given, n_permutations=N_PERMUTATIONS, rng=rng)
                     rejected += int((p <= ALPHA).sum())
                 blocks = n if treated == "none" else n // UNITS_PER_CLUSTER
                 at_most = _may_stay_below(name, kind, blocks)
@@ -221,7 +221,7 @@ def interval_coverage(
     sizes: Sequence[int] = (50, 100, 200, 1000),
     clusters: Sequence[int] = (5, 12, 20, 30, 60),
     simulations: int = 2000,
-    resamples: int = 1000,
+    n_resamples: int = 1000,
     rng: np.random.Generator,
 ) -> list[CoverageRow]:
     """The coverage of every kind of interval, for each number of units or of clusters.
@@ -232,10 +232,10 @@ def interval_coverage(
     rows = []
     for trial in mean_trials():
         for size in clusters if trial.clustered else sizes:
-            rows.append(_mean_row(trial, size, simulations, resamples, rng))
+            rows.append(_mean_row(trial, size, simulations, n_resamples, rng))
     for figure in corpus_trials():
         for size in sorted(sizes)[:2]:
-            rows.append(_corpus_row(figure, size, max(1, simulations // 4), resamples, rng))
+            rows.append(_corpus_row(figure, size, max(1, simulations // 4), n_resamples, rng))
     return rows
 
 
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(broken) or not kept)
 
 
-def _mean_row(trial: MeanTrial, size: int, simulations: int, resamples: int, rng: np.random.Generator) -> CoverageRow:
+def _mean_row(trial: MeanTrial, size: int, simulations: int, n_resamples: int, rng: np.random.Generator) -> CoverageRow:
     found: list[Interval] = []
     units = []
     while len(found) < simulations:
@@ -311,7 +311,7 @@ def _mean_row(trial: MeanTrial, size: int, simulations: int, resamples: int, rng
             bounds=[trial.bounds] * columns,
             limits=None if trial.limits is None else [trial.limits] * columns,
             reach=trial.reach,
-            resamples=resamples,
+            n_resamples=n_resamples,
             rng=rng,
         )
     clusters = size if trial.clustered else None
@@ -320,14 +320,14 @@ def _mean_row(trial: MeanTrial, size: int, simulations: int, resamples: int, rng
 
 
 def _corpus_row(
-    trial: CorpusTrial, size: int, simulations: int, resamples: int, rng: np.random.Generator
+    trial: CorpusTrial, size: int, simulations: int, n_resamples: int, rng: np.random.Generator
 ) -> CoverageRow:
     found = [
         corpus_interval(
             trial.figure,
             NumberRows(trial.draw(size, rng)),
             bounds=trial.bounds,
-            resamples=resamples,
+            n_resamples=n_resamples,
             subsample=trial.subsample,
             rng=rng,
         )

@@ -122,7 +122,7 @@ def _rate(
     shown = 0
     for _ in range(simulations):
         differences = _differences(means, n, rng)
-        p = run_test(test, differences, flips=N_PERMUTATIONS, rng=rng)
+        p = run_test(test, differences, n_permutations=N_PERMUTATIONS, rng=rng)
         significant = (adjust(p, correction) < ALPHA) & (differences.mean(axis=0) > 0)
         shown += bool(significant[list(columns)].all())
     return shown / simulations

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.stats.comparison import compare_results
 from equipoise.stats.estimate import result_from_values
@@ -196,11 +197,11 @@ class FalseAlarmRow:
 
 
 def selection_row(
-    scenario: Scenario, simulations: int, rng: np.random.Generator, *, resamples: int = RESAMPLES
+    scenario: Scenario, simulations: int, rng: np.random.Generator, *, n_resamples: int = RESAMPLES
 ) -> SelectionRow:
     """Tune on many simulated fixtures, and hold both figures against the truth."""
     accuracies = scenario.accuracies
-    seen = np.array([_selection(scenario, accuracies, resamples, rng) for _ in range(simulations)])
+    seen = np.array([_selection(scenario, accuracies, n_resamples, rng) for _ in range(simulations)])
     means = seen.mean(axis=0).tolist()
     return SelectionRow(
         scenario=scenario.name,
@@ -218,10 +219,10 @@ def selection_row(
 
 
 def false_alarm_row(
-    scenario: Scenario, simulations: int, rng: np.random.Generator, *, resamples: int = RESAMPLES
+    scenario: Scenario, simulations: int, rng: np.random.Generator, *, n_resamples: int = RESAMPLES
 ) -> FalseAlarmRow:
     """Tune three equally good models on many simulated fixtures, and compare their nested values."""
-    p = np.array([_tests(scenario, resamples, rng) for _ in range(simulations)])
+    p = np.array([_tests(scenario, n_resamples, rng) for _ in range(simulations)])
     randomisation, mcnemar, shipped, any_pair = (p < ALPHA).mean(axis=0).tolist()
     return FalseAlarmRow(
         scenario=scenario.name,
@@ -289,13 +290,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(broken))
 
 
-def _selection(scenario: Scenario, accuracies: Floats, resamples: int, rng: np.random.Generator) -> tuple[float, ...]:
+def _selection(scenario: Scenario, accuracies: Floats, n_resamples: int, rng: np.random.Generator) -> tuple[float, ...]:
     """One fixture: errors of the figures and whether the intervals cover, in the order of the row."""
     fixture = simulate_tuning_data(scenario, rng)
     hits = fixture.hits[0]
     nested = repeated_choice(hits, fixture.splits)
     truth = float(accuracies[nested.best])
-    errors = _errors(hits, fixture, resamples, rng)
+    errors = _errors(hits, fixture, n_resamples, rng)
     of_chosen = accuracies[nested.trial_of].mean()
     return (
         nested.optimistic - truth,
@@ -307,24 +308,26 @@ def _selection(scenario: Scenario, accuracies: Floats, resamples: int, rng: np.r
     )
 
 
-def _tests(scenario: Scenario, resamples: int, rng: np.random.Generator) -> tuple[float, ...]:
+def _tests(scenario: Scenario, n_resamples: int, rng: np.random.Generator) -> tuple[float, ...]:
     """One fixture: the p of each test of the first pair, and the least adjusted p of all pairs."""
     fixture = simulate_tuning_data(scenario, rng, models=MODELS)
     seed = int(rng.integers(2**32))
-    results = [_result(str(at), hits, fixture, resamples, seed) for at, hits in enumerate(fixture.hits)]
+    results = [_result(str(at), hits, fixture, n_resamples, seed) for at, hits in enumerate(fixture.hits)]
     one, other = (result.per_unit[METRIC] for result in results[:2])
     alone = [
-        run_test("randomisation", one - other, flips=N_PERMUTATIONS, rng=rng)[0],
-        run_test("mcnemar", majority_hits(one) - majority_hits(other), flips=N_PERMUTATIONS, rng=rng)[0],
+        run_test("randomisation", one - other, n_permutations=N_PERMUTATIONS, rng=rng)[0],
+        run_test("mcnemar", majority_hits(one) - majority_hits(other), n_permutations=N_PERMUTATIONS, rng=rng)[0],
     ]
-    shipped = compare_results(results, flips=N_PERMUTATIONS, resamples=1, seed=seed).contrasts
+    shipped = compare_results(
+        results, config=StatsConfig(n_permutations=N_PERMUTATIONS, n_resamples=1, seed=seed)
+    ).contrasts
     return (*map(float, alone), shipped[0].p, min(each.adjusted for each in shipped))
 
 
-def _result(system: str, hits: Floats, fixture: SimulatedFixture, resamples: int, seed: int) -> Result:
+def _result(system: str, hits: Floats, fixture: SimulatedFixture, n_resamples: int, seed: int) -> Result:
     """What a comparison gets of one model: nested values, and errors that pair with those of the others."""
     nested = repeated_choice(hits, fixture.splits)
-    errors = _errors(hits, fixture, resamples, np.random.default_rng(seed))
+    errors = _errors(hits, fixture, n_resamples, np.random.default_rng(seed))
     return result_from_values(
         system,
         range(QUESTIONS),
@@ -335,13 +338,13 @@ def _result(system: str, hits: Floats, fixture: SimulatedFixture, resamples: int
     )
 
 
-def _errors(hits: Floats, fixture: SimulatedFixture, resamples: int, rng: np.random.Generator) -> Floats:
+def _errors(hits: Floats, fixture: SimulatedFixture, n_resamples: int, rng: np.random.Generator) -> Floats:
     return selection_errors(
         hits,
         fixture.splits[0],
         splits=RESAMPLED_SPLITS,
         clusters=fixture.groups,
-        resamples=resamples,
+        n_resamples=n_resamples,
         rng=rng,
     )
 

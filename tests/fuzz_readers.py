@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from equipoise.audit.audit import audit_table
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts.results import last_run_systems, read_stored_tree
 from equipoise.domains.accounts.trees.files import read_codes, read_edges
 from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
@@ -58,7 +59,7 @@ from equipoise.io.tables import read_rows
 from equipoise.io.texts import read_texts
 from equipoise.models.backends.precomputed import load as load_vectors
 from equipoise.models.registry import parse_spec
-from equipoise.report.build import build_page
+from equipoise.report.build import build_report
 from equipoise.report.export import export
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
@@ -228,7 +229,7 @@ TUNED = {
         }
     ],
     "documents": ["a"],
-    "made_with": {},
+    "fixed_settings": {},
     "ontology": {"fingerprint": "x"},
 }
 
@@ -244,7 +245,7 @@ def _single() -> list[Target]:
     from equipoise.domains.phenotypes.extraction.tuning_results import FIXED_SETTINGS
 
     tuned = json.dumps(
-        {**TUNED, "made_with": {**dict.fromkeys(FIXED_SETTINGS, True), "chunkers": ["a"], "strategy": "a"}}
+        {**TUNED, "fixed_settings": {**dict.fromkeys(FIXED_SETTINGS, True), "chunkers": ["a"], "strategy": "a"}}
     ).encode()
     jsonl = b"".join(json.dumps(row).encode() + b"\n" for row in ROWS)
     spans = json.dumps(
@@ -395,7 +396,7 @@ def _folders(folder: Path) -> list[Target]:
         Ranking.from_ranks([1, 3, 2, 9], candidates=20, unit_ids=list("abcd")),
         ["MRR", "HR@3"],
         system="s",
-        resamples=20,
+        config=StatsConfig(n_resamples=20),
     )
     details = {"a": UnitContent("text", ("x",), {"kind": "k"}, (RetrievedItem("d", "t", 0.5, True, "w"),))}
     tuning = TuningRecord(
@@ -430,7 +431,7 @@ def _scored(path: Path) -> object:
     """Evidence, and what a metric makes of it."""
     evidence = load_evidence(path)
     metrics = "Silhouette" if evidence.kind == "space" else None
-    return evaluate(evidence, metrics, resamples=10) if len(evidence) else evidence
+    return evaluate(evidence, metrics, config=StatsConfig(n_resamples=10)) if len(evidence) else evidence
 
 
 def _stored(path: Path) -> object:
@@ -439,7 +440,7 @@ def _stored(path: Path) -> object:
     made: list[object] = [run.details, run.tuning, run.result.to_dict()]
     made += [export([run], None, to) for to in ("csv", "md", "latex", "card", "json", "bibtex")]
     made.append(export([run], None, "csv", units=True))
-    return made, build_page([run], None)
+    return made, build_report([run], None)
 
 
 def _vectors(path: Path) -> object:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -43,7 +44,7 @@ def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
     runs = []
     for place, system in enumerate(SYSTEMS):
         values = {f"HR {HOSTILE[0]}": rng.random(units) < 0.5 + 0.1 * place}
-        result = result_from_values(system, ids, values, resamples=200)
+        result = result_from_values(system, ids, values, config=StatsConfig(n_resamples=200))
         finding = Finding("EQ301", Severity.ISSUE, system, HOSTILE[1], HOSTILE[2], HOSTILE)
         manifest = replace(
             Manifest.start(system, command=HOSTILE).finish(),

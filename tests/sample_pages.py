@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from equipoise import run_fair_comparison
-from equipoise.report.build import build_page, compare_runs
+from equipoise.report.build import build_report, compare_runs
 from equipoise.report.html.render import render_html
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import StoredRun, find_runs, load_run
@@ -56,5 +56,5 @@ def write_page(kind: str, folder: Path) -> Path:
     """The page of one kind as a file."""
     runs = KINDS[kind](folder / kind)
     file = folder / f"{kind}.html"
-    file.write_text(render_html(build_page(runs, compare_runs(runs))), encoding="utf-8")
+    file.write_text(render_html(build_report(runs, compare_runs(runs))), encoding="utf-8")
     return file

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest, Status
@@ -40,7 +41,7 @@ def store(
     ids = [f"q{place}" for place in range(units)] if isinstance(units, int) else list(units)
     ranks = np.random.default_rng(7).integers(1, 4 + 2 * worse, len(ids))
     evidence = Ranking.from_ranks(ranks, candidates=100, unit_ids=ids)
-    result = evaluate(evidence, metrics, system=system or path.name, resamples=200)
+    result = evaluate(evidence, metrics, system=system or path.name, config=StatsConfig(n_resamples=200))
     manifest = Manifest(
         system or path.name,
         status=status,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.io.dataset import Dataset
 from equipoise.io.samples import load_bread
 from equipoise.models.retriever import retriever
@@ -101,7 +102,9 @@ def made_up(
     runs = []
     for place, system in enumerate(systems):
         own = {name: column[place] for name, column in columns.items()}
-        result = result_from_values(system, list(ids), own, resamples=200, bounds=bounds, better=better)
+        result = result_from_values(
+            system, list(ids), own, config=StatsConfig(n_resamples=200), bounds=bounds, better=better
+        )
         manifest = replace(Manifest.start(system).finish(), **more)
         path = save_run(folder / f"run{place}", result, manifest=manifest, details=details)
         runs.append(load_run(path))

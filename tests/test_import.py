@@ -39,7 +39,7 @@ PROMISED = [
 ]
 
 FIRST_SCORE = """
-from equipoise import Ranking, evaluate, compare
+from equipoise import Ranking, evaluate
 qrels, run = {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 0.9, "x": 0.1}, "q2": {"x": 0.9, "b": 0.2}}
 ranking = Ranking.from_runs(qrels, run)
 evaluate(ranking, ["nDCG@10", "MRR", "HR@{1,3,5,10}"])
@@ -68,6 +68,13 @@ def test_a_first_ranking_is_scored_without_the_heavy_engines() -> None:
     loaded = modules_after(FIRST_SCORE)
     assert "numpy" in loaded
     assert not loaded & {"scipy.stats", "sklearn", "torch", "networkx", "click", "rich", "altair"}
+
+
+def test_one_evaluate_loads_at_most_60_modules_and_no_application() -> None:
+    loaded = {name for name in modules_after(FIRST_SCORE) if name.partition(".")[0] == "equipoise"}
+    assert len(loaded) <= 60, sorted(loaded)
+    outside = ("domains", "audit", "reproduce", "view", "cli", "report", "models", "geometry")
+    assert not [name for name in loaded if name.split(".")[1:2] and name.split(".")[1] in outside]
 
 
 @pytest.mark.parametrize("module", LAZY_MODULES)

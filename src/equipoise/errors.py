@@ -1,23 +1,23 @@
-"""The errors a user can meet. Each says subject, fact and remedy, and carries a code.
+"""The errors of the package. Each has a code, a message, a hint and an exit code.
 
-EquipoiseError          E100   anything the program refuses to do             exit 2
+EquipoiseError          E100   base class of all errors                       exit 2
 ├── InputError          E200   bytes or values that cannot be read            exit 2
 │   ├── FormatError     E204   a line or a field of a file is malformed
 │   ├── DuplicateError  E205   the same id twice where ids must be unique
 │   ├── ShapeError      E206   arrays that do not fit together
-│   ├── NotFiniteError  E207   NaN or infinity where a number must stand
+│   ├── NotFiniteError  E207   NaN or infinity where a finite number is needed
 │   ├── PairingError    E208   systems that were not measured on the same units
 │   └── ExpansionError  E209   a compressed file that expands beyond the limit
-├── UnknownNameError    E300   a name that nothing answers to (did-you-mean)  exit 2
-│   └── RunNotFoundError  E301   a run that does not lie in the folder
-├── ParameterError      E310   a parameter outside what it may be             exit 2
-├── UntrustedError      E320   a file names what runs code or takes a key     exit 2
-├── UndefinedError      E400   a number that this evidence cannot give        exit 2
+├── UnknownNameError    E300   an unknown name (with a suggestion)            exit 2
+│   └── RunNotFoundError  E301   a run that is not in the folder
+├── ParameterError      E310   a parameter outside its range                  exit 2
+├── UntrustedError      E320   a file requests code execution or a credential exit 2
+├── UndefinedError      E400   a value that is undefined for this evidence    exit 2
 ├── StoreError          E500   a run directory or a vector store fails        exit 2
 │   └── ChangedFileError E501  a stored file is not the one its manifest describes
-├── MissingExtraError   E600   an optional engine, key or device is absent    exit 4
-└── PartialError        E700   a service or a disk gave up; the rest is kept  exit 3
-    ├── TextTooLongError    E701   a text is longer than the service takes        exit 2
+├── MissingExtraError   E600   an optional package, key or device is missing  exit 4
+└── PartialError        E700   a service or a disk failed; results are kept   exit 3
+    ├── TextTooLongError    E701   a text exceeds the limit of the service        exit 2
     └── StoppedError    E702   a model failed before all texts were embedded  exit 3
 """
 
@@ -31,7 +31,7 @@ from equipoise.redaction import redact
 
 
 class EquipoiseError(Exception):
-    """Anything the program refuses to do: one sentence, a code, and how to go on.
+    """Base class of all errors: a message, a code, and a hint what to do.
 
     >>> print(EquipoiseError("runs/a.trec is empty", hint="check the path").render())
     error[E100]: runs/a.trec is empty
@@ -41,18 +41,18 @@ class EquipoiseError(Exception):
     code = "E100"
     exit_code = 2
 
-    def __init__(self, sentence: str, *, hint: str = "", excerpt: str = "") -> None:
-        self.sentence = redact(sentence)
+    def __init__(self, message: str, *, hint: str = "", excerpt: str = "") -> None:
+        self.message = redact(message)
         self.hint = redact(hint)
         self.excerpt = redact(excerpt)
-        super().__init__(self.sentence)
+        super().__init__(self.message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.sentence, self.hint, self.excerpt))
+        return (_rebuild, (type(self), self.message, self.hint, self.excerpt))
 
     def render(self) -> str:
-        """The error as people read it: sentence, excerpt of the input, hint."""
-        lines = [f"error[{self.code}]: {self.sentence}"]
+        """The error as printed: message, excerpt of the input, hint."""
+        lines = [f"error[{self.code}]: {self.message}"]
         if self.excerpt:
             lines += [f"  {line}" for line in self.excerpt.splitlines()]
         if self.hint:
@@ -60,9 +60,9 @@ class EquipoiseError(Exception):
         return "\n".join(lines)
 
 
-def _rebuild(kind: type[EquipoiseError], sentence: str, hint: str, excerpt: str) -> EquipoiseError:
-    """Errors cross process borders whole: pickle would drop the keyword arguments."""
-    return kind(sentence, hint=hint, excerpt=excerpt)
+def _rebuild(kind: type[EquipoiseError], message: str, hint: str, excerpt: str) -> EquipoiseError:
+    """Unpickle an error with its keyword arguments, which pickle would drop."""
+    return kind(message, hint=hint, excerpt=excerpt)
 
 
 class InputError(EquipoiseError):
@@ -90,7 +90,7 @@ class ShapeError(InputError):
 
 
 class NotFiniteError(InputError):
-    """NaN or infinity where a number must stand."""
+    """NaN or infinity where a finite number is needed."""
 
     code = "E207"
 
@@ -108,7 +108,7 @@ class ExpansionError(InputError):
 
 
 class UnknownNameError(EquipoiseError):
-    """A name that nothing answers to; the hint offers the nearest known one."""
+    """An unknown name; the hint suggests the nearest known one."""
 
     code = "E300"
 
@@ -123,25 +123,25 @@ class UnknownNameError(EquipoiseError):
 
 
 class RunNotFoundError(UnknownNameError):
-    """A run that does not lie in the folder, or no longer does."""
+    """A run that is not, or no longer, in the folder."""
 
     code = "E301"
 
 
 class ParameterError(EquipoiseError):
-    """A parameter outside what it may be."""
+    """A parameter outside its allowed range."""
 
     code = "E310"
 
 
 class UntrustedError(EquipoiseError):
-    """A file, and not the user, asks for something that runs code or sends a credential."""
+    """A file, not the user, requests something that runs code or sends a credential."""
 
     code = "E320"
 
 
 class UndefinedError(EquipoiseError):
-    """A number that this evidence cannot give, refused instead of guessed."""
+    """A value that is undefined for this evidence."""
 
     code = "E400"
 
@@ -159,32 +159,32 @@ class ChangedFileError(StoreError):
 
 
 class MissingExtraError(EquipoiseError):
-    """An optional engine, credential or device is absent."""
+    """An optional package, credential or device is missing."""
 
     code = "E600"
     exit_code = 4
 
 
 class PartialError(EquipoiseError):
-    """A service failed, or a disk is full, before all was done; the same command goes on where it stopped."""
+    """A service failed or a disk is full; the same command resumes where it stopped."""
 
     code = "E700"
     exit_code = 3
     finished: Any = None
-    """What was done before the failure, in the form of whoever raised it."""
+    """The results before the failure; the type depends on the code that raised the error."""
 
 
 class TextTooLongError(PartialError):
-    """A text is longer than the service takes, and nobody asked to cut it."""
+    """A text is longer than the service accepts, and truncation was not requested."""
 
     code = "E701"
     exit_code = 2
 
 
 class StoppedError(PartialError):
-    """A model failed after ``done`` texts of ``total``, None where it is unknown how many there are.
+    """A model failed after ``done`` of ``total`` texts; ``total`` is None if unknown.
 
-    >>> StoppedError("tiny", "the server answered 500", 2, 8).counted(2050, None).sentence
+    >>> StoppedError("tiny", "the server answered 500", 2, 8).counted(2050, None).message
     'tiny failed after 2,050 texts: the server answered 500'
     """
 
@@ -196,10 +196,10 @@ class StoppedError(PartialError):
         self.model, self.reason, self.done, self.total = model, reason, done, total
 
     def counted(self, done: int, total: int | None) -> StoppedError:
-        """The same failure as it is counted in a larger piece of work."""
-        more = StoppedError(self.model, self.reason, done, total, hint=self.hint)
-        more.finished = self.finished
-        return more
+        """The same failure with the counts of a larger job."""
+        error = StoppedError(self.model, self.reason, done, total, hint=self.hint)
+        error.finished = self.finished
+        return error
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild_stopped, (self.model, self.reason, self.done, self.total, self.hint))
@@ -210,7 +210,7 @@ def _rebuild_stopped(model: str, reason: str, done: int, total: int | None, hint
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence offering the nearest known names, or nothing when none is near."""
+    """A hint with the nearest known names, or an empty string if none is similar."""
     folded: dict[str, str] = {}
     for candidate in known:
         folded.setdefault(candidate.casefold(), candidate)

@@ -1,4 +1,4 @@
-"""Optional packages: which command installs them."""
+"""The command that installs an optional dependency."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def install_command(extra: str) -> str:
-    """The pip command that adds an extra to this installation, wherever that was installed from."""
+    """The pip command that adds an extra to this installation, from the same source."""
     return f"pip install {_requirement(extra, _direct_url())}"
 
 
@@ -25,7 +25,7 @@ def _direct_url() -> dict[str, Any]:
 
 
 def _requirement(extra: str, origin: dict[str, Any]) -> str:
-    """What pip is given, quoted for a shell.
+    """The requirement for pip, quoted for a shell.
 
     >>> print(_requirement("report", {}))
     'equipoise[report]'

@@ -1,8 +1,8 @@
-"""Secrets stay out of everything that is printed or written.
+"""Redaction of secrets from all printed and written text.
 
-Whatever uses a key or a password calls ``note_secret`` with its value. From then on every error message and
+Code that uses a key or a password calls ``note_secret`` with its value. From then on every error message and
 every manifest of this process passes through ``redact``, which hides the value in each form that a server may
-echo: as it is, percent-encoded, escaped for JSON or HTML, in base64 or hexadecimal, and shortened
+return: verbatim, percent-encoded, escaped for JSON or HTML, in base64 or hexadecimal, and shortened
 (``sk-abc...wxyz``, or any 8 characters of it).
 """
 
@@ -17,14 +17,14 @@ from typing import Any
 
 HIDDEN = "[hidden]"
 SHORTEST = 4
-"""Shorter values are not hidden: they are parts of too many words."""
+"""Minimum length of a secret: shorter values are substrings of too many words."""
 
 _GRAM = 8
-"""So many characters of a secret in a row are hidden; a shorter secret is hidden as a whole."""
+"""Substrings of this length of a secret are hidden; a shorter secret is hidden as a whole."""
 _ENDS = 4
-"""So many characters of a secret around an ellipsis are hidden."""
+"""Characters of a secret next to an ellipsis that are hidden."""
 _NESTED = 3
-"""How many layers of escapes are undone."""
+"""Number of layers of escapes that are decoded."""
 
 _ESCAPE = re.compile(
     r"%(?P<hex>[0-9A-Fa-f]{2})|\\u(?P<unicode>[0-9A-Fa-f]{4})|\\x(?P<byte>[0-9A-Fa-f]{2})"
@@ -46,7 +46,7 @@ def note_secret(value: str | None) -> None:
 
 
 def note_options(spec: str) -> None:
-    """Hide the values that a spec gives to options such as ``api_key=``, which are refused elsewhere."""
+    """Hide the values that a spec gives to options such as ``api_key=``, which are not accepted."""
     for match in _OPTION.finditer(spec):
         note_secret(match[2].strip('"'))
 
@@ -61,7 +61,7 @@ def hide_options(text: str) -> str:
 
 
 def redact(text: str, secrets: Collection[str] | None = None) -> str:
-    """The text without the secrets that were noted, or without those given.
+    """The text without the noted secrets, or without ``secrets``.
 
     >>> redact("the key c2VjcmV0LWtleS0xMjM0 (secret-k...1234) is wrong", ["secret-key-1234"])
     'the key [hidden] ([hidden]) is wrong'
@@ -93,7 +93,7 @@ def redact_all(value: Any) -> Any:
 
 
 def _found(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
-    """Where the text holds a secret, a part of one, or the two ends of one."""
+    """The spans of the text that contain a secret, a part of one, or the two ends of one."""
     spans: list[tuple[int, int]] = []
     grams, short = _needles(secrets)
     # Letters that change their length with their case would shift the positions.
@@ -113,7 +113,7 @@ def _found(text: str, secrets: frozenset[str]) -> list[tuple[int, int]]:
 
 
 def _agreeing(text: str, secret: str, *, at_end: bool) -> int:
-    """How many characters of the text's end begin the secret, or of its start end it."""
+    """The length of the suffix of the text that starts the secret, or of its prefix that ends the secret."""
     for count in range(min(len(secret), len(text)), 0, -1):
         if text.endswith(secret[:count]) if at_end else text.startswith(secret[-count:]):
             return count
@@ -122,14 +122,14 @@ def _agreeing(text: str, secret: str, *, at_end: bool) -> int:
 
 @lru_cache(maxsize=8)
 def _needles(secrets: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """All runs of 8 characters of the secrets' forms in lower case; and the secrets that are shorter."""
+    """All lower-case substrings of 8 characters of the forms of the secrets, and the shorter secrets."""
     forms = [form.lower() for secret in secrets for form in (secret, *_encoded(secret.encode()))]
     grams = {form[at : at + _GRAM] for form in forms for at in range(len(form) - _GRAM + 1)}
     return frozenset(grams), tuple(secret for secret in secrets if len(secret) < _GRAM)
 
 
 def _encoded(secret: bytes) -> list[str]:
-    """Bytes, hexadecimal, and base64 wherever the secret may begin in a longer text (``user:key``)."""
+    """Bytes, hexadecimal, and base64 at each offset in a longer text (``user:key``)."""
     forms = [secret.hex(), secret.decode("latin-1")]  # percent-encoding gives the bytes of UTF-8
     for before in range(3):
         data = base64.b64encode(b"\0" * before + secret).decode()
@@ -140,7 +140,7 @@ def _encoded(secret: bytes) -> list[str]:
 
 
 def _unescaped(text: str, places: list[int]) -> tuple[str, list[int]]:
-    """One layer of escapes undone, and where each character was in the first text."""
+    """The text with one layer of escapes decoded, and the original index of each character."""
     parts: list[str] = []
     origins: list[int] = []
     at = 0

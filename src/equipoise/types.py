@@ -1,4 +1,4 @@
-"""The small words everything else speaks: arrays, directions, tie rules, findings, late imports."""
+"""Shared types: array aliases, enumerations, findings, and imports of optional packages."""
 
 from __future__ import annotations
 
@@ -22,30 +22,21 @@ Ids = NDArray[Any]
 
 
 class Direction(StrEnum):
-    """Which way is better."""
+    """Whether higher or lower values are better."""
 
     UP = "up"
     DOWN = "down"
 
 
-class Ties(StrEnum):
-    """What equal scores mean: the expectation over their orders, an order by id, or a bound."""
-
-    EXPECTED = "expected"
-    BY_ID = "by_id"
-    OPTIMISTIC = "optimistic"
-    PESSIMISTIC = "pessimistic"
-
-
 class Role(StrEnum):
-    """What a text is embedded as; many models use another prompt for each."""
+    """Whether a text is embedded as a query or a document; many models use a different prompt for each."""
 
     QUERY = "query"
     DOCUMENT = "document"
 
 
 class Severity(StrEnum):
-    """How much a finding should worry the reader."""
+    """The severity of a finding."""
 
     ISSUE = "issue"
     TIP = "tip"
@@ -54,17 +45,17 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One complaint of a check: what is wrong with what, the evidence for it, and what to do."""
+    """A result of a check: its subject, a message, the evidence, and a hint what to do."""
 
     code: str
     severity: Severity
     subject: str
-    sentence: str
-    remedy: str
+    message: str
+    hint: str
     evidence: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.code} {with_label(self.subject, self.sentence)}"
+        return f"{self.code} {with_label(self.subject, self.message)}"
 
     def _repr_html_(self) -> str:
         """A table of one row for notebooks."""
@@ -74,7 +65,7 @@ class Finding:
 
 
 def with_label(name: str, text: str) -> str:
-    """A name and what is said of it; a name that ends in a colon, as specs do, needs no second one.
+    """A name, a colon and a text; the colon at the end of a spec is not repeated.
 
     >>> with_label("minilm", "27 trials"), with_label("bm25:", "1 trial")
     ('minilm: 27 trials', 'bm25: 1 trial')
@@ -83,7 +74,7 @@ def with_label(name: str, text: str) -> str:
 
 
 def require_extra(module: str, *, extra: str) -> ModuleType:
-    """Import an optional engine at the moment of use, or say how to install it.
+    """Import an optional package when it is needed, or raise an error with the install command.
 
     >>> require_extra("json", extra="none").dumps([1])
     '[1]'

@@ -18,7 +18,7 @@ def column(label: str, *values: str, **more: str) -> list[dict[str, str]]:
 def test_a_share_above_one_in_a_column_of_fractions_is_impossible(label: str) -> None:
     (accused,) = audit_table(column(label, "1.04", "0.61", "0.58")).impossible
     assert (accused.code, accused.subject) == ("EQ411", "m0")
-    assert "--percent" in accused.remedy
+    assert "--percent" in accused.hint
 
 
 def test_a_share_above_one_is_found_in_a_table_with_other_columns() -> None:

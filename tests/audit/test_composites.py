@@ -73,13 +73,13 @@ def test_the_collapsed_model_that_is_ranked_first_is_flagged(tmp_path: Path) -> 
     audit = audit_table(folder_of(tmp_path, list(map(result, MODELS))))
     (collapsed,) = [each for each in audit.issues if each.code == "EQ418"]
     assert collapsed.subject == "huge-chat"
-    assert "highest composite_score of 3 systems" in collapsed.sentence
+    assert "highest composite_score of 3 systems" in collapsed.message
     assert audit.impossible == ()
 
 
 def test_graph_statistics_that_no_model_changes_are_flagged_across_files(tmp_path: Path) -> None:
     audit = audit_table(folder_of(tmp_path, list(map(result, MODELS))))
-    constant = [each.sentence.split()[0] for each in audit.issues if each.code == "EQ414"]
+    constant = [each.message.split()[0] for each in audit.issues if each.code == "EQ414"]
     assert constant == ["graph_density", "clustering_coefficient"]
 
 

@@ -52,7 +52,7 @@ def test_a_row_of_differences_is_not_read(name: str, tmp_path: Path) -> None:
     table.write_text("\n".join(lines))
     audit = audit_table(table)
     assert audit.findings == ()
-    assert audit.figures == 6
+    assert audit.n_values == 6
     assert any("(differences)" in label for label in audit.unread)
 
 
@@ -107,12 +107,12 @@ def test_a_column_whose_every_number_is_signed_holds_differences() -> None:
     ]
     audit = audit_table(rows)
     assert audit.findings == ()
-    assert audit.figures == 2
+    assert audit.n_values == 2
 
 
 def test_the_sign_of_a_correlation_is_its_own() -> None:
     rows = [{"model": "a", "Spearman": "+0.72"}, {"model": "b", "Spearman": "-0.31"}]
-    assert audit_table(rows).figures == 2
+    assert audit_table(rows).n_values == 2
 
 
 def test_a_single_negative_share_is_still_out_of_bounds() -> None:
@@ -121,10 +121,10 @@ def test_a_single_negative_share_is_still_out_of_bounds() -> None:
 
 def test_a_table_of_differences_alone_is_not_an_error() -> None:
     audit = audit_table([{"model": "a", "HR@1": "+2.9", "HR@5": "+1.1"}])
-    assert (audit.figures, audit.findings) == (0, ())
+    assert (audit.n_values, audit.findings) == (0, ())
 
 
 def test_quantities_that_are_not_defined_alike_everywhere_have_no_bounds() -> None:
     table = {"avg_diversity": 4.71, "coherence": 4.5, "completeness": 0.8, "MRR": 0.41, "uniformity": 0.3}
     assert audit_table(table).findings == ()
-    assert audit_table({"MRR": 1.41, "avg_diversity": 4.71}, n=10).figures == 2
+    assert audit_table({"MRR": 1.41, "avg_diversity": 4.71}, n=10).n_values == 2

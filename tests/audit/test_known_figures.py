@@ -21,7 +21,7 @@ def test_a_median_rank_of_three_does_not_allow_a_parent_map_of_93_percent() -> N
     assert [each.subject for each in accused] == ["5", "10", "15", "25", "50"]
     last = accused[-1]
     assert last.severity is Severity.ISSUE
-    assert last.sentence == "MAP 93.45% is too large beside a median rank of 3.00: 0.6667 is the most"
+    assert last.message == "MAP 93.45% is too large for a median rank of 3.00: at most 0.6667"
     assert "together that is at most 1/2 + 1/(2 x 3) = 0.666667" in last.evidence
     assert "MAP 93.45% is printed, so the value is 0.93445 to 0.93455" in last.evidence
 
@@ -31,8 +31,8 @@ def test_without_a_single_parent_the_median_only_makes_a_note() -> None:
     assert audit.impossible == ()
     notes = [each for each in audit.findings if each.code == "EQ450"]
     assert len(notes) == 5
-    assert "cannot be if every unit has one relevant item (EQ404); otherwise it may be true" in notes[0].sentence
-    assert "--one-relevant" in notes[0].remedy
+    assert "impossible if every unit has one relevant item (EQ404); otherwise it may be correct" in notes[0].message
+    assert "--one-relevant" in notes[0].hint
 
 
 def test_a_table_can_declare_that_the_parent_is_the_only_relevant_item(tmp_path: Path) -> None:
@@ -46,18 +46,18 @@ def test_a_table_can_declare_that_the_parent_is_the_only_relevant_item(tmp_path:
 def test_precision_at_one_is_the_hit_rate_at_one() -> None:
     (accused,) = found("phenotypes.md", "EQ401")
     assert accused.subject == "BioLORD-2023-M"
-    assert accused.sentence == "HR@1 0.3333 and P@1 1.0000 must be equal"
+    assert accused.message == "HR@1 0.3333 and P@1 1.0000 differ, but are equal by definition"
 
 
 def test_a_perfect_precision_at_ten_leaves_a_tenth_for_recall_at_one() -> None:
     accused = found("phenotypes.md", "EQ405")
-    assert accused[0].sentence == "R@1 0.1667 is too large beside P@10 1.0000: 0.1001 is the most"
+    assert accused[0].message == "R@1 0.1667 is too large for P@10 1.0000: at most 0.1001"
     assert "on average R@1 is at most 0.10005" in accused[0].evidence
 
 
 def test_ndcg_is_not_map_at_every_cutoff() -> None:
     accused = found("phenotypes.md", "EQ406", binary=True, map_over_relevant=True)
-    assert [each.sentence.partition(":")[0] for each in accused] == [
+    assert [each.message.partition(":")[0] for each in accused] == [
         "MAP@3 0.6111 is as large as nDCG@3 0.6111",
         "MAP@5 0.7222 is as large as nDCG@5 0.7222",
         "MAP@10 0.8611 is as large as nDCG@10 0.8611",
@@ -69,7 +69,7 @@ def test_ndcg_is_not_map_at_every_cutoff() -> None:
 def test_a_random_mrr_of_14_percent_is_no_chance_level_of_1187_classes() -> None:
     (accused,) = audit_table(TABLES / "random.csv").impossible
     assert accused.code == "EQ410"
-    assert accused.sentence.endswith("earns among 1,187: 0.006451")
+    assert accused.message.endswith("chance level among 1,187: 0.006451")
 
 
 def test_the_random_accuracy_itself_tells_the_number_of_classes() -> None:
@@ -82,12 +82,12 @@ def test_the_random_accuracy_itself_tells_the_number_of_classes() -> None:
 def test_norm_consistency_rewards_inconsistency() -> None:
     accused = found("concepts.json", "EQ415")
     assert [each.subject for each in accused] == ["minilm", "mpnet"]
-    assert accused[0].sentence.endswith("rewards inconsistency: it is 0 when all norms are equal")
+    assert accused[0].message.endswith("rewards inconsistency: it is 0 when all norms are equal")
 
 
 def test_density_and_clustering_coefficient_are_constants_of_the_test_data() -> None:
     accused = found("concepts.json", "EQ414")
-    assert [each.sentence.partition(" for all")[0] for each in accused] == [
+    assert [each.message.partition(" for all")[0] for each in accused] == [
         "graph_density is 0.031",
         "clustering_coefficient is 0.118",
     ]
@@ -96,7 +96,9 @@ def test_density_and_clustering_coefficient_are_constants_of_the_test_data() -> 
 def test_a_wilson_interval_on_the_best_of_27_is_no_interval() -> None:
     (accused,) = audit_table(TABLES / "fair.json").misleading
     assert accused.code == "EQ413"
-    assert accused.sentence == "the interval of Acc 94.4% is that of one configuration, and this is the best of 27"
+    assert (
+        accused.message == "the interval of Acc 94.4% is valid for one fixed configuration, but this is the best of 27"
+    )
     assert "it is Wilson's interval of one share of 90 units" in accused.evidence
 
 
@@ -122,7 +124,7 @@ def test_a_table_of_a_paper_is_read_with_its_heads_and_its_dress() -> None:
     ]
     (accused,) = audit.impossible
     assert (accused.code, accused.subject) == ("EQ402", "Dense, 110M/NQ")
-    assert accused.sentence.startswith("HR@1 48.9% is above HR@5 47.1%")
+    assert accused.message.startswith("HR@1 48.9% is above HR@5 47.1%")
 
 
 TARGETS = (
@@ -156,7 +158,7 @@ def test_a_formula_of_the_same_file_says_what_average_precision_is_over(tmp_path
     accused = [each for each in audit_table(tmp_path / "whole.md", binary=True).impossible if each.code == "EQ406"]
     assert len(accused) == 3
     notes = [each for each in audit_table(tmp_path / "whole.md").findings if each.code == "EQ450"]
-    assert {each.remedy for each in notes} == {"if it holds, say so with --binary, and the audit counts it"}
+    assert {each.hint for each in notes} == {"if it holds, declare it with --binary"}
 
 
 BEST = {
@@ -172,7 +174,7 @@ BEST = {
 def test_the_best_of_a_search_is_known_without_a_count_of_configurations(more: dict[str, object]) -> None:
     (accused,) = audit_table([BEST | more]).misleading
     assert accused.code == "EQ413"
-    assert accused.sentence.endswith("and this is the best of several")
+    assert accused.message.endswith("but this is the best of several")
     assert "the interval goes from 88.3 to 97.4" in accused.evidence
 
 
@@ -204,4 +206,4 @@ def test_the_best_of_a_search_is_found_in_what_a_program_printed(name: str, tmp_
         ("EQ413", "st:bge-base/optimized"),
         ("EQ413", "st:minilm/optimized"),
     ]
-    assert audit.figures == 4
+    assert audit.n_values == 4

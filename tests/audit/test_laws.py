@@ -14,7 +14,7 @@ from scipy.special import digamma
 
 from equipoise.audit.audit import audit_table
 from equipoise.audit.rank_rules import harmonic_number, max_mrr_given_median, mean_bounds
-from equipoise.audit.relevance_rules import DEEPEST, log_discount, max_ap_given_ndcg, max_recall
+from equipoise.audit.relevance_rules import MAX_AP_CUTOFF, log_discount, max_ap_given_ndcg, max_recall
 from equipoise.audit.table import PublishedMetric, PublishedValue, ValueRange
 from equipoise.io.published.numbers import PrintedNumber
 
@@ -25,7 +25,7 @@ def codes(table: object, **options: object) -> list[str]:
 
 def notes(table: object, **options: object) -> list[str]:
     found = audit_table(table, **options).findings  # type: ignore[arg-type]
-    return [each.sentence for each in found if each.code == "EQ450"]
+    return [each.message for each in found if each.code == "EQ450"]
 
 
 # ---- identities --------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_the_bounds_from_hit_rates_are_those_of_a_linear_programme(
     earned = np.append([weight(float(rank)) if rank <= cutoff else 0.0 for rank in ranks], 0.0)
     within = [np.append((ranks <= each.k).astype(float), 0.0) for each in steps]
     every = np.ones(len(earned))
-    equal = {"A_eq": np.vstack([*within, every]), "b_eq": [*(each.span.low for each in steps), 1.0]}
+    equal = {"A_eq": np.vstack([*within, every]), "b_eq": [*(each.range.low for each in steps), 1.0]}
     most = -linprog(-earned, bounds=(0, 1), **equal).fun
     least = linprog(earned, bounds=(0, 1), **equal).fun
     assert found.high == pytest.approx(most, abs=1e-7)
@@ -230,7 +230,7 @@ def test_average_precision_is_bounded_by_gain_on_all_lists(k: int) -> None:
     assert max_ap_given_ndcg(k) == pytest.approx(largest)
 
 
-@pytest.mark.parametrize("k", [20, DEEPEST])
+@pytest.mark.parametrize("k", [20, MAX_AP_CUTOFF])
 def test_the_bound_holds_at_depths_that_no_enumeration_reaches(k: int) -> None:
     """Dynamic programming over ranks: the state is how many relevant items came before."""
     for most in range(1, k + 1):
@@ -275,7 +275,7 @@ def test_precision_comes_in_finer_steps() -> None:
 
 def test_ties_may_make_any_share_so_it_is_a_note_until_they_are_excluded() -> None:
     assert codes({"HR@1": "0.333"}, n=10) == []
-    assert notes({"HR@1": "0.333"}, n=10)[0].startswith("HR@1 0.333 is no mean over 10 units")
+    assert notes({"HR@1": "0.333"}, n=10)[0].startswith("HR@1 0.333 cannot be a mean over 10 units")
     assert notes([{"HR@1": "0.333", "ties": "expected", "n": 10}]) == []
     assert codes([{"HR@1": "0.333", "ties": "by_id", "n": 10}]) == ["EQ407"]
 
@@ -305,7 +305,7 @@ def test_a_classification_report_is_read_by_its_averages() -> None:
     }
     (accused,) = audit_table(report).impossible
     assert (accused.code, accused.subject) == ("EQ408", "macro avg")
-    assert "F1(average=macro) 0.81" in accused.sentence
+    assert "F1(average=macro) 0.81" in accused.message
 
 
 # ---- intervals, chance, bounds, units ----------------------------------------------------------
@@ -389,7 +389,7 @@ def test_a_blend_is_the_sum_of_its_parts() -> None:
 def test_a_property_of_the_data_cannot_differ_between_systems() -> None:
     rows = [{"model": "a", "graph_density": 0.03}, {"model": "b", "graph_density": 0.07}]
     (accused,) = audit_table(rows).issues
-    assert "cannot if they were measured on the same graph" in accused.sentence
+    assert "impossible if they were measured on the same graph" in accused.message
 
 
 # ---- the rows of a table -----------------------------------------------------------------------
@@ -434,5 +434,5 @@ def test_fractions_of_ours_stand_beside_percent_of_others() -> None:
     table = {"best_accuracy": 82.5, "estimates": [{"metric": "HR@1", "value": 0.5555555555555556} | own]}
     audit = audit_table(table, no_ties=True)
     assert audit.findings == ()
-    spans = [str(row.figures[0].span) for table in audit.tables for row in table.rows]
+    spans = [str(row.values[0].range) for table in audit.tables for row in table.rows]
     assert spans == ["0.8245 to 0.8255", "0.555556"]

@@ -50,7 +50,7 @@ SPELLINGS = {
 def test_a_label_names_its_metric(name: str, label: str) -> None:
     found = parse_label(label)
     assert found is not None
-    assert str(found.measure) == name
+    assert str(found.metric) == name
     assert found.role is ColumnRole.VALUE
     assert found.percent == ("%" in label)
 
@@ -60,7 +60,7 @@ def test_every_metric_of_the_catalogue_is_known_by_its_name(metric) -> None:  # 
     spelled = f"{metric.symbol}@10" if metric.needs_cutoff else metric.symbol
     found = parse_label(spelled)
     assert found is not None
-    assert str(found.measure) == parse_metrics(spelled)[0].name
+    assert str(found.metric) == parse_metrics(spelled)[0].name
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_other_labels_are_no_figures(label: str) -> None:
 def test_ends_and_spreads_know_whose_they_are(label: str, role: ColumnRole, metric: str, group: str) -> None:
     found = parse_label(label)
     assert found is not None
-    assert (found.role, str(found.measure), found.group) == (role, metric, group)
+    assert (found.role, str(found.metric), found.group) == (role, metric, group)
 
 
 def test_a_mistyped_label_gets_the_nearest_metric_with_its_cutoff() -> None:
@@ -120,4 +120,4 @@ def test_a_mistyped_label_gets_the_nearest_metric_with_its_cutoff() -> None:
 def test_brackets_hold_another_name_or_keep_columns_apart(label: str, metric: str, group: str) -> None:
     found = parse_label(label)
     assert found is not None
-    assert (str(found.measure), found.group) == (metric, group)
+    assert (str(found.metric), found.group) == (metric, group)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.audit.audit import audit_table
+from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
@@ -238,7 +239,7 @@ def test_results_scored_like_a_library_are_not_accused(seed: int, preset: str) -
         if rng.random() < 0.3:
             del run[unit]
     offered = [name for name in [*names, "MRR@1", "MRR", "MAP"] if offers(preset, name)]
-    result = score_like(run, qrels, offered, like=preset, resamples=20)
+    result = score_like(run, qrels, offered, like=preset, config=StatsConfig(n_resamples=20))
     refuse_accusation(result.to_dict())
 
 
@@ -305,7 +306,9 @@ def test_results_with_their_intervals_are_not_accused(seed: int) -> None:
     evidence = ranking(rng, kind)
     clusters = rng.integers(0, 4, len(evidence)) if rng.random() < 0.3 else None
     result = evaluate(
-        evidence, ["nDCG@10", "MRR", "HR@{1,3,10}", "P@{1,3}", "R@3", "MAP"], clusters=clusters, resamples=30
+        evidence,
+        ["nDCG@10", "MRR", "HR@{1,3,10}", "P@{1,3}", "R@3", "MAP"],
+        config=StatsConfig(clusters=clusters, n_resamples=30),
     )
     refuse_accusation(result.to_dict())
-    assert audit_table(result.to_dict()).figures == sum(not np.isnan(each.value) for each in result.estimates.values())
+    assert audit_table(result.to_dict()).n_values == sum(not np.isnan(each.value) for each in result.estimates.values())

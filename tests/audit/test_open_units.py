@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.audit import audit as verdicts
-from equipoise.audit.audit import _known, audit_table
+from equipoise.audit.audit import _is_known_label, audit_table
 from equipoise.audit.reading import DeclaredContext, interpret_table
 from equipoise.io.published import read_published
 
@@ -23,20 +23,21 @@ def test_deciding_column_by_column_finds_what_trying_all_mixtures_finds(seed: in
     rng = np.random.default_rng(seed)
     names = rng.choice(SHARES, int(rng.integers(2, 6)), replace=False)
     row = {str(name): f"{rng.random():.2f}" for name in names} | {"HR@10": f"{1 + 99 * rng.random():.1f}"}
-    (published,) = read_published(row, _known)
+    (published,) = read_published(row, _is_known_label)
     reading = interpret_table(published, DeclaredContext())
     (draft,) = reading.rows
     mixtures = chain.from_iterable(
-        combinations(sorted(reading.unsure, key=str), size) for size in range(len(reading.unsure) + 1)
+        combinations(sorted(reading.ambiguous_columns, key=str), size)
+        for size in range(len(reading.ambiguous_columns) + 1)
     )
-    allowed = any(not verdicts._cannot_be(draft.row(reading.over | set(each))) for each in mixtures)
+    allowed = any(not verdicts._is_impossible(draft.row(reading.percent_columns | set(each))) for each in mixtures)
     assert bool(audit_table(row).impossible) == (not allowed)
 
 
 def test_many_open_columns_are_not_tried_in_every_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
-    judged = verdicts._cannot_be
-    monkeypatch.setattr(verdicts, "_cannot_be", lambda row: tried.append(row) or judged(row))
+    judged = verdicts._is_impossible
+    monkeypatch.setattr(verdicts, "_is_impossible", lambda row: tried.append(row) or judged(row))
     others = ["F1", "accuracy", "Spearman", "Pearson", "MaxOntSim@5", "ARI", "NMI", "Silhouette", "V-measure"]
     row = dict.fromkeys([*others, *SHARES], "0.50") | {"P@5": "0.99", "HR@10": "55.0"}
     audit = audit_table([row | {"model": name} for name in "abcd"])
@@ -62,8 +63,8 @@ def test_small_shares_without_signs_may_be_percent(name: str) -> None:
     assert not audit.issues
     (note,) = audit.findings
     assert note.code == "EQ450"
-    assert "if the figures are fractions, and not percent below 1 (EQ403)" in note.sentence
-    assert "percent sign" in note.remedy
+    assert "if the values are fractions and not percent below 1 (EQ403)" in note.message
+    assert "percent sign" in note.hint
     signed = audit_table([row | {"HR@1": "8%", "MRR": "65%"}])
     assert [each.code for each in signed.impossible] == ["EQ403"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.audit.audit import audit_table
-from equipoise.audit.reading import sum_name
+from equipoise.audit.reading import parse_sum_label
 from equipoise.domains.places.training_loop import calculate_correct_total_prediction, get_performance_dict
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "next_loc_results"
@@ -35,7 +35,7 @@ def loop(seed: int, *, percent: bool = True) -> dict[str, float]:
 def test_sums_in_float32_are_not_accused(seed: int, percent: bool) -> None:
     audit = audit_table(loop(seed, percent=percent))
     assert audit.issues == ()
-    assert audit.figures == 11
+    assert audit.n_values == 11
     assert audit.unread == ()
 
 
@@ -75,7 +75,7 @@ def test_sums_without_shares_are_read_and_compared() -> None:
     sums = {"correct@1": 5, "correct@5": 9, "correct@10": 12, "rr": 7.1, "ndcg": 8.9, "total": 1000}
     audit = audit_table(sums)
     assert audit.issues == ()
-    assert audit.figures == 5
+    assert audit.n_values == 5
     assert [each.code for each in audit_table(sums | {"correct@5": 3}).impossible] == ["EQ402"]
     assert "EQ411" in [each.code for each in audit_table(sums | {"correct@10": 1001}).impossible]
     assert "EQ403" in [each.code for each in audit_table(sums | {"rr": 4.0}).impossible]
@@ -121,6 +121,6 @@ def test_our_own_performance_is_not_accused(tied: bool, tmp_path: Path) -> None:
     ],
 )
 def test_labels_of_sums_name_their_metric(label: str, measure: str) -> None:
-    found = sum_name(label)
+    found = parse_sum_label(label)
     assert found is not None
-    assert found.measure.name == measure
+    assert found.metric.name == measure

@@ -37,8 +37,8 @@ TRUE: dict[str, Any] = {
 @pytest.mark.parametrize("table", TRUE.values(), ids=TRUE.keys())
 def test_what_can_be_is_not_accused(table: Any) -> None:
     audit = audit_table(table)
-    assert not audit.impossible, [each.sentence for each in audit.impossible]
-    assert audit.figures
+    assert not audit.impossible, [each.message for each in audit.impossible]
+    assert audit.n_values
 
 
 def test_average_precision_over_items_found_may_exceed_ndcg() -> None:
@@ -47,7 +47,7 @@ def test_average_precision_over_items_found_may_exceed_ndcg() -> None:
     assert table["nDCG@3"] == "0.4693", "relevant at ranks 1, 5 and 6, so one of three is found"
     audit = audit_table(table, binary=True)
     assert not audit.impossible
-    assert "--map-over-relevant" in audit.findings[0].remedy
+    assert "--map-over-relevant" in audit.findings[0].hint
     assert [each.code for each in audit_table(table, binary=True, map_over_relevant=True).impossible] == ["EQ406"]
     assert audit_table(table | {"library": "torchmetrics"}, binary=True).findings == ()
     known = audit_table(table | {"library": "ranx"}, binary=True)
@@ -56,8 +56,8 @@ def test_average_precision_over_items_found_may_exceed_ndcg() -> None:
 
 def test_a_random_run_is_judged_by_its_units_and_noted_without_them() -> None:
     row = {"system": "random", "classes": 12, "Acc@1": "0.12", "MRR": "0.45"}
-    assert "was not measured" in audit_table([row]).findings[0].sentence
-    assert "--n" in audit_table([row]).findings[0].remedy
+    assert "was not measured" in audit_table([row]).findings[0].message
+    assert "--n" in audit_table([row]).findings[0].hint
     assert [each.code for each in audit_table([row], n=5_000).impossible] == ["EQ410", "EQ410"]
     assert not audit_table([row | {"MRR": "0.269"}], n=50).findings
 
@@ -119,7 +119,7 @@ def test_a_median_that_barely_fits_its_hits_passes() -> None:
 def test_cells_that_cannot_be_made_out_are_named() -> None:
     audit = audit_table([{"model": "a", "HR@1": "45.1→46.2", "HR@5": "82.4 (+5.4)"}])
     assert audit.unread == ("HR@1 '45.1→46.2'",)
-    assert audit.figures == 1
+    assert audit.n_values == 1
 
 
 def test_where_every_cutoff_has_its_own_order_of_equals_a_figure_may_fall() -> None:

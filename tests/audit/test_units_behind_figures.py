@@ -26,7 +26,7 @@ def test_an_impossible_n_in_the_long_form_is_refused(n: str, tmp_path: Path) -> 
 
 def test_an_undefined_figure_may_rest_on_no_unit(tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text("system,metric,value,n\na,HR@1,,0\na,MRR,0.5,3\n")
-    assert audit_table(tmp_path / "long.csv").figures == 1
+    assert audit_table(tmp_path / "long.csv").n_values == 1
 
 
 def test_figures_on_different_units_are_not_held_against_each_other(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_ranking_of_mteb_still_is_a_share_of_units() -> None:
 )
 def test_a_table_without_a_single_figure_is_no_clean_table(text: str, tmp_path: Path) -> None:
     (tmp_path / "dark.csv").write_text(text)
-    with pytest.raises(InputError, match="none of their figures can be read"):
+    with pytest.raises(InputError, match="none of their values can be read"):
         audit_table(tmp_path / "dark.csv")
 
 

@@ -7,7 +7,7 @@ import pytest
 from equipoise.runs.progress import report_progress
 from sample_pages import KINDS
 
-UNFOLD = """document.querySelectorAll("details:not(#tuning > details.fold ~ details.fold, .drawn-too)")
+UNFOLD = """document.querySelectorAll("details:not(#tuning > details.fold ~ details.fold, .also-table)")
     .forEach((each) => { each.open = true })"""
 """Of the tunings one is enough, and charts are seen elsewhere."""
 COLOURS = ("color-contrast", "link-in-text-block")

@@ -37,11 +37,11 @@ def test_tab_walks_through_the_page_in_the_order_in_which_it_is_read(page) -> No
         page.keyboard.press("Tab")
         places.append(page.evaluate(f"[...document.querySelectorAll('*')].indexOf({FOCUSED})"))
     assert places == sorted(set(places))
-    assert page.evaluate(f"{FOCUSED}.closest('section')?.id") not in (None, "verdict", "league")
+    assert page.evaluate(f"{FOCUSED}.closest('section')?.id") not in (None, "verdict", "leaderboard")
 
 
 def test_what_has_the_focus_can_be_seen(page) -> None:
-    for selector in ("nav a", "#league th button", "#units input", "#explorer tbody a", "svg[data-chart]"):
+    for selector in ("nav a", "#leaderboard th button", "#units input", "#explorer tbody a", "svg[data-chart]"):
         element = page.locator(selector).first
         element.evaluate("each => each.closest('details')?.setAttribute('open', '')")
         element.focus()
@@ -51,9 +51,9 @@ def test_what_has_the_focus_can_be_seen(page) -> None:
 
 
 def test_a_table_is_sorted_by_enter(page) -> None:
-    page.locator("#league").get_by_role("button", name="System").focus()
+    page.locator("#leaderboard").get_by_role("button", name="System").focus()
     page.keyboard.press("Enter")
-    assert page.locator("#league th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
     assert focused(page).startswith("System")
 
 
@@ -94,7 +94,7 @@ def test_a_chart_says_its_marks_to_the_arrow_keys(page) -> None:
     assert not tip.is_visible()
     page.keyboard.press("ArrowRight")
     first = tip.inner_text()
-    assert first == chart.locator("[data-says]").first.get_attribute("data-says")
+    assert first == chart.locator("[data-tooltip]").first.get_attribute("data-tooltip")
     page.keyboard.press("ArrowRight")
     assert tip.inner_text() != first
     page.keyboard.press("ArrowLeft")

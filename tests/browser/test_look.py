@@ -68,7 +68,7 @@ def test_paper_is_light_has_every_table_and_no_buttons(opened, report) -> None:
     page.emulate_media(media="print", color_scheme="dark")
     assert brightness(page.evaluate(GROUND)) == 255
     assert brightness(page.evaluate("getComputedStyle(document.body).color")) < 100
-    for selector in ("nav", ".theme", ".filters", ".buttons", "ul.take"):
+    for selector in ("nav", ".theme", ".filters", ".buttons", "ul.downloads"):
         assert page.locator(f"{selector}:visible").count() == 0, selector
     assert page.locator("table.grid:visible").count() == 6
     overflowing = "each => getComputedStyle(each).overflowX"
@@ -79,7 +79,7 @@ def test_paper_is_light_has_every_table_and_no_buttons(opened, report) -> None:
 
 def test_without_a_script_everything_but_single_units_is_there(opened, report) -> None:
     page = opened(report("fair"), java_script_enabled=False)
-    assert page.locator("#league tbody tr").count() == 6
+    assert page.locator("#leaderboard tbody tr").count() == 6
     assert page.locator("noscript").inner_text().startswith("Looking at single units needs the script")
     assert page.get_by_role("button").count() == 0
 

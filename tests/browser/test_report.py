@@ -50,26 +50,26 @@ def listed(page: Any) -> list[str]:
 def test_it_opens_with_the_findings_and_the_verdict_and_has_every_part(page) -> None:
     assert page.title() == "6 systems by nested accuracy on 40 units"
     heads = page.locator("h2").all_inner_texts()
-    assert [head.lower() for head in heads[:3]] == ["findings", "verdict", "league table"]
+    assert [head.lower() for head in heads[:3]] == ["findings", "verdict", "leaderboard"]
     links = page.locator("nav a").all_inner_texts()
     assert [link.lower() for link in links] == [head.lower() for head in heads]
     top = page.locator(".verdict").bounding_box()["y"]
-    assert top < page.locator("#league").bounding_box()["y"]
+    assert top < page.locator("#leaderboard").bounding_box()["y"]
 
 
 def test_the_league_is_sorted_by_a_click_and_the_other_way_by_another(page) -> None:
-    heads = page.locator("#league thead").first.locator("th").all_inner_texts()
+    heads = page.locator("#leaderboard thead").first.locator("th").all_inner_texts()
     value = next(at for at, head in enumerate(heads) if head.startswith("nested"))
-    before = column(page, "#league", value)
+    before = column(page, "#leaderboard", value)
     assert before == sorted(before, key=float, reverse=True)
-    button = page.locator("#league").get_by_role("button", name="nested accuracy")
+    button = page.locator("#leaderboard").get_by_role("button", name="nested accuracy")
     button.click()
-    assert page.locator("#league th[aria-sort]").get_attribute("aria-sort") == "descending"
+    assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "descending"
     button.click()
-    assert page.locator("#league th[aria-sort]").get_attribute("aria-sort") == "ascending"
-    assert column(page, "#league", value) == sorted(before, key=float)
-    page.locator("#league").get_by_role("button", name="System").click()
-    names = [name.split()[-1] for name in column(page, "#league", 1)]
+    assert page.locator("#leaderboard th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    assert column(page, "#leaderboard", value) == sorted(before, key=float)
+    page.locator("#leaderboard").get_by_role("button", name="System").click()
+    names = [name.split()[-1] for name in column(page, "#leaderboard", 1)]
     assert names == sorted(names)
 
 
@@ -106,7 +106,7 @@ def test_units_are_found_by_who_won_and_who_lost(page) -> None:
 
 def won_and_lost(page: Any) -> tuple[str, str]:
     """Choose what the first system won and the last lost, and say who they are."""
-    names: list[str] = page.locator(".standing .name").all_inner_texts()
+    names: list[str] = page.locator(".tie-groups .name").all_inner_texts()
     page.get_by_label("Won by").select_option(label=f"A {names[0]}")
     page.get_by_label("Lost by").select_option(label=f"F {names[-1]}")
     return names[0], names[-1]
@@ -169,10 +169,10 @@ def test_ten_thousand_units_are_searched_and_turned_over(opened, report) -> None
 
 def test_one_run_alone_and_one_cut_short_open_as_well(opened, report) -> None:
     alone = opened(report("single"))
-    assert alone.locator("#league h2").inner_text() == "Scores"
+    assert alone.locator("#leaderboard h2").inner_text() == "Scores"
     assert alone.get_by_label("Won by").count() == 0
     cut = opened(report("partial"))
     assert cut.locator(".caution").first.is_visible()
-    assert "Undefined" in cut.locator("#league thead").inner_text()
+    assert "Undefined" in cut.locator("#leaderboard thead").inner_text()
     cut.locator("#explorer tbody a").first.click()
     assert "is not kept here" in cut.get_by_role("region", name="One unit").inner_text()

@@ -44,7 +44,7 @@ def test_a_saved_text_is_the_text(page, form: str, name: str) -> None:
 
 
 def test_a_chart_is_saved_as_a_drawing_on_light_ground(page) -> None:
-    button = page.locator("#picture-frontier").get_by_role("button", name="Save as SVG")
+    button = page.locator("#chart-frontier").get_by_role("button", name="Save as SVG")
     name, content = saved(page, button)
     root = ElementTree.fromstring(content)
     assert name == "frontier.svg"
@@ -55,9 +55,9 @@ def test_a_chart_is_saved_as_a_drawing_on_light_ground(page) -> None:
 
 
 def test_a_chart_is_saved_as_an_image(page) -> None:
-    svg = page.locator("#picture-frontier svg")
+    svg = page.locator("#chart-frontier svg")
     size = svg.evaluate("each => [each.viewBox.baseVal.width, each.viewBox.baseVal.height]")
-    button = page.locator("#picture-frontier").get_by_role("button", name="Save as PNG")
+    button = page.locator("#chart-frontier").get_by_role("button", name="Save as PNG")
     name, content = saved(page, button)
     assert name == "frontier.png"
     assert content.startswith(b"\x89PNG")
@@ -67,10 +67,10 @@ def test_a_chart_is_saved_as_an_image(page) -> None:
 
 def test_a_mark_says_what_it_is_to_the_pointer(page) -> None:
     tip = page.locator(".chart-tip")
-    mark = page.locator("#picture-frontier [data-says]").last
+    mark = page.locator("#chart-frontier [data-tooltip]").last
     mark.scroll_into_view_if_needed()
     mark.hover(force=True)
-    assert tip.inner_text() == page.locator("#picture-frontier .chart-on").get_attribute("data-says")
+    assert tip.inner_text() == page.locator("#chart-frontier .chart-on").get_attribute("data-tooltip")
     box = tip.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 1280

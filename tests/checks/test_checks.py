@@ -9,6 +9,7 @@ import pytest
 
 from equipoise.checks.base import ComparedSystems, NamedPoints, UnitSets
 from equipoise.checks.registry import all_checks, check_by_code, run_checks
+from equipoise.config import StatsConfig
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
@@ -57,7 +58,7 @@ def test_the_example_of_each_check_raises_it(check) -> None:  # type: ignore[no-
     findings = eval(last, scope)
     found = the(check.code, findings)
     assert found.severity == check.severity
-    assert found.remedy
+    assert found.hint
     assert found.evidence
 
 
@@ -83,8 +84,8 @@ def test_missing_units_are_named_and_score_zero() -> None:
     result = evaluate(Ranking.from_runs(qrels, run), "MRR")
     found = the("EQ101", result.findings)
     assert result["MRR"].value == 1 / 8
-    assert found.sentence.startswith("7 of 8 units of the truth got no answer, and they score 0: q1, q2")
-    assert found.sentence.endswith("and 2 more")
+    assert found.message.startswith("7 of 8 units of the ground truth have no result, so they score 0: q1, q2")
+    assert found.message.endswith("and 2 more")
     assert found.evidence == tuple(f"q{unit}" for unit in range(1, 8))
 
 
@@ -112,28 +113,28 @@ def test_undefined_units_are_counted_once_for_all_metrics_that_miss_them() -> No
     run = {unit: {"a": 0.9, "b": 0.8} for unit in qrels}
     found = the("EQ104", evaluate(Ranking.from_runs(qrels, run), ["MRR", "HR@1"]).findings)
     assert found.evidence == ("q2", "q3")
-    assert "2 of 3 units have no value of MRR, HR@1 (a unit without relevant items)" in found.sentence
+    assert "2 of 3 units have no value of MRR, HR@1 (a unit without relevant items)" in found.message
 
 
 def test_documents_without_predictions_call_for_a_lower_threshold_and_not_for_judgements() -> None:
     sets = Sets.of({f"d{at}": ["x"] for at in range(9)}, {f"d{at}": ["x"] if at else [] for at in range(9)})
     found = the("EQ104", evaluate(sets, "P(average=macro)").findings)
-    assert "lower the threshold" in found.remedy
+    assert "lower the threshold" in found.hint
 
 
 def test_sets_at_the_level_of_chance_are_not_advised_about_cutoffs() -> None:
     documents = [f"d{at}" for at in range(12)]
     sets = Sets.of({each: ["x"] for each in documents}, {each: ["x", "y"] for each in documents})
     found = the("EQ302", evaluate(sets, "F1").findings)
-    assert "documents" in found.remedy
-    assert "cutoff" not in found.remedy
+    assert "documents" in found.hint
+    assert "cutoff" not in found.hint
 
 
 def test_unknown_units_are_named() -> None:
     ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 1.0}, "q8": {"a": 1.0}, "q9": {"a": 1.0}})
     found = the("EQ106", evaluate(ranking, "MRR").findings)
     assert found.evidence == ("q8", "q9")
-    assert found.sentence.startswith("2 units of the run are not in the truth")
+    assert found.message.startswith("2 units of the run are not in the ground truth")
 
 
 def test_unpaired_units_are_listed_from_both_sides() -> None:
@@ -157,7 +158,7 @@ def truncated(corpus_size: int | None) -> Ranking:
 
 def test_truncated_lists_without_a_corpus_size_are_noted_and_not_held_against_chance() -> None:
     findings = evaluate(truncated(None), "MRR").findings
-    assert "30 of 60 relevant items were not retrieved" in the("EQ110", findings).sentence
+    assert "30 of 60 relevant items were not retrieved" in the("EQ110", findings).message
     assert "EQ302" not in codes(findings)
 
 
@@ -186,8 +187,8 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:
     found = the("EQ301", result.findings)
     low = evaluate(ranking, "MRR", ties="pessimistic")["MRR"].value
     high = evaluate(ranking, "MRR", ties="optimistic")["MRR"].value
-    assert found.sentence.startswith("2.0% of the relevant items tie")
-    assert f"MRR lies between {low:.4f} and {high:.4f}" in found.sentence
+    assert found.message.startswith("2.0% of the relevant items tie")
+    assert f"MRR is between {low:.4f} and {high:.4f}" in found.message
     assert low < result["MRR"].value < high
 
 
@@ -200,14 +201,16 @@ def test_ties_that_move_the_figure_by_less_than_a_thousandth_are_not_reported() 
     scores = np.tile(np.arange(500, 0, -1.0), (90, 1))
     scores[:30, 400] = scores[:30, 401]
     ranking = Ranking.from_scores(scores, np.array([400] * 30 + [3] * 60))
-    low, high = (evaluate(ranking, "MRR", ties=rule)["MRR"].value for rule in ("pessimistic", "optimistic"))
+    low, high = (
+        evaluate(ranking, "MRR", config=StatsConfig(ties=rule))["MRR"].value for rule in ("pessimistic", "optimistic")
+    )
     assert 0 < high - low < 0.001
     assert "EQ301" not in codes(evaluate(ranking, "MRR").findings)
     assert "EQ301" in codes(evaluate(ranking, "MR").findings), "a third of a rank is not nothing"
 
 
 def test_ties_are_reported_whatever_order_they_were_put_in() -> None:
-    assert "EQ301" in codes(evaluate(tied_ranking(8), "MRR", ties="by_id").findings)
+    assert "EQ301" in codes(evaluate(tied_ranking(8), "MRR", config=StatsConfig(ties="by_id")).findings)
 
 
 def test_a_constant_scorer_is_not_above_chance_on_any_metric() -> None:
@@ -222,16 +225,16 @@ def test_a_constant_scorer_is_not_above_chance_on_any_metric() -> None:
 def test_a_smaller_cutoff_is_advised_only_where_there_is_one(metrics: object, advised: bool) -> None:
     ranking = Ranking.from_scores(np.zeros((50, 20)), np.arange(50) % 20)
     found = the("EQ302", evaluate(ranking, metrics).findings)  # type: ignore[arg-type]
-    assert ("a smaller cutoff" in found.remedy) == advised
-    assert "more candidates or more units" in found.remedy
+    assert ("a smaller cutoff" in found.hint) == advised
+    assert "more candidates or more units" in found.hint
 
 
 def test_distances_taken_for_scores_are_called_worse_than_chance() -> None:
     ranking = Ranking.from_ranks([20, 19, 18, 20, 17] * 10, candidates=20)
     for metric in ("MRR", "MR"):
         found = the("EQ302", evaluate(ranking, metric).findings)
-        assert "worse than a system that knows nothing" in found.sentence
-        assert "distances" in found.remedy
+        assert "worse than chance" in found.message
+        assert "distances" in found.hint
 
 
 def test_lower_is_better_is_understood_by_the_chance_check() -> None:
@@ -292,9 +295,9 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     needed = comparison.contrast("x", "y").needed.value
     assert needed > 40
     assert found.subject == "x, y"
-    assert f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.sentence
+    assert f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.message
     assert f"about {about(needed)} units would separate x and y" in comparison.verdict().casefold()
-    assert "unit" not in found.sentence + "".join(found.evidence), "trees have nodes"
+    assert "unit" not in found.message + "".join(found.evidence), "trees have nodes"
 
 
 def test_a_difference_that_is_shown_asks_for_nothing() -> None:
@@ -321,7 +324,7 @@ def test_points_that_a_geometry_does_not_know_are_named(name: str, vectors: obje
     found = the("EQ109", run_checks(NamedPoints("terms", vectors, geometry(name))))
     assert found.subject == "terms"
     assert found.evidence == (fault,)
-    assert found.sentence.startswith("1 of 2 points")
+    assert found.message.startswith("1 of 2 points")
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "poincare"])
@@ -336,7 +339,7 @@ def test_things_that_no_check_knows_raise_nothing() -> None:
 def test_invalid_points_of_a_ranking_are_an_issue() -> None:
     sentence = "3 of 40 points lie outside the ball"
     found = the("EQ109", evaluate(replace(good_ranking(), invalid_points=sentence), "MRR").findings)
-    assert found.sentence == sentence
+    assert found.message == sentence
     assert "EQ109" not in codes(evaluate(good_ranking(), "MRR").findings)
 
 

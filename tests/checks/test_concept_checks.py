@@ -37,8 +37,8 @@ def test_each_kind_of_problem_has_its_finding(tmp_path: Path) -> None:
     (tmp_path / "entities.json").write_text(json.dumps([marked, other]))
     found = {finding.code: finding for finding in run_checks(read_with_issues(tmp_path))}
     assert list(found) == ["EQ130", "EQ131", "EQ132"]
-    assert found["EQ130"].sentence == "entry 3 has an empty concept_2"
-    assert found["EQ131"].sentence == "entry 2 expects the similarity 7, outside 0 to 1 (and 1 more problem)"
+    assert found["EQ130"].message == "entry 3 has an empty concept_2"
+    assert found["EQ131"].message == "entry 2 expects the similarity 7, outside 0 to 1 (and 1 more problem)"
     assert len(found["EQ131"].evidence) == 2
     assert found["EQ132"].subject == str(tmp_path / "entities.json")
 
@@ -72,13 +72,13 @@ def test_points_on_a_line_through_the_origin_are_collapsed_though_their_cosines_
 def test_a_space_without_directions_is_collapsed() -> None:
     (finding,) = run_checks(ConceptSpace("m", Space.of(np.zeros((4, 3)))))
     assert finding.code == "EQ310"
-    assert "fewer than two of the concepts have a direction" in finding.sentence
+    assert "fewer than two of the concepts have a direction" in finding.message
 
 
 def test_texts_with_a_vector_of_zeros_are_counted_and_named() -> None:
     (finding,) = run_checks(ZeroVectors("m", ("qualia", "akrasia"), 9))
     assert finding.code == "EQ313"
-    assert finding.sentence == "2 of 9 texts have a vector of zeros: 'qualia', 'akrasia'"
+    assert finding.message == "2 of 9 texts have a vector of zeros: 'qualia', 'akrasia'"
     assert codes(ZeroVectors("m", (), 9)) == []
 
 

@@ -38,25 +38,25 @@ def test_answers_that_stand_once_raise_nothing() -> None:
 def test_an_absent_answer_is_named() -> None:
     (finding,) = found(answers((1, 1), (0, 0)))
     assert (finding.code, finding.severity) == ("EQ102", Severity.ISSUE)
-    assert finding.sentence == '1 of 2 answers is not in the document, and no system can find it: q2 "answer 2"'
+    assert finding.message == '1 of 2 answers is not in the document, and no system can find it: q2 "answer 2"'
     assert finding.evidence == ('q2 "answer 2"',)
 
 
-def test_an_answer_that_borders_cut_gets_another_remedy_than_an_absent_one() -> None:
+def test_an_answer_that_borders_cut_gets_another_hint_than_an_absent_one() -> None:
     absent, cut = found(answers((0, 0), (1, 0), (1, 1)))
     assert (absent.code, cut.code) == ("EQ102", "EQ102")
-    assert "in no chunk of the chunks" in cut.sentence
-    assert "overlap" in cut.remedy
-    assert "overlap" not in absent.remedy
+    assert "in no chunk of the chunks" in cut.message
+    assert "overlap" in cut.hint
+    assert "overlap" not in absent.hint
 
 
 def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_score() -> None:
     lost = [AnswerOccurrences(f"q{number}", "x", 1, 0) for number in range(4)]
     (finding,) = found(SplitAnswers({"fixed 8/0": lost, "fixed 60/0": lost[:1], "fixed 60/20": []}, 10))
     assert finding.code == "EQ102"
-    assert "4 of 10 answers stand in the document and in no chunk of fixed 8/0" in finding.sentence
-    assert "so that 0.60 is the most" in finding.sentence
-    assert finding.sentence.endswith("1 other chunking of 2 cut some too")
+    assert "4 of 10 answers are in the document and in no chunk of fixed 8/0" in finding.message
+    assert "the maximum score there is 0.60" in finding.message
+    assert finding.message.endswith("1 other chunking of 2 also split some")
     assert finding.evidence[:2] == ("fixed 8/0 cuts 4: at best 0.60", "fixed 60/0 cuts 1: at best 0.90")
     assert found(SplitAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
 
@@ -64,17 +64,17 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
 def test_questions_asked_before_and_questions_with_their_answer_are_named() -> None:
     repeated, leaking = found(QuestionSet(9, ['q3 "Who?"', 'q4 "Who?"'], ['q7 "In 1871?"']))
     assert (repeated.code, repeated.severity) == ("EQ111", Severity.ISSUE)
-    assert repeated.sentence == '2 of 9 questions were asked before: q3 "Who?", q4 "Who?"'
+    assert repeated.message == '2 of 9 questions are duplicates: q3 "Who?", q4 "Who?"'
     assert (leaking.code, leaking.severity) == ("EQ112", Severity.TIP)
-    assert leaking.sentence == '1 of 9 questions holds its own answer: q7 "In 1871?"'
+    assert leaking.message == '1 of 9 questions contains its answer: q7 "In 1871?"'
     assert found(QuestionSet(9)) == []
 
 
 def test_answers_at_several_places_are_listed_with_the_most_frequent_first() -> None:
     (finding,) = found(answers((2, 2), (1, 1), (14, 9)))
     assert (finding.code, finding.severity) == ("EQ103", Severity.TIP)
-    assert "2 of 3 answers stand at more than one place" in finding.sentence
-    assert 'q3 "answer 3" at 14, in 9 of 40 chunks' in finding.sentence
+    assert "2 of 3 answers occur more than once" in finding.message
+    assert 'q3 "answer 3" 14 times, in 9 of 40 chunks' in finding.message
     assert finding.evidence == ('q3 "answer 3": 14 places, 9 chunks', 'q1 "answer 1": 2 places, 2 chunks')
 
 
@@ -94,11 +94,11 @@ def test_fewer_questions_than_the_minimum_are_too_few(questions: int, raised: li
 
 def test_the_minimum_is_the_one_that_was_given() -> None:
     assert found(SampleSize(20, minimum=20)) == []
-    assert "20 questions of at least 30:" in found(SampleSize(20, minimum=30))[0].sentence
+    assert "20 questions of at least 30:" in found(SampleSize(20, minimum=30))[0].message
 
 
 def test_two_questions_show_nothing() -> None:
-    assert "no difference between systems could be shown" in found(SampleSize(2))[0].sentence
+    assert "no difference between systems could be detected" in found(SampleSize(2))[0].message
 
 
 @pytest.mark.parametrize(("chunks", "top_k", "raised"), [(21, 10, []), (20, 10, ["EQ108"]), (1, 10, ["EQ108"])])
@@ -108,8 +108,8 @@ def test_half_of_the_chunks_is_most_of_the_document(chunks: int, top_k: int, rai
 
 def test_a_document_of_one_chunk_is_returned_whole() -> None:
     (finding,) = found(RetrievedFraction(1, 10))
-    assert "returns 1 of 1 chunk:" in finding.sentence
-    assert "probability 1.00" in finding.sentence
+    assert "returns 1 of 1 chunk:" in finding.message
+    assert "probability 1.00" in finding.message
 
 
 @pytest.mark.parametrize(("n", "rounded"), [(50, 11), (80, 9), (100, 8)])

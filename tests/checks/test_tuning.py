@@ -50,8 +50,8 @@ def rising(chunk_size: int, top_k: int) -> float:
 def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> None:
     (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
     assert finding.subject == "minilm"
-    assert finding.sentence.startswith("accuracy 0.8000 is the best of 6 trials on the same units")
-    assert finding.evidence[1] == "on units that had no say it is 0.6000, -0.2000"
+    assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials on the same units")
+    assert finding.evidence[1] == "the nested score, on held-out units, is 0.6000, -0.2000"
 
 
 def test_a_tuning_without_folds_can_only_report_its_best_trial() -> None:
@@ -72,7 +72,7 @@ def test_a_single_trial_is_no_choice() -> None:
 
 def test_a_depth_that_can_only_help_is_named_with_its_ladder() -> None:
     (finding,) = found(TunedSystem.of("minilm", tuning(rising)), "EQ202")
-    assert "top_k was tuned over 5, 10, 20 without a budget" in finding.sentence
+    assert "top_k was tuned over 5, 10, 20 without a budget" in finding.message
     assert finding.evidence[0] == "top_k 5: 0.5500, 10: 0.6000, 20: 0.7000 (chunk_size 256)"
     assert len(finding.evidence) == 2
 
@@ -121,7 +121,7 @@ def test_unequal_numbers_of_trials_are_listed() -> None:
     fewer = replace(tuning(), trials=tuning().trials[:1])
     (finding,) = run_checks(TuningBudgets.of({"minilm": tuning(), "use": tuning(), "bm25:": fewer}))
     assert finding.code == "EQ203"
-    assert finding.sentence.startswith("minilm got 6 trials and bm25: got 1,")
+    assert finding.message.startswith("minilm got 6 trials and bm25: got 1,")
     assert finding.evidence == ("minilm: 6 trials", "use: 6 trials", "bm25: 1 trial")
 
 
@@ -156,8 +156,8 @@ def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> N
     spent = [told("minilm", retrieved_tokens=180.2), told("bm25:", retrieved_tokens=7443.4, **settings)]
     (finding,) = run_checks(TuningBudgets.of_results(spent))
     assert (finding.code, finding.subject) == ("EQ203", "minilm, bm25:")
-    assert said in finding.sentence
-    assert finding.sentence.endswith("a unit costs 7,443 tokens with bm25: and 180 with minilm")
+    assert said in finding.message
+    assert finding.message.endswith("a unit costs 7,443 tokens with bm25: and 180 with minilm")
     assert finding.evidence[0].startswith("minilm: 2 trials, chunk_size 256/512, top_k 5, budget none")
 
 
@@ -171,7 +171,7 @@ def test_a_baseline_that_could_not_be_chosen_is_no_trial() -> None:
     baseline = Trial({"chunk_size": 512, "top_k": 40}, 0.99, cost=100.0)
     beside = replace(seen, trials=(*seen.trials, baseline), baseline=6, tried=6)
     (finding,) = found(TunedSystem.of("minilm", beside), "EQ202")
-    assert "top_k was tuned over 5, 10, 20 without" in finding.sentence
+    assert "top_k was tuned over 5, 10, 20 without" in finding.message
     lone = replace(seen, trials=(seen.trials[0], seen.trials[1]), best=0, baseline=1, tried=1, folds=())
     assert run_checks(TunedSystem.of("minilm", lone)) == ()
     assert TuningBudgets.of({"minilm": beside}).trials == {"minilm": 6}
@@ -182,12 +182,12 @@ def test_the_best_within_a_budget_is_the_best_of_what_it_affords() -> None:
     cheap = [replace(trial, cost=10.0) for trial in seen.trials[:2]]
     few = replace(seen, trials=(*cheap, *seen.trials[2:]), best=1, optimistic=0.6, folds=(), nested=NAN)
     (finding,) = found(TunedSystem.of("minilm", few), "EQ201")
-    assert "is the best of 2 trials" in finding.sentence
+    assert "is the best of 2 trials" in finding.message
 
 
 def test_single_trials_are_not_called_nested() -> None:
     (finding,) = found(TunedSystem.of("minilm", replace(tuning(rising), metric="nested accuracy")), "EQ202")
-    assert "and accuracy never falls" in finding.sentence
+    assert "and accuracy never falls" in finding.message
 
 
 def window(model: str, truncated: int | None, tokens: int | None = 256) -> TruncationStats:
@@ -199,9 +199,7 @@ def test_a_model_that_reads_half_of_what_another_reads_is_named() -> None:
         TruncationBySystem([window("minilm", 190), window("bm25:", 0, None), window("use", 20, None)])
     )
     assert finding.code == "EQ205"
-    assert finding.sentence == (
-        "minilm loses the end of 0.9500 of the texts, of which it reads 256 tokens, and bm25: reads all to the end"
-    )
+    assert finding.message == ("minilm truncates 0.9500 of the texts to 256 tokens, and bm25: truncates none")
     assert finding.evidence[2] == "use: 0.1000 of the texts truncated"
 
 

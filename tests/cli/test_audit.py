@@ -25,25 +25,25 @@ def test_an_impossible_table_ends_with_one_and_shows_the_steps(eq, folder: Path)
     table = write(folder, "table.csv", "system,HR@1,P@1,MRR\nbiolord,0.3333,1.0000,0.5361\n")
     done = eq("audit", table)
     assert done.exit_code == 1, done.stderr
-    assert "EQ401  biolord: HR@1 0.3333 and P@1 1.0000 must be equal" in done.stdout
+    assert "EQ401  biolord: HR@1 0.3333 and P@1 1.0000 differ, but are equal by definition" in done.stdout
     assert "P@1 1.0000 is printed, so the value is 0.99995 to 1" in done.stdout
-    assert "1 thing cannot be, in biolord." in done.stdout
+    assert "1 impossible result in biolord." in done.stdout
 
 
 def test_a_possible_table_ends_with_zero(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,HR@1,MRR,latency\na,0.33,0.5361,12\n")
     done = eq("audit", table)
     assert done.exit_code == 0, done.stderr
-    assert "Nothing here is impossible. That does not make it true." in done.stdout
-    assert "Not read, being no known metric or number: latency" in done.stdout
+    assert "No value is impossible. This does not show that they are correct." in done.stdout
+    assert "Not recognised as a metric or a number: latency" in done.stdout
 
 
 def test_an_assumption_makes_the_difference(eq, folder: Path) -> None:
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
     noted, accused = eq("audit", table), eq("audit", table, "--one-relevant")
     assert (noted.exit_code, accused.exit_code) == (0, 1)
-    assert "cannot be if every unit has one relevant item (EQ404)" in noted.stdout
-    assert "1 thing cannot be under an assumption" in noted.stdout
+    assert "impossible if every unit has one relevant item (EQ404)" in noted.stdout
+    assert "1 result would be impossible under an assumption" in noted.stdout
     assert "EQ404" in accused.stdout
 
 
@@ -83,7 +83,7 @@ def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:
     eq("score", "--run", "good.trec", "--run", "bad.trec", "--corpus-size", "5", *words)
     done = eq("audit", "results")
     assert done.exit_code == 0, done.stdout
-    assert "10 figures of 2 rows" in done.stdout
+    assert "10 values of 2 rows" in done.stdout
 
 
 @pytest.mark.parametrize("form", ["csv", "md", "latex", "json"])
@@ -94,7 +94,7 @@ def test_exports_of_ours_are_read_and_not_accused(form: str, eq, folder: Path) -
     assert eq("export", "results", "--to", form, "-o", name).exit_code == 0
     done = eq("audit", name, "--json", "--one-relevant", "--n", "12")
     assert done.exit_code == 0, done.stdout
-    assert json.loads(done.stdout)["tables"][0]["figures"] >= 8
+    assert json.loads(done.stdout)["tables"][0]["values"] >= 8
 
 
 def test_a_tampered_result_is_accused(eq, folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_table_without_metrics_gets_a_suggestion(eq, folder: Path) -> None:
     table = write(folder, "table.csv", "system,nDGC@10,seconds\na,0.5,12\n")
     done = eq("audit", table)
     assert done.exit_code == 2
-    assert "table.csv has no metric that is known here; the numbers stand beside nDGC@10, seconds" in done.stderr
+    assert "table.csv has no known metric; its numbers have the labels nDGC@10, seconds" in done.stderr
     assert "did you mean nDCG@10 for nDGC@10?" in done.stderr
 
 
@@ -161,7 +161,7 @@ def test_an_impossible_n_in_the_table_is_refused(n: str, eq, folder: Path) -> No
 def test_an_n_that_contradicts_the_table_is_refused(eq, folder: Path) -> None:
     done = eq("audit", write(folder, "table.csv", "system,n,MRR\na,70,0.5\n"), "--n", "200")
     assert done.exit_code == 2
-    assert "a says that it rests on 70 units, and --n says 200" in done.stderr
+    assert "a states 70 units, and --n is 200" in done.stderr
 
 
 def test_nothing_to_audit_and_a_missing_file_are_errors(eq, folder: Path) -> None:
@@ -214,8 +214,8 @@ def test_the_sum_names_the_option_that_would_count_a_note(eq, folder: Path) -> N
     table = write(folder, "table.md", "| Median Rank | MAP (%) |\n|---|---|\n| 3.00 | 93.45 |\n")
     last = " ".join(eq("audit", table).stdout.split("\n\n")[-1].split())
     assert last == (
-        "Nothing here is impossible. 1 thing cannot be under an assumption: if it holds, run again with "
-        "--one-relevant, which counts it. That does not make it true."
+        "No value is impossible. 1 result would be impossible under an assumption: if it holds, declare it with "
+        "--one-relevant. This does not show that they are correct."
     )
 
 
@@ -225,7 +225,7 @@ def test_bad_practice_is_told_apart_from_what_cannot_be(eq, folder: Path) -> Non
     table = write(folder, "table.json", f"[{best}]")
     done = eq("audit", table)
     assert done.exit_code == 1
-    assert "1 thing cannot be, in 1. 1 figure does not mean what it seems to, in 1/best." in done.stdout
+    assert "1 impossible result in 1. 1 misleading value in 1/best." in done.stdout
     data = json.loads(eq("audit", table, "--json").stdout)
     assert (data["impossible"], data["misleading"]) == (1, 1)
 
@@ -248,7 +248,7 @@ def test_exports_scored_like_a_library_carry_its_name_and_are_not_accused(
     assert "beir" in (folder / name).read_text()
     done = eq("audit", name)
     assert done.exit_code == 0, done.stdout
-    assert "Nothing here is impossible" in done.stdout
+    assert "No value is impossible" in done.stdout
 
 
 def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, folder: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_audit_of_a_folder(eq, fold
     write(folder / "tables", "c.csv", "system,n,HR@1\na,0,0.52\n")
     done = eq("audit", "tables")
     assert done.exit_code == 3
-    assert "2 figures of 1 row" in done.stdout
+    assert "2 values of 1 row" in done.stdout
     assert "a.json" in done.stderr
     assert "c.csv" in done.stderr
     data = json.loads(eq("audit", "tables", "--json").stdout)
@@ -271,7 +271,7 @@ def test_a_table_that_cannot_be_read_does_not_stop_the_others(eq, folder: Path) 
     good = write(folder, "good.csv", "system,HR@1\na,0.31\n")
     done = eq("audit", "missing.csv", good)
     assert done.exit_code == 3
-    assert "1 figure of 1 row" in done.stdout
+    assert "1 value of 1 row" in done.stdout
     assert "missing.csv" in done.stderr
     assert eq("audit", "missing.csv", "absent.csv").exit_code == 2
 

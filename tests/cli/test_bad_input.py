@@ -1,4 +1,4 @@
-"""Whatever is wrong with the input: a sentence, a remedy, exit 2, nothing written, no traceback."""
+"""Whatever is wrong with the input: a sentence, a hint, exit 2, nothing written, no traceback."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_one_bad_run_among_good_ones_leaves_nothing_behind(eq, folder: Path) -> 
         (("-m", "Silhouette"), "is a metric of space evidence, and this is ranking evidence"),
         (("-m", "@"), "is not spelled like a metric"),
         (("--ties", "expcted"), "did you mean expected?"),
-        (("--level", "95"), "is not between 0 and 1"),
-        (("--resamples", "0"), "'--resamples': 0 is not in the range"),
+        (("--confidence-level", "95"), "is not between 0 and 1"),
+        (("--n-resamples", "0"), "'--n-resamples': 0 is not in the range"),
         (("--seed", "-1"), "--seed"),
         (("--seed", "x"), "is not a valid integer"),
         (("--corpus-size", "2"), "a corpus of 2 items cannot give a list of 5"),
@@ -74,7 +74,7 @@ def test_one_bad_run_among_good_ones_leaves_nothing_behind(eq, folder: Path) -> 
         (("--cluster-by", "("), "is no regular expression"),
         (("--cluster-by", "zz"), "does not match the unit q00"),
         (("--cluster", "a.csv:x", "--cluster-by", "q"), "were both given"),
-        (("-o", "truth.qrels"), "is a file, where a folder should be"),
+        (("-o", "truth.qrels"), "is a file, not a folder"),
         (("--run", "sub/good.trec"), "would both be called good"),
         (
             ("--run", "..=good.trec"),
@@ -162,7 +162,7 @@ def test_errors_are_json_where_data_is(eq) -> None:
         done = eq(*words)
         error = json.loads(done.stderr)["error"]
         assert done.exit_code == error["exit_code"] == 2
-        assert error["sentence"]
+        assert error["message"]
         assert error["hint"]
 
 

@@ -28,12 +28,12 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
     assert done.stdout.startswith(
         "HR@1 on 12 units, best first\n"
         "\n"
-        "band  system  HR@1  95 % interval  to leader  adj. p  win/tie/loss  rank\n"
-        "────────────────────────────────────────────────────────────────────────\n"
+        "band  system  HR@1  95 % interval  to best  adj. p  win/tie/loss  rank\n"
+        "──────────────────────────────────────────────────────────────────────\n"
     )
     rows = {line.split()[1]: line for line in done.stdout.splitlines()[4:7]}
     assert list(rows) == ["good", "middle", "bad"]
-    assert "0.92   [0.65, 0.99]     leader" in rows["good"]
+    assert "0.92   [0.65, 0.99]     best" in rows["good"]
     # All 4 units that differ point one way: p = 2 / 2^4, and Holm leaves the largest p as it is.
     assert "0.12         0/8/4" in rows["middle"]
     assert rows["middle"].startswith("a ")
@@ -41,8 +41,8 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
     for sentence in (
         "Paired randomisation test, two-sided; Holm over the 3 pairs on HR@1",
         "(too narrow for: diff. interval; widen the terminal or use --json)",
-        "Intervals of differences: gaffke over the paired differences, each by itself and not adjusted",
-        "so that one may exclude 0 beside an adjusted p above 5 %.",
+        "Intervals of differences: gaffke over the paired differences, not adjusted",
+        "so that an interval may exclude 0 with an adjusted p above 5 %.",
         "Chance level of HR@1: 0.20.",
         "No system is shown to be best on HR@1",
         "! issue EQ302  bad: HR@1 is 0",
@@ -160,9 +160,9 @@ def test_a_pipe_gets_every_column_and_one_line_a_sentence(eq) -> None:
 
 def test_other_metrics_say_whom_they_are_compared_with_and_their_own_family(eq) -> None:
     printed = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-m", "HR@3").stdout
-    assert printed.count("to leader") == 2
+    assert printed.count("to best") == 2
     assert (
-        "Differences are to good, which leads on HR@1. Each metric is a family of its own: "
+        "Differences are to good, the best system on HR@1. Each metric is a separate family of tests: "
         "Holm over the 3 pairs on each metric."
     ) in printed
 
@@ -184,11 +184,11 @@ def test_ties_are_told_on_the_primary_metric(eq, folder: Path) -> None:
     (folder / "tied.trec").write_text(tied)
     runs = ("tied.trec", "good.trec", "--qrels", "truth.qrels")
     printed = eq("compare", *runs, "-m", "HR@3", "--primary", "HR@1").stdout
-    assert re.search(r"EQ301 .*scores HR@1 lies between 0\.\d+ and 0\.\d+$", printed, re.MULTILINE)
+    assert re.search(r"EQ301 .*scores HR@1 is between 0\.\d+ and 0\.\d+$", printed, re.MULTILINE)
     stored = [word for run in runs[:2] for word in ("--run", run)]
     assert eq("score", *stored, *runs[2:], "-m", "HR@{3,1}", "-o", "results").exit_code == 0
     printed = eq("compare", "results/tied", "results/good", "--primary", "HR@1").stdout
-    assert "scores HR@1 lies between" in printed
+    assert "scores HR@1 is between" in printed
     assert "scores HR@3" not in printed
     assert "EQ301" not in eq("compare", *runs, "--primary", "HR@5").stdout, "which no order would change"
     assert eq("score", *stored, *runs[2:], "-m", "HR@{1,3}", "-o", "again").exit_code == 0
@@ -203,8 +203,8 @@ def test_estimates_have_the_same_shape_in_score_and_compare(eq) -> None:
 
 
 def test_flips_are_counted_from_one(eq) -> None:
-    assert json.loads(eq(*COMPARE, "--flips", "99", "--json").stdout)["flips"] == 99
-    assert "0 is not in the range" in eq(*COMPARE, "--flips", "0").stderr
+    assert json.loads(eq(*COMPARE, "--n-permutations", "99", "--json").stdout)["n_permutations"] == 99
+    assert "0 is not in the range" in eq(*COMPARE, "--n-permutations", "0").stderr
 
 
 def test_a_folder_that_is_no_run_directory_is_explained(eq, folder: Path) -> None:

@@ -48,7 +48,7 @@ def test_wrong_offsets_leave_the_field_of_use_and_fail_the_check(eq, folder: Pat
     told = json.loads(done.output)
     assert told["usable"] is True
     assert [problem["rule"] for problem in told["problems"]] == ["offsets"]
-    assert told["problems"][0]["hint"] == "it stands at 0 to 4"
+    assert told["problems"][0]["hint"] == "it is at 0 to 4"
     assert [finding["code"] for finding in told["findings"]] == ["EQ132"]
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("networkx")
 
 Run = Callable[..., Any]
-QUICK = ["--resamples", "24"]
+QUICK = ["--n-resamples", "24"]
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_gate_closes_on_the_reversed_part(concepts: Run) -> None:
 def test_a_folder_that_cannot_be_made_is_told_at_once(concepts: Run) -> None:
     done = concepts("--models", "hash", "--task", "quality", "-o", "truth.qrels/below")
     assert done.exit_code == 2
-    assert "nothing can be written to truth.qrels/below" in done.stderr
+    assert "truth.qrels/below cannot be written" in done.stderr
     assert "embedding_quality_score" not in done.stdout
 
 

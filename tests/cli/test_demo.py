@@ -30,11 +30,11 @@ def nothing_but_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_needs_no_model_and_shows_the_honest_table_before_the_optimistic_one(eq) -> None:
     done = eq("demo", env={"COLUMNS": "100"})
     assert done.exit_code == 0
-    assert "3 systems look for the answers to 130 questions" in done.stderr
+    assert "words for the answers to 130 questions" in done.stderr
     assert "chunks of 50, 100 or 200 tokens that overlap by 0 or 20" in done.stderr
-    assert "To let minilm, use, wordllama join in, see eq ls models." in done.stderr
+    assert "Not installed: minilm, use, wordllama. See eq ls models." in done.stderr
     assert done.stdout.rstrip().endswith("Next: eq view equipoise-demo")
-    assert done.stdout.startswith("Accuracy on 130 questions that had no say in the parameters")
+    assert done.stdout.startswith("Held-out accuracy on 130 questions (nested 5-fold cross-validation)")
     assert done.stdout.index("Each question is scored") < done.stdout.index("Optimistic, in percent")
 
 
@@ -81,4 +81,4 @@ def _best(model: dict) -> dict:
 def test_a_file_where_the_folder_should_be_is_refused_before_the_work(eq, folder: Path) -> None:
     done = eq("demo", "-o", "truth.qrels")
     assert done.exit_code == 2
-    assert "systems look for" not in done.stderr
+    assert "systems search" not in done.stderr

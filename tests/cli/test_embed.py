@@ -408,7 +408,7 @@ def test_a_model_without_its_key_says_which(eq, monkeypatch) -> None:
 def test_an_engine_that_is_not_installed_comes_with_its_line(eq, monkeypatch) -> None:
     monkeypatch.setattr("equipoise.models.inventory.find_spec", lambda name: None)
     listed = {each["spec"]: each for each in json.loads(eq("ls", "models", "--json").stdout)["models"]}
-    assert listed["bge-base"]["lack"]["remedy"] == install_command("st")
+    assert listed["bge-base"]["lack"]["hint"] == install_command("st")
     assert listed["hash"]["works"]
 
 

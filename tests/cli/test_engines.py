@@ -61,6 +61,6 @@ def test_equal_errors_of_several_models_are_one_sentence(eq: Run, folder: Path) 
     named = ["hash", "py:both_lack.one,dim=2", "py:both_lack.one,dim=3"]
     done = eq(*words, *named)
     assert done.stderr.count("no_such_package") == 1, done.stderr
-    assert f"without a result for that: {named[1]}, {named[2]}" in done.stderr
+    assert f"failed for the same reason: {named[1]}, {named[2]}" in done.stderr
     as_data = eq(*words, *named, "--json")
     assert [json.loads(line)["error"]["model"] for line in as_data.stderr.splitlines() if "{" in line] == named[1:]

@@ -36,10 +36,10 @@ def test_the_honest_table_comes_first_and_the_optimistic_one_is_named(fair: Run)
     done = fair("--models", "bm25:", "hash", *GRID)
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0] == "Accuracy on 30 questions that had no say in the parameters"
+    assert lines[0] == "Held-out accuracy on 30 questions (nested 5-fold cross-validation)"
     assert lines[2].split()[:3] == ["band", "model", "accuracy"]
-    assert done.stdout.index("Optimistic, in percent") < done.stdout.index("Best accuracy for a number")
-    assert "Accuracy by kind of question" in done.stdout
+    assert done.stdout.index("Optimistic, in percent") < done.stdout.index("Best accuracy per number")
+    assert "Accuracy by category and difficulty" in done.stdout
     assert "EQ105" in done.stdout
 
 
@@ -62,10 +62,10 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     first = fair("--models", "bm25:", *GRID, "-o", "results")
     second = fair("--models", "bm25:", "hash", *GRID, "-o", "results")
     assert first.exit_code == second.exit_code == 0
-    assert "bm25: read back from results, nothing computed again" in second.stderr
+    assert "bm25: loaded from results, not computed again" in second.stderr
     assert "hash: read back" not in second.stderr
     assert "Next: eq compare results/runs/bm25 results/runs/hash" in second.stdout
-    assert (folder / "results" / "visualizations" / "league.png").is_file()
+    assert (folder / "results" / "visualizations" / "leaderboard.png").is_file()
     again = eq("compare", "results/runs/bm25", "results/runs/hash")
     assert again.exit_code == 0
     assert "nested accuracy on 30 units" in again.stdout
@@ -78,10 +78,10 @@ def test_a_folder_with_runs_of_another_grid_says_so_and_does_not_advise_to_compa
     fair("--models", "bm25:", "tfidf:", *GRID, "-o", "mix")
     small = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "1", "--tokenizer", "words"]
     done = fair("--models", "bm25:", "hash", *small, "-o", "mix")
-    assert "tfidf in mix is no part of this comparison" in done.stderr
+    assert "tfidf in mix is not part of this comparison" in done.stderr
     assert "Next: eq compare mix/runs/bm25 mix/runs/hash" in done.stdout
     same = fair("--models", "bm25:", "hash", *small, "-o", "alone")
-    assert "no part of this comparison" not in same.stderr
+    assert "not part of this comparison" not in same.stderr
 
 
 @pytest.mark.slow
@@ -118,7 +118,7 @@ def test_one_fold_is_no_nesting_and_a_finding(fair: Run, eq: Run, folder: Path) 
     """EQ201, from the command that people type."""
     done = fair("--models", "bm25:", "hash", *GRID, "--folds", "1", "-o", "results")
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("Accuracy on the very 30 questions that chose the parameters (optimistic)")
+    assert done.stdout.startswith("Optimistic accuracy on 30 questions (selected and scored on the same questions)")
     assert "EQ201" in done.stdout
     assert "EQ201" in eq("compare", "results/runs/bm25", "results/runs/hash").stdout
     assert eq("report", "results", "-o", "page.html").exit_code == 0
@@ -163,7 +163,7 @@ def test_quiet_leaves_the_tables_alone(fair: Run) -> None:
 
 
 def test_verbose_shows_what_each_fold_chose(fair: Run) -> None:
-    assert "What was chosen without each fold" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
+    assert "Configurations selected without each fold" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
 
 
 def test_a_gate_closes_on_grave_findings(fair: Run) -> None:
@@ -177,7 +177,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_others_alone(fair: Run, folder
     assert done.exit_code == 3
     assert "vectors:missing.npz failed" in done.stdout
     assert "missing.npz" in done.stderr
-    assert "computes only what is missing" in done.stderr
+    assert "compute only what is missing" in done.stderr
     assert sorted(path.name for path in (folder / "results" / "runs").iterdir()) == ["bm25", "hash"]
 
 
@@ -207,7 +207,7 @@ def test_an_empty_document_and_a_missing_fixture_are_bad_input(fair: Run, folder
     assert fair("--models", "bm25:", qa="nothing.json").exit_code == 2
 
 
-def test_absent_answers_are_refused_with_the_remedies(fair: Run, folder: Path) -> None:
+def test_absent_answers_are_refused_with_the_hints(fair: Run, folder: Path) -> None:
     asked = [*pairs(document()), {"question": "Where?", "answer": "nowhere at all"}]
     (folder / "lost.json").write_text(json.dumps(asked))
     refused = fair("--models", "bm25:", *GRID, qa="lost.json")
@@ -248,4 +248,4 @@ def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder
     (folder / "lost.json").write_text(json.dumps(asked))
     fair("--models", "bm25:", "hash", *GRID, "--absent", "skip", "-o", "results", qa="lost.json")
     assert eq("report", "results", "-o", "page.html").exit_code == 0
-    assert "1 question is left out" in (folder / "page.html").read_text()
+    assert "1 question was skipped" in (folder / "page.html").read_text()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
@@ -37,7 +38,9 @@ def stored(folder: Path) -> Stored:
     ) -> str:
         ids = units or [f"q{unit}" for unit in range(len(ranks))]
         ranking = Ranking.from_ranks(ranks, candidates=50, unit_ids=ids)
-        result = evaluate(ranking, metrics or ("MRR", "MR", "HR@1"), system=name, ties=ties, resamples=200)
+        result = evaluate(
+            ranking, metrics or ("MRR", "MR", "HR@1"), system=name, config=StatsConfig(ties=ties, n_resamples=200)
+        )
         datasets = {"truth.qrels": truth} if truth else {}
         manifest = Manifest(name, datasets=datasets).finish(status, reason="" if status == "complete" else "stopped")
         result = result if evidence else replace(result, evidence=None)
@@ -75,12 +78,14 @@ def test_confident_compares_the_end_of_the_interval(eq, stored: Stored) -> None:
 def test_another_level_makes_another_interval(eq, stored: Stored) -> None:
     run = stored("dense", GOOD)
     ends = [
-        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--level", level, "--json").stdout)["verdicts"][0]
+        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--confidence-level", level, "--json").stdout)[
+            "verdicts"
+        ][0]
         for level in ("0.95", "0.8")
     ]
     assert ends[0]["bound"] < ends[1]["bound"]
     bare = stored("bare", GOOD, evidence=False)
-    done = eq("gate", bare, "--min", "HR@1>=0", "--confident", "--level", "0.8")
+    done = eq("gate", bare, "--min", "HR@1>=0", "--confident", "--confidence-level", "0.8")
     assert done.exit_code == 1
     assert "only one at 95 % is stored" in done.stdout
 
@@ -154,8 +159,8 @@ def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
     done = json.loads(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "HR@1", "--json").stdout)
     alone = json.loads(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "--json").stdout)
     assert done["verdicts"][0]["p"] == pytest.approx(2 * alone["verdicts"][0]["p"])
-    assert "adjusted for 2 metrics" in done["verdicts"][0]["sentence"]
-    assert "adjusted" not in alone["verdicts"][0]["sentence"]
+    assert "adjusted for 2 metrics" in done["verdicts"][0]["message"]
+    assert "adjusted" not in alone["verdicts"][0]["message"]
 
 
 def test_the_help_says_what_is_tested_and_what_is_assumed(eq) -> None:
@@ -170,7 +175,7 @@ def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, fol
     true = [f"c{each}" for each in rng.integers(0, 3, 120)]
     for name, share in (("base", 0.9), ("worse", 0.4), ("alike", 0.9)):
         said = [each if rng.random() < share else "c0" for each in true]
-        result = evaluate(Labels.of(true, said), "F1(average=macro)", system=name, resamples=200)
+        result = evaluate(Labels.of(true, said), "F1(average=macro)", system=name, config=StatsConfig(n_resamples=200))
         save_run(folder / name, result, manifest=Manifest(name).finish())
     assert eq("gate", "worse", "--no-worse-than", "base").exit_code == 1
     done = eq("gate", "alike", "--no-worse-than", "base", "--margin", "0.1")
@@ -320,10 +325,10 @@ def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their
         (["--margin", "0.1", "--min", "MRR>=0.5"], "there is no baseline"),
         (["--no-worse-than", "nowhere"], "there is no run directory nowhere"),
         (["--no-worse-than", "dense", "--margin", "-1"], "the margin -1.0"),
-        (["--min", "MRR>=0.5", "--level", "95"], "the level 95.0"),
-        (["--no-worse-than", "dense", "--flips", "10"], "10 random flips cannot show a loss at 95 %"),
-        (["--no-worse-than", "dense", "--level", "0.99999"], "10,000 random flips cannot show a loss"),
-        (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--flips", "39"], "a loss of 2 metrics"),
+        (["--min", "MRR>=0.5", "--confidence-level", "95"], "confidence_level=95.0"),
+        (["--no-worse-than", "dense", "--n-permutations", "10"], "10 permutations cannot show a loss at 95 %"),
+        (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "10,000 permutations cannot show a loss"),
+        (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--n-permutations", "39"], "a loss of 2 metrics"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(words: list[str], sentence: str, eq, stored: Stored) -> None:

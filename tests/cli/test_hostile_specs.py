@@ -143,7 +143,7 @@ def test_a_run_directory_is_read_without_opening_its_model(eq, folder: Path) -> 
 
 def test_an_index_is_read_without_opening_its_model(eq, folder: Path) -> None:
     ontology = load_ontology("signs.obo")
-    built = build_index(ontology, "hash,dim=8", folder / "indexes", multi=True, cache=False)
+    built = build_index(ontology, "hash,dim=8", folder / "indexes", multi_vector=True, cache=False)
     meta = built.folder / "meta.json"
     meta.write_text(json.dumps(json.loads(meta.read_text()) | {"model_spec": CODE, "model_name": CODE}))
     words = ("--ontology", "signs.obo", "--index-dir", "indexes")

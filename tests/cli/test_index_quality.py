@@ -96,7 +96,7 @@ def test_a_chroma_folder_is_filled_once(eq: Eq) -> None:
         (("memory", "--option", "ef_search=3"), 2, "the memory store has no option 'ef_search'"),
         (("memory", "--corpus", "absent.npy"), 2, "absent.npy"),
         (("pgvector:postgresql://127.0.0.1:1/db",), 2, "cannot be reached"),
-        (("memory", "-o", "c.npy"), 2, "c.npy is a file, where a folder should be"),
+        (("memory", "-o", "c.npy"), 2, "c.npy is a file, not a folder"),
     ],
 )
 def test_bad_input_is_a_sentence_and_a_code(eq: Eq, words: tuple[str, ...], code: int, sentence: str) -> None:
@@ -114,7 +114,7 @@ def test_queries_of_another_model_are_refused(eq: Eq, folder: Path) -> None:
 
 
 @pytest.mark.engines("chromadb")
-def test_a_collection_of_another_corpus_is_refused_with_its_remedy(eq: Eq, folder: Path) -> None:
+def test_a_collection_of_another_corpus_is_refused_with_its_hint(eq: Eq, folder: Path) -> None:
     pytest.importorskip("chromadb")
     command = (*COMMAND, "chroma:here", "--collection", "mine")
     assert eq(*command).exit_code == 0

@@ -50,7 +50,7 @@ CASES = [
 ]
 RUN = ("phenotypes", "benchmark", "run", "--ontology", "signs.obo", "--test-file", "cases.json")
 VECTORS = ("phenotypes", "benchmark", "compare-vectors", *RUN[3:])
-QUICK = ("--resamples", "100")
+QUICK = ("--n-resamples", "100")
 
 
 @pytest.fixture(autouse=True)
@@ -156,14 +156,14 @@ def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, mo
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "leaves nothing to aggregate"),
+        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "nothing to aggregate"),
         (("--model-name", "tfidf:", "--test-file", "none.json"), "there is no file none.json"),
         (("--model-name", "tfidf:", "--test-file", "signs.obo"), "cannot be read as cases"),
         (("--model-name", "tfidf:", "--similarity", "lyn"), "did you mean lin?"),
         (("--model-name", "tfidf:", "--ontology", "none.obo"), "none.obo"),
         (("--model-name", "tfidf:", "--similarity", "resnik"), "resnik-normalised"),
         (("--model-name", "tfidf:", "--rerank-depth", "5"), "--rerank-depth needs a reranker"),
-        (("--model-name", "tfidf:", "--weights", "1,0,0"), "leaves nothing to aggregate"),
+        (("--model-name", "tfidf:", "--weights", "1,0,0"), "nothing to aggregate"),
         (("--model-name", "nonsense"), "nonsense"),
         (("--model-name", "tfidf:", "--multi-vector", "--aggregation-strategy", ""), "strategy is empty"),
         (("--model-name", "tfidf:", "--device", "nonsense"), "no device is called 'nonsense'"),
@@ -195,7 +195,7 @@ def test_the_processor_by_name_is_no_fault(eq) -> None:
     pytest.importorskip("torch")
     done = eq(*RUN, "--model-name", "tfidf:", "--device", "cpu", *QUICK)
     assert done.exit_code == 0, done.stderr
-    assert "tfidf: runs on the processor" in " ".join(done.stdout.split())
+    assert "tfidf: runs on the CPU" in " ".join(done.stdout.split())
 
 
 def test_unknown_ids_are_named_with_what_to_use_and_can_be_left_out(eq, folder: Path) -> None:
@@ -215,7 +215,7 @@ def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, fold
     done = eq(*asked)
     assert done.exit_code == 2
     assert (
-        "hint: eq phenotypes index build --model-name hash --multi-vector --ontology signs.obo "
+        "eq phenotypes index build --model-name hash --multi-vector --ontology signs.obo "
         "--index-dir indexes" in done.stderr
     )
     build = (
@@ -243,7 +243,7 @@ def test_the_next_command_works_where_older_runs_of_other_cases_lie(eq, folder: 
     assert eq(*words, "--model-name", "hash").exit_code == 0
     (folder / "cases.json").write_text(json.dumps(CASES[:3]))
     done = eq(*words, "--model-name", "tfidf:")
-    assert "older runs lie there too: hash-single" in done.stderr
+    assert "unrelated runs in the same folder: hash-single" in done.stderr
     assert done.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-single")
     assert eq("report", "out/runs/tfidf-single", "-o", "page.html").exit_code in (0, 4)
 

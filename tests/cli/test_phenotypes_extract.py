@@ -99,7 +99,7 @@ def test_a_note_of_which_nothing_is_known_says_how_near_it_came(eq, note: Path) 
         (("absent.txt", *TOY), 2, "absent.txt"),
         (("empty.txt", *TOY), 2, "empty.txt is empty"),
         (("note.txt", *TOY, "--chunkers", "sentense"), 2, "did you mean sentence?"),
-        (("note.txt", *TOY, "--chunkers", "semantic"), 2, "need a model that embeds"),
+        (("note.txt", *TOY, "--chunkers", "semantic"), 2, "needs a dense model"),
         (("note.txt", *TOY, "--language", "fr"), 2, "there are rules for en and de"),
         (("note.txt", *TOY, "--top-term"), 2, "--top-term"),
     ],

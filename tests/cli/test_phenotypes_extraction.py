@@ -41,7 +41,7 @@ NOTES = [
 ]
 GROUP = ("phenotypes", "extraction")
 COMMON = ("corpus", "--ontology", "signs.obo", "--model", "tfidf:")
-QUICK = ("--resamples", "100", "--chunk-threshold", "0.4")
+QUICK = ("--n-resamples", "100", "--chunk-threshold", "0.4")
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +117,7 @@ def test_tuning_reports_unseen_documents_and_a_run_on_them_is_found_out(eq) -> N
         (("run", "corpus", "--averaging", "mirco"), "did you mean micro"),
         (("run", "corpus", "--dataset", "korpus"), "did you mean corpus"),
         (("run", "absent"), "no file absent"),
-        (("run", "corpus", "--num-results", "0"), "one term a chunk or more"),
+        (("run", "corpus", "--num-results", "0"), "num_results is 0"),
         (("compare", "signs.obo"), "signs.obo"),
         (("compare",), "at least two runs"),
     ],

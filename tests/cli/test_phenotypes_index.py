@@ -29,7 +29,7 @@ def test_both_kinds_are_built_side_by_side_and_listed(eq) -> None:
         assert done.exit_code == 0, done.output
         assert "6 terms" in done.stdout
         assert "in the embedder" in done.stdout
-    assert [(each["multi"], each["components"]) for each in listed(eq)] == [(False, 6), (True, 17)]
+    assert [(each["multi_vector"], each["components"]) for each in listed(eq)] == [(False, 6), (True, 17)]
     table = eq("phenotypes", "index", "list", "--index-dir", "indexes").stdout
     assert "multi-vector" in table
     assert "toy" in table
@@ -56,7 +56,7 @@ def test_the_same_command_again_embeds_nothing(eq) -> None:
     again = eq(*BUILD, "--model-name", "hash")
     assert "nothing was embedded" in again.stdout
     report = json.loads(eq(*BUILD, "--model-name", "hash", "--json").stdout)["indexes"][0]["report"]
-    assert (report["kept"], report["embedded"]) == (6, 0)
+    assert (report["reused"], report["embedded"]) == (6, 0)
 
 
 def test_a_new_release_embeds_what_changed(eq, toy: Path) -> None:
@@ -73,7 +73,7 @@ def test_the_part_of_a_fusion_that_embeds_gets_the_index(eq) -> None:
 
 
 def test_systems_that_score_words_need_none(eq) -> None:
-    _refused(eq(*BUILD, "--model-name", "tfidf:"), "tfidf: scores words", "it needs no index")
+    _refused(eq(*BUILD, "--model-name", "tfidf:"), "tfidf: is lexical", "it needs no index")
 
 
 def test_an_unknown_model_and_an_unknown_ontology_get_a_sentence(eq) -> None:

@@ -111,7 +111,7 @@ def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path
         (("fits", "--multi-vector", "--aggregation-strategy", "al_max"), "'al_max'", "did you mean all_max"),
         (
             ("fits", "--multi-vector", "--aggregation-strategy", "label +"),
-            "missing at the end",
+            "ends after an operator",
             "complete it",
         ),
         (("fits", "--multi-vector", "--weights", "1,1,1"), "takes no weights", "all_weighted"),

@@ -116,5 +116,5 @@ def test_many_measures_stand_below_each_other_and_none_is_lost(eq, monkeypatch) 
     asked = [word for name in names for word in ("--measure", name)]
     done = eq(*SIMILARITY, "T:0003", "T:0004", *asked, *TINY)
     assert done.exit_code == 0, done.stderr
-    table = done.stdout.partition("meet in")[2].partition("\n\n")[0]
+    table = done.stdout.partition("common ancestor")[2].partition("\n\n")[0]
     assert [name for name in names if f" {name} " in table] == names

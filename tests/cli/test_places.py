@@ -49,7 +49,7 @@ def test_the_table_is_in_percent_and_says_so(eq, monkeypatch) -> None:
 def test_everything_that_is_given_is_used(eq) -> None:
     done = eq(
         *SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--slice", "hour=units.csv:hour",
-        "--history", "visits.csv", "--resamples", "100", "--json",
+        "--history", "visits.csv", "--n-resamples", "100", "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout, parse_constant=pytest.fail)
@@ -62,7 +62,7 @@ def test_everything_that_is_given_is_used(eq) -> None:
 
 
 def test_people_are_told_about_ties_users_and_slices(eq) -> None:
-    done = eq(*SCORE, "--user", "user.npy", "--slice", "hour=units.csv:hour", "--resamples", "100", "-v")
+    done = eq(*SCORE, "--user", "user.npy", "--slice", "hour=units.csv:hour", "--n-resamples", "100", "-v")
     assert "Ties: no target shares its score" in done.stdout
     assert "Every user counted alike: 6 users (percent)" in done.stdout
     assert "Lowest Acc@1: u" in done.stdout
@@ -72,7 +72,7 @@ def test_people_are_told_about_ties_users_and_slices(eq) -> None:
 
 
 def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Path) -> None:
-    done = eq(*SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--resamples", "100", "-o", "results")
+    done = eq(*SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--n-resamples", "100", "-o", "results")
     assert done.exit_code == 0, done.stderr
     run = load_run(folder / "results" / "logits")
     assert run.result["Acc@1"].n == ROWS
@@ -125,7 +125,6 @@ def test_other_formats_give_the_same(eq, folder: Path, suffix: str) -> None:
         ((*SCORE, "--user", "units.csv"), "neither an array file nor a column"),
         ((*SCORE, "--user", "units.csv:who"), "has no column who"),
         ((*SCORE, "--slice", "units.csv:hour"), "has no name"),
-        ((*SCORE, "--cluster", "units.csv:hour"), "users are resampled"),
         ((*SCORE, "--history", "visits.csv"), "rows name none"),
         ((*SCORE[:4], "--targets", "user.npy"), "class codes are needed"),
         ((*SCORE[:4], "--targets", "short.npy"), "1 targets for 60 rows"),
@@ -148,7 +147,7 @@ def test_fewer_classes_than_the_default_cutoffs_are_scored_with_a_note(eq, folde
     np.save(folder / "four.npy", np.eye(4)[[0, 1, 2, 2]])
     np.save(folder / "four_y.npy", np.array([0, 1, 2, 3]))
     words = ("places", "score", "--logits", "four.npy", "--targets", "four_y.npy")
-    done = eq(*words, "--resamples", "50", "--json")
+    done = eq(*words, "--n-resamples", "50", "--json")
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert [name for name in told["percent"] if "@" in name] == ["Acc@1", "Acc@3", "nDCG@10"]

@@ -87,7 +87,7 @@ def test_what_places_score_wrote_is_read_back_with_the_same_figures(eq: Eq, seed
             at = f"{model}/seed{seed}"
             told = eq(
                 *("places", "score", "--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy"),
-                *("--user", "user.npy", "-o", f"runs/{at}", "--resamples", "20"),
+                *("--user", "user.npy", "-o", f"runs/{at}", "--n-resamples", "20"),
             )
             assert told.exit_code == 0, told.output
     stored = eq("places", "compare", *[f"runs/{each}" for each in words("good", "bad", seeds=2)], "--json")
@@ -108,7 +108,7 @@ def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
         at = f"{model}/seed1"
         eq(
             *("places", "score", "--logits", f"{at}/logits.npy", "--targets", f"{at}/targets.npy"),
-            *("--train-counts", "counts.npy", "-o", f"runs/{at}", "--resamples", "20"),
+            *("--train-counts", "counts.npy", "-o", f"runs/{at}", "--n-resamples", "20"),
         )
     stored = eq("places", "compare", "runs/good/seed1", "runs/bad/seed1", "--answerable", "--json")
     raw = eq(

@@ -47,11 +47,11 @@ def test_the_charts_are_written_as_files_when_asked(eq: Eq, results: Path, folde
     assert done.exit_code == 0, done.stderr
     assert "wrote the charts to results/visualizations" in done.stderr
     written = {path.name for path in (results / "visualizations").iterdir()}
-    assert {"league.png", "league.svg", "forest.png", "wins.svg"} <= written
+    assert {"leaderboard.png", "leaderboard.svg", "differences.png", "wins.svg"} <= written
     assert {Path(name).stem for name in written if name.endswith(".png")} == {
         Path(name).stem for name in written if name.endswith(".svg")
     }
-    assert 'data-chart="league"' in (folder / "report.html").read_text()
+    assert 'data-chart="leaderboard"' in (folder / "report.html").read_text()
 
 
 def test_the_same_run_named_twice_is_one_run(eq: Eq, results: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_partial_run_is_reported_with_its_caution(eq: Eq, results: Path, folde
         (("truth.qrels",), "truth.qrels is a file"),
         (("results", "-o", "results"), "results is a folder"),
         (("results", "-o", "missing/report.html"), "there is no folder missing"),
-        (("results", "--charts", "truth.qrels"), "truth.qrels is a file, where a folder should be"),
+        (("results", "--charts", "truth.qrels"), "truth.qrels is a file, not a folder"),
         (("ours=results/runs",), "holds 3 runs, and ours can name only one"),
         (("results", "--primary", "nDGC@10"), "nDGC"),
         (("good=results/runs/bad", "results/runs/good"), "are both runs of good"),

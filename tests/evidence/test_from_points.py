@@ -259,7 +259,7 @@ def test_compiled_counts_hold_over_many_tiles_and_many_relatives(name: str, kind
 @pytest.mark.parametrize("wide", [-1, 1_000_000])
 def test_more_pairs_in_doubt_than_can_wait_change_nothing(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(point_counts, "CANDIDATE_CAPACITY", 0)
-    monkeypatch.setattr(point_counts, "TOGETHER", 1)
+    monkeypatch.setattr(point_counts, "TILES_PER_PRODUCT", 1)
     rng = np.random.default_rng(2)
     points, pairs = np.repeat(rng.normal(size=(3, 4)), 200, axis=0), some_pairs(600, rng)
     space = geometry("euclidean")

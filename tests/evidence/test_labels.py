@@ -83,7 +83,7 @@ def test_bad_labels_are_explained():
         Labels.of(["a", "b"], ["a"])
     with pytest.raises(ShapeError, match=r"shape \(1, 1\)"):
         Labels.of([["a"]], ["a"])
-    with pytest.raises(NotFiniteError, match="true labels hold NaN"):
+    with pytest.raises(NotFiniteError, match="true labels contain NaN"):
         Labels.of([1.0, float("nan")], [1, 2])
     with pytest.raises(InputError, match="no class at position 1"):
         Labels.of(["a", "b"], ["a", None])

@@ -58,7 +58,7 @@ def test_a_saved_file_reads_back_the_same_and_equal_evidence_gives_equal_bytes(t
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
     some_pairs().save(tmp_path / "pairs.npz")
-    with pytest.raises(StoreError, match="holds pairs evidence, not labels"):
+    with pytest.raises(StoreError, match="contains pairs evidence, not labels"):
         Labels.load(tmp_path / "pairs.npz")
 
 

@@ -20,7 +20,7 @@ from equipoise.errors import (
     ShapeError,
 )
 from equipoise.evidence.kernels.rank_counts import count_above_and_tied
-from equipoise.evidence.ranking import COUNTED, Ranking
+from equipoise.evidence.ranking import COUNT_FIELDS, Ranking
 from equipoise.evidence.ranking_from_scores import RankingStream
 from equipoise.evidence.segments import NOT_RETRIEVED, random_ranks
 
@@ -28,7 +28,7 @@ FEW_VALUES = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0])
 
 
 def assert_same(one: Ranking, two: Ranking) -> None:
-    for name in COUNTED:
+    for name in COUNT_FIELDS:
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
     assert list(one.unit_ids) == list(two.unit_ids)
 
@@ -144,7 +144,7 @@ def test_merging_streams_that_both_count_from_zero_is_refused():
     stream.update(np.eye(2), [0, 1])
     other.update(np.eye(2), [0, 1])
     stream.merge(other)
-    with pytest.raises(DuplicateError, match="came twice"):
+    with pytest.raises(DuplicateError, match="was added twice"):
         stream.compute()
 
 
@@ -193,7 +193,7 @@ def test_taking_units_is_indexing_each_of_them(index, seed):
     assert list(taken.unit_ids) == [names[u] for u in index]
     if index:
         direct = Ranking.from_lists([lists[u] for u in index], [truth[u] for u in index])
-        for name in COUNTED:
+        for name in COUNT_FIELDS:
             np.testing.assert_array_equal(getattr(taken, name), getattr(direct, name), err_msg=name)
 
 
@@ -282,7 +282,7 @@ def test_near_items_survive_storing_taking_and_shuffling(tmp_path):
         (
             lambda: Ranking.from_lists([[1, 2]], [[2]], scores=[[1.0, float("nan")]]),
             NotFiniteError,
-            "no number",
+            "NaN score",
         ),
         (lambda: Ranking.from_scores(np.zeros(3), [0]), ShapeError, "1 dimension"),
         (lambda: Ranking.from_scores(np.zeros((2, 3)), [0]), ShapeError, "1 targets for 2 rows"),
@@ -297,8 +297,8 @@ def test_near_items_survive_storing_taking_and_shuffling(tmp_path):
             "appears 2 times",
         ),
         (lambda: Ranking.from_lists([[1]], [[1]], unit_ids=["a", "b"]), ShapeError, "2 unit ids for 1"),
-        (lambda: Ranking.from_scores(np.array([["a", "b"]]), [0]), InputError, "no real numbers"),
-        (lambda: Ranking.from_scores(np.ones((1, 2), dtype=complex), [0]), InputError, "no real numbers"),
+        (lambda: Ranking.from_scores(np.array([["a", "b"]]), [0]), InputError, "not real numbers"),
+        (lambda: Ranking.from_scores(np.ones((1, 2), dtype=complex), [0]), InputError, "not real numbers"),
         (lambda: Ranking.from_ranks([0], candidates=3), InputError, "rank 0"),
         (lambda: Ranking.from_ranks([4], candidates=3), InputError, "rank 4"),
         (lambda: Ranking.from_embeddings(np.eye(2), np.eye(2), [[5], [0]]), InputError, "row 5"),

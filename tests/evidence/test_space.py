@@ -70,7 +70,7 @@ def test_norms_are_euclidean_unless_given():
 
 def test_an_undefined_depth_is_nan_and_an_infinite_one_is_refused():
     assert np.isnan(Space.of([[1.0], [2.0]], depth=[0, np.nan]).depth[1])
-    with pytest.raises(NotFiniteError, match="depths hold inf"):
+    with pytest.raises(NotFiniteError, match="depths contain inf"):
         Space.of([[1.0], [2.0]], depth=[0, np.inf])
 
 

@@ -99,7 +99,7 @@ def test_a_case_without_a_right_answer_may_stay_in() -> None:
 def test_whatever_is_no_case_is_named(rows: object, kind: type[EquipoiseError], words: str) -> None:
     with pytest.raises(kind) as caught:
         check_cases(rows)  # type: ignore[arg-type]
-    assert words in caught.value.sentence
+    assert words in caught.value.message
     assert caught.value.hint
 
 
@@ -116,7 +116,7 @@ def test_whatever_is_no_case_is_named(rows: object, kind: type[EquipoiseError], 
 def test_a_file_in_another_form_is_refused(tmp_path: Path, content: object, words: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_cases(written(tmp_path, "a.json", content))
-    assert words in caught.value.sentence
+    assert words in caught.value.message
 
 
 def test_a_mistyped_sample_and_an_unknown_suffix_are_told(tmp_path: Path) -> None:

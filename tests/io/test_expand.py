@@ -72,7 +72,7 @@ def test_a_file_that_expands_beyond_the_limit_is_an_error(tmp_path: Path, kind: 
     with pytest.raises(ExpansionError) as caught:
         read(path)
     assert (caught.value.code, caught.value.exit_code) == ("E209", 2)
-    assert name in caught.value.sentence
+    assert name in caught.value.message
     assert VARIABLE in caught.value.hint
 
 

@@ -73,15 +73,15 @@ def test_a_gzipped_fixture_is_read(tmp_path):
         ({"question": "Why?", "anwser": "so"}, "has no key 'answer'", "did you mean anwser"),
         ({"answer": "so"}, "has no key 'question'", "it has: answer"),
         ({}, "has no key 'question'", "it is empty"),
-        ({**PAIR, "answer": 1995}, "has no text but int as its answer", '"1995"'),
-        ({**PAIR, "answer": None}, "has no text but null as its answer", "in quotes"),
-        ({**PAIR, "answer": ["a"]}, "has no text but list as its answer", "in quotes"),
-        ({**PAIR, "question": " \n"}, "has an empty question", "leave the question out"),
-        ({**PAIR, "answer": ""}, "has an empty answer", "leave the question out"),
-        ({**PAIR, "category": 3}, "has no text but int as its category", '"3"'),
-        ({**PAIR, "id": ""}, "has the id ''", "whole number"),
-        ({**PAIR, "id": True}, "has the id True", "whole number"),
-        ({**PAIR, "id": 1.5}, "has the id 1.5", "whole number"),
+        ({**PAIR, "answer": 1995}, "has int instead of text as its answer", '"1995"'),
+        ({**PAIR, "answer": None}, "has null instead of text as its answer", "in quotes"),
+        ({**PAIR, "answer": ["a"]}, "has list instead of text as its answer", "in quotes"),
+        ({**PAIR, "question": " \n"}, "has an empty question", "remove the question"),
+        ({**PAIR, "answer": ""}, "has an empty answer", "remove the question"),
+        ({**PAIR, "category": 3}, "has int instead of text as its category", '"3"'),
+        ({**PAIR, "id": ""}, "has the id ''", "integer"),
+        ({**PAIR, "id": True}, "has the id True", "integer"),
+        ({**PAIR, "id": 1.5}, "has the id 1.5", "integer"),
         ("why?", "is a str, not an object", "write {"),
     ],
 )
@@ -111,9 +111,9 @@ def test_a_position_that_is_also_a_given_id_is_a_duplicate():
 
 @pytest.mark.parametrize("content", [[], {"questions": []}])
 def test_an_empty_list_is_an_error_of_its_own(write, content):
-    with pytest.raises(InputError, match=r"f\.json holds no question"):
+    with pytest.raises(InputError, match=r"f\.json contains no question"):
         read_questions(write("f.json", content))
-    with pytest.raises(InputError, match="the list of questions holds no question"):
+    with pytest.raises(InputError, match="the list of questions contains no question"):
         check_questions([])
 
 
@@ -123,8 +123,8 @@ def test_an_empty_list_is_an_error_of_its_own(write, content):
         ({"items": [PAIR]}, "the list of questions was not found"),
         ({"questions": [PAIR], "qa_pairs": [PAIR]}, "the list of questions was not found"),
         ({}, "no keys"),
-        ("3", "holds no list of questions"),
-        ({"questions": {"q1": PAIR}}, "holds no list of questions"),
+        ("3", "without a list of questions"),
+        ({"questions": {"q1": PAIR}}, "without a list of questions"),
         ("[{]", "line 1 is not JSON"),
         ("", "is empty"),
     ],

@@ -76,8 +76,8 @@ def outcome(reader, path):
         return reader(path)
     except EquipoiseError as error:
         explained = error
-    assert explained.render().startswith(f"error[{explained.code}]: {explained.sentence}")
-    assert str(path) in explained.sentence
+    assert explained.render().startswith(f"error[{explained.code}]: {explained.message}")
+    assert str(path) in explained.message
     return None
 
 

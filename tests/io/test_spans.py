@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from equipoise.domains.phenotypes.extraction.annotated_corpus import Document, Span, read_spans
+from equipoise.domains.phenotypes.extraction.annotated_corpus import MarkedDocument, MarkedSpan, read_spans
 from equipoise.errors import DuplicateError, FormatError
 
 TEXT = "Fièvre élevée"
@@ -26,7 +26,7 @@ def row(**span):
 
 def test_a_span_marks_characters(read):
     (document,) = read(row(start=7, end=13, label="HP:1", text="élevée"))
-    assert document == Document("d1", TEXT, (Span(7, 13, "HP:1"),))
+    assert document == MarkedDocument("d1", TEXT, (MarkedSpan(7, 13, "HP:1"),))
     assert document.surface(document.spans[0]) == "élevée"
     assert read({"id": "a", "text": "", "spans": []})[0].spans == ()
 
@@ -39,7 +39,7 @@ def test_offsets_outside_the_text_are_refused(read, start, end):
 
 @pytest.mark.parametrize(("start", "end"), [(None, 3), ("0", 3), (0.0, 3), (False, True)])
 def test_offsets_are_whole_numbers(read, start, end):
-    with pytest.raises(FormatError, match="whole numbers"):
+    with pytest.raises(FormatError, match="integer"):
         read(row(start=start, end=end))
 
 

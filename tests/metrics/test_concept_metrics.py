@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import NearestNeighbors
 
+from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.metrics import intrinsic
@@ -187,7 +188,7 @@ def test_the_names_of_the_source_are_read():
 
 def test_every_part_gets_an_interval_around_its_value():
     parts = ("ClusterCoherence", "ClusterSeparation", "Purity", "GraphDensity", "Diversity", "NormRatio")
-    result = evaluate(cloud(), parts, resamples=100)
+    result = evaluate(cloud(), parts, config=StatsConfig(n_resamples=100))
     for estimate in result.estimates.values():
         assert estimate.interval.low < estimate.value < estimate.interval.high
 

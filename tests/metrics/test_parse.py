@@ -93,7 +93,7 @@ def test_the_evidence_chooses_between_metrics_of_one_name():
         ("a b c", ParameterError, "not spelled"),
     ],
 )
-def test_a_misspelled_metric_gets_a_sentence_and_a_remedy(spelled, error, words):
+def test_a_misspelled_metric_gets_a_sentence_and_a_hint(spelled, error, words):
     with pytest.raises(error) as caught:
         parse_metrics(spelled)
     assert words in caught.value.render()

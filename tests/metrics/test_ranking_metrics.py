@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reference
+from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError, UndefinedError
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
@@ -207,7 +208,9 @@ def test_a_unit_that_the_run_misses_scores_zero():
 def test_a_median_leaves_out_the_units_that_a_mean_leaves_out():
     scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.3, 0.4]])
     ranking = Ranking.from_scores(scores, [[0], []])
-    found = estimate(ranking, parse_metrics(["MR", "MedianRank", "MedianRank(over=units)"]), resamples=20)
+    found = estimate(
+        ranking, parse_metrics(["MR", "MedianRank", "MedianRank(over=units)"]), config=StatsConfig(n_resamples=20)
+    )
     assert {(each.n, each.undefined) for each in found.estimates.values()} == {(1, 1)}
 
 

@@ -37,7 +37,7 @@ def test_blocks_hold_every_text_once_and_fall_in_length(texts, most):
 
 
 def test_a_block_ends_before_it_holds_too_much_text(monkeypatch):
-    monkeypatch.setattr(encode_texts, "BLOCK_CHARACTERS", 10)
+    monkeypatch.setattr(encode_texts, "MAX_BATCH_CHARACTERS", 10)
     assert list(length_batches(["x" * 50, "y" * 6, "z" * 4, "w"], 99)) == [[0], [1, 2], [3]]
 
 

@@ -190,7 +190,7 @@ def test_the_spec_of_the_card_makes_the_same_system(spec):
         ("bm25:english", ParameterError, "'english' follows", "comma"),
     ],
 )
-def test_wrong_options_are_named_with_a_remedy(spec, kind, sentence, hint):
+def test_wrong_options_are_named_with_a_hint(spec, kind, sentence, hint):
     with pytest.raises(kind, match=sentence) as caught:
         retriever(spec)
     assert hint in caught.value.hint

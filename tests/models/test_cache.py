@@ -251,7 +251,7 @@ def test_a_damaged_file_is_moved_aside_and_a_new_one_begun(cache: VectorCache, d
     (aside,) = cache.path.parent.glob("vectors.sqlite.damaged-*")
     assert aside.read_bytes() == before
     (trouble,) = cache.troubles
-    assert aside.name in trouble.sentence
+    assert aside.name in trouble.message
 
 
 def test_damage_while_the_file_is_open_is_survived(cache: VectorCache) -> None:
@@ -279,7 +279,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     cache = VectorCache(path)
     cache.put_many(MODEL, ROLE, ["a"], vectors_for(1))
     assert not cache.working
-    assert "another program" in cache.troubles[0].sentence
+    assert "another program" in cache.troubles[0].message
     assert path.read_bytes() == before
 
 
@@ -290,7 +290,7 @@ def test_a_file_of_a_later_format_is_left_alone(cache: VectorCache) -> None:
     db.execute("PRAGMA user_version = 2")
     db.close()
     assert cache.get_many(MODEL, ROLE, ["a"], 8) == {}
-    assert "format 2" in cache.troubles[0].sentence
+    assert "format 2" in cache.troubles[0].message
 
 
 def test_a_folder_that_cannot_be_made_is_one_finding_and_no_failure(tmp_path: Path) -> None:

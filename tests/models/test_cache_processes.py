@@ -159,7 +159,7 @@ def test_a_full_disk_ends_the_caching_and_not_the_run(tmp_path: Path) -> None:
     cache = VectorCache(sys.argv[1])
     for batch in range(300):
         put(cache, [f"{batch} {number}" for number in range(50)])
-    print(len(cache.troubles), cache.working, cache.troubles[0].sentence)
+    print(len(cache.troubles), cache.working, cache.troubles[0].message)
     """
     path = tmp_path / "vectors.sqlite"
     said = finished(start(code, path, preexec_fn=little_room))

@@ -333,7 +333,7 @@ def test_a_failure_counts_all_texts_and_not_those_of_a_block(make, service: Serv
         model.embed(texts)
     assert (caught.value.done, caught.value.total) == (5, 12)
     again = pickle.loads(pickle.dumps(caught.value))
-    assert (again.sentence, again.hint, again.done) == (caught.value.sentence, caught.value.hint, 5)
+    assert (again.message, again.hint, again.done) == (caught.value.message, caught.value.hint, 5)
 
 
 def test_a_failure_counts_the_texts_of_a_file_with_those_of_an_earlier_run(

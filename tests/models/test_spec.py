@@ -90,7 +90,7 @@ def test_any_text_is_a_spec_or_a_sentence(text):
         ("./no/such/folder", InputError, "check the path"),
     ],
 )
-def test_what_cannot_be_a_model_is_refused_with_a_remedy(text, kind, hint):
+def test_what_cannot_be_a_model_is_refused_with_a_hint(text, kind, hint):
     with pytest.raises(kind) as caught:
         parse_spec(text)
     assert hint in caught.value.hint

@@ -44,7 +44,7 @@ def test_a_file_may_not_name_code_servers_or_keys(spec: str) -> None:
     with pytest.raises(UntrustedError) as caught:
         spec_from_file(spec, "tuned.json")
     assert caught.value.code == "E320"
-    assert "tuned.json" in caught.value.sentence
+    assert "tuned.json" in caught.value.message
 
 
 @pytest.mark.parametrize("spec", [*CODE, *SECRETS])

@@ -45,7 +45,7 @@ def test_a_long_text_read_in_stretches_is_the_text_read_whole(words, most):
     text = " ".join(words)
     whole = TruncatingTokenizer(tokenizer(), most).cut([text, "a"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LONG", 16)
+        patch.setattr(module, "LONG_TEXT_CHARACTERS", 16)
         patch.setattr("equipoise.models.tokenizers._STRETCH", 16)
         parts = TruncatingTokenizer(tokenizer(), most)
         assert parts.cut([text, "a"]) == whole

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from equipoise.cli.app import cli
 from equipoise.cli.output import Output
-from equipoise.report.build import build_page
+from equipoise.report.build import build_report
 from equipoise.report.escaping import inert, inert_cell
 from equipoise.report.export import export
 from equipoise.report.html.render import render_html
@@ -108,7 +108,7 @@ def test_a_command_prints_no_escape_of_a_file(hostile: list[StoredRun], tmp_path
 
 def test_pages_are_clean_and_isolate_names(hostile: list[StoredRun]) -> None:
     pytest.importorskip("jinja2")
-    page = render_html(build_page(hostile, compare([run.result for run in hostile])), charts=False)
-    assert is_clean(page)
-    assert '<bdi class="name">a\\x1b]0;owned' in page
-    assert "unicode-bidi: isolate" in page
+    report = render_html(build_report(hostile, compare([run.result for run in hostile])), charts=False)
+    assert is_clean(report)
+    assert '<bdi class="name">a\\x1b]0;owned' in report
+    assert "unicode-bidi: isolate" in report

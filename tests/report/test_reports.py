@@ -82,7 +82,7 @@ FINDINGS = [
 ]
 
 
-def test_findings_stand_gravest_first_with_one_remedy_a_group() -> None:
+def test_findings_stand_gravest_first_with_one_hint_a_group() -> None:
     text = printed(findings_section(FINDINGS))
     assert text.split("Findings\n")[1] == (
         "! issue EQ1  a: is wrong\n"

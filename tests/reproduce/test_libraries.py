@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from equipoise.config import StatsConfig
 from equipoise.metrics.parser import parse_metrics
 from equipoise.reproduce.conventions import Conventions
 from equipoise.reproduce.emulation import RunAndQrels, score_under
@@ -128,7 +129,7 @@ def test_our_own_preset_is_what_evaluate_gives() -> None:
         run, qrels = material
         for form in PRESETS["equipoise"].calls:
             metric = metric_of(form)
-            result = evaluate(Ranking.from_runs(qrels, run), metric, resamples=1, chance=False)
+            result = evaluate(Ranking.from_runs(qrels, run), metric, config=StatsConfig(n_resamples=1), chance=False)
             assert ours(run, qrels, "equipoise", form) == pytest.approx(
                 result[metric.name].value, abs=1e-15, nan_ok=True
             )

@@ -24,7 +24,7 @@ def test_every_convention_has_words_for_every_value_that_a_preset_uses() -> None
         for form in preset.calls:
             rules = preset.rules(parse_metrics(form.replace("@k", "@3"))[0])
             for name in rules:
-                assert CONVENTIONS[name].sentence(rules[name])
+                assert CONVENTIONS[name].describe(rules[name])
 
 
 def test_a_preset_cannot_be_changed() -> None:
@@ -47,7 +47,7 @@ def test_a_preset_with_a_typo_gets_a_did_you_mean() -> None:
 def test_what_a_library_does_not_have_is_refused_with_a_reason() -> None:
     with pytest.raises(ParameterError) as error:
         PRESETS["sklearn"].rules(MAP)
-    assert error.value.sentence == "sklearn has no MAP@3"
+    assert error.value.message == "sklearn has no MAP@3"
     assert "no cutoff" in error.value.hint
     with pytest.raises(ParameterError, match="has no MR"):
         PRESETS["equipoise"].rules(parse_metrics("MR")[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.evidence.ranking import Ranking
 from equipoise.reproduce.score import score_like
@@ -84,7 +85,7 @@ def test_the_range_of_our_own_metric_is_not_told_beside_the_figure_of_a_library(
 
 def test_clusters_are_resampled_whole() -> None:
     clusters = {"q1": "x", "q2": "x", "q3": "y", "q4": "y"}
-    result = score_like(RUN, QRELS, "nDCG@2", like="ranx", clusters=clusters)
+    result = score_like(RUN, QRELS, "nDCG@2", like="ranx", config=StatsConfig(clusters=clusters))
     assert result.clusters is not None
     assert result.clusters.tolist() == ["x", "x", "y", "y"]
     assert result.to_dict()["clusters"] == 2

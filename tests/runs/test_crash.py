@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import equipoise
+from equipoise.config import StatsConfig
 from equipoise.errors import StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io import atomic
@@ -32,13 +33,15 @@ WRITER = """
 import sys
 import numpy as np
 from dataclasses import replace
+from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.store import save_run
 
 def versioned(version, units=UNITS):
-    result = evaluate(Ranking.from_ranks([2] * units, candidates=9), "MRR", chance=False, resamples=50)
+    ranking = Ranking.from_ranks([2] * units, candidates=9)
+    result = evaluate(ranking, "MRR", chance=False, config=StatsConfig(n_resamples=50))
     column = np.full(units, float(version))
     return replace(result, per_unit={"MRR": column}, settings={"version": version})
 """
@@ -65,7 +68,9 @@ def whole_version(path: Path) -> int:
 
 
 def small(version: int) -> Result:
-    result = evaluate(Ranking.from_ranks([2] * 5, candidates=9), "MRR", chance=False, resamples=50)
+    result = evaluate(
+        Ranking.from_ranks([2] * 5, candidates=9), "MRR", chance=False, config=StatsConfig(n_resamples=50)
+    )
     return Result(
         result.system,
         result.unit_ids,

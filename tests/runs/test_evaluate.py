@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.pairs import Pairs
@@ -54,7 +55,7 @@ def test_evaluate_reads_the_spellings_and_estimates_each_metric_once() -> None:
 @pytest.mark.parametrize("ties", ["expected", "by_id", "optimistic", "pessimistic"])
 def test_ties_are_put_in_order_before_anything_is_measured(ties: str) -> None:
     evidence = ranking()
-    result = evaluate(evidence, "MRR", ties=ties)
+    result = evaluate(evidence, "MRR", config=StatsConfig(ties=ties))
     expected = [metric.measure(evidence.ordered(ties)).value for metric in builtin_metrics("MRR")]
     assert result["MRR"].value == expected[0]
     assert result.settings["ties"] == ties
@@ -69,26 +70,26 @@ def builtin_metrics(name: str):  # type: ignore[no-untyped-def]
 def test_the_result_keeps_the_evidence_as_observed() -> None:
     evidence = ranking()
     assert evidence.has_ties
-    assert evaluate(evidence, "MRR", ties="by_id").evidence is evidence
+    assert evaluate(evidence, "MRR", config=StatsConfig(ties="by_id")).evidence is evidence
 
 
 def test_the_same_seed_gives_the_same_result() -> None:
-    first, second = (evaluate(ranking(), ["MRR", "MedianRank"], seed=3) for _ in range(2))
+    first, second = (evaluate(ranking(), ["MRR", "MedianRank"], config=StatsConfig(seed=3)) for _ in range(2))
     assert first.estimates == second.estimates
 
 
 def test_clusters_may_be_named_by_unit() -> None:
     evidence = ranking()
     clusters = {unit: f"c{place // 3}" for place, unit in enumerate(QRELS)}
-    by_name = evaluate(evidence, "MRR", clusters=clusters)
-    by_order = evaluate(evidence, "MRR", clusters=list(clusters.values()))
+    by_name = evaluate(evidence, "MRR", config=StatsConfig(clusters=clusters))
+    by_order = evaluate(evidence, "MRR", config=StatsConfig(clusters=list(clusters.values())))
     assert by_name.estimates == by_order.estimates
     assert by_name.estimates != evaluate(evidence, "MRR").estimates
 
 
 def test_a_unit_without_a_cluster_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="11 of 12 units have no cluster, q1 is the first"):
-        evaluate(ranking(), "MRR", clusters={"q0": "c"})
+        evaluate(ranking(), "MRR", config=StatsConfig(clusters={"q0": "c"}))
 
 
 def test_metrics_of_other_people_are_measured_like_the_built_in_ones() -> None:
@@ -125,7 +126,7 @@ def test_evidence_of_another_kind_is_explained() -> None:
 
 def test_an_unknown_tie_policy_gets_a_suggestion() -> None:
     with pytest.raises(ParameterError) as caught:
-        evaluate(ranking(), "MRR", ties="by-id")
+        evaluate(ranking(), "MRR", config=StatsConfig(ties="by-id"))
     assert caught.value.hint == "did you mean by_id?"
 
 
@@ -171,9 +172,11 @@ def test_evidence_and_its_result_give_the_same_comparison() -> None:
 
 
 def test_a_result_that_lacks_a_metric_is_scored_again_from_its_evidence() -> None:
-    results = {name: evaluate(ranking(seed), "MRR", ties="by_id") for name, seed in (("x", 0), ("y", 1))}
-    again = compare(results, "nDCG@5", ties="by_id")
-    direct = compare({"x": ranking(0), "y": ranking(1)}, "nDCG@5", ties="by_id")
+    results = {
+        name: evaluate(ranking(seed), "MRR", config=StatsConfig(ties="by_id")) for name, seed in (("x", 0), ("y", 1))
+    }
+    again = compare(results, "nDCG@5", config=StatsConfig(ties="by_id"))
+    direct = compare({"x": ranking(0), "y": ranking(1)}, "nDCG@5", config=StatsConfig(ties="by_id"))
     assert again.to_dict() == direct.to_dict()
 
 
@@ -194,15 +197,19 @@ def test_a_metric_that_only_the_results_know_is_compared_by_its_name() -> None:
 def test_clusters_reach_the_comparison_also_through_results() -> None:
     clusters = {unit: f"c{place // 3}" for place, unit in enumerate(QRELS)}
     results = {"x": evaluate(ranking(0), "MRR"), "y": evaluate(ranking(1), "MRR")}
-    assert compare(results, clusters=clusters).clusters == 4
-    with_clusters = {name: evaluate(each.evidence, "MRR", clusters=clusters) for name, each in results.items()}
+    assert compare(results, config=StatsConfig(clusters=clusters)).clusters == 4
+    with_clusters = {
+        name: evaluate(each.evidence, "MRR", config=StatsConfig(clusters=clusters)) for name, each in results.items()
+    }
     assert compare(with_clusters, "HR@1").clusters == 4
 
 
 @pytest.mark.slow
 def test_corpus_metrics_are_resampled_with_the_ties_as_they_were_measured() -> None:
     complete = {name: ranking(seed) for name, seed in (("x", 0), ("y", 1))}
-    results = {name: evaluate(each, "MedianRank", ties="pessimistic") for name, each in complete.items()}
+    results = {
+        name: evaluate(each, "MedianRank", config=StatsConfig(ties="pessimistic")) for name, each in complete.items()
+    }
     through_results = compare(results)
     broken = {name: each.ordered("pessimistic") for name, each in complete.items()}
     direct = compare(broken, "MedianRank")
@@ -210,7 +217,7 @@ def test_corpus_metrics_are_resampled_with_the_ties_as_they_were_measured() -> N
 
 
 def test_systems_scored_with_different_ties_are_refused() -> None:
-    results = {"x": evaluate(ranking(0), "MRR", ties="by_id"), "y": evaluate(ranking(1), "MRR")}
+    results = {"x": evaluate(ranking(0), "MRR", config=StatsConfig(ties="by_id")), "y": evaluate(ranking(1), "MRR")}
     with pytest.raises(ParameterError, match="x was scored with ties=by_id and y with ties=expected"):
         compare(results)
 

@@ -40,7 +40,7 @@ def test_a_run_is_partial_until_it_is_finished() -> None:
 
 
 def test_what_is_written_is_what_is_read() -> None:
-    manifest = Manifest.start("bm25", command=["eq", "score"], seed=3, settings={"level": 0.9}).finish()
+    manifest = Manifest.start("bm25", command=["eq", "score"], seed=3, settings={"confidence_level": 0.9}).finish()
     assert Manifest.from_dict(json.loads(json_text(manifest.to_dict()))) == manifest
 
 

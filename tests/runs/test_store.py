@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.config import StatsConfig
 from equipoise.errors import ChangedFileError, StoreError
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.labels import Labels
@@ -41,7 +42,7 @@ RUN = {
 def small_result(system: str = "bm25") -> Result:
     ranking = Ranking.from_runs(QRELS, RUN)
     clusters = ["x", "x", "y", "y"]
-    return evaluate(ranking, ["nDCG@10", "MRR", "HR@1"], system=system, clusters=clusters, seed=5)
+    return evaluate(ranking, ["nDCG@10", "MRR", "HR@1"], system=system, config=StatsConfig(clusters=clusters, seed=5))
 
 
 def store(tmp_path: Path, result: Result | None = None) -> Path:
@@ -160,7 +161,7 @@ def results(draw: st.DrawFn) -> Result:
         weights={names[0]: draw(column)} if units and draw(st.booleans()) else {},
         clusters=draw(st.sampled_from([None, np.arange(len(units))])) if units else None,
         findings=(Finding("EQ301", Severity.TIP, "ä", "a \u2028 b", "c", ("d",)),),
-        settings={"level": 0.95, "weights": [0.1, None], "note": "x\ny"},
+        settings={"confidence_level": 0.95, "weights": [0.1, None], "note": "x\ny"},
     )
 
 
@@ -310,7 +311,7 @@ def test_a_truncated_file_is_a_sentence_and_never_another_error(name: str, share
     (path / name).write_bytes(data[: int(share * len(data))])
     with pytest.raises(StoreError) as caught:
         load_run(path)
-    assert name in caught.value.sentence
+    assert name in caught.value.message
 
 
 @pytest.mark.parametrize("schema", [0, 2, 99])
@@ -382,7 +383,7 @@ def test_the_result_of_a_partial_run_says_so_itself(tmp_path: Path) -> None:
     partial = load_run(save_run(tmp_path / "run", small_result(), manifest=begun)).result
     assert partial.settings["status"] == "partial"
     assert partial.settings["status_reason"] == "interrupted"
-    assert [each.sentence for each in partial.findings if each.code == "EQ206"] == ["the run is partial: interrupted"]
+    assert [each.message for each in partial.findings if each.code == "EQ206"] == ["the run is partial: interrupted"]
     other = replace(small_result(), system="other")
     for primary in ("MRR", "HR@3"):  # HR@3 is scored again from the evidence
         findings = compare([partial, other], primary=primary).findings

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
@@ -48,7 +49,9 @@ def test_shuffled_qrels_and_run_lines_give_the_same_comparison(tmp_path: Path, c
         systems = rankings(tmp_path / str(at), shuffle)
         units = systems["a"].unit_ids.tolist()
         clusters = [int(unit[1:]) // 4 for unit in units] if clustered else None
-        found.append(compare(systems, METRICS, clusters=clusters, resamples=300, flips=300))
+        found.append(
+            compare(systems, METRICS, config=StatsConfig(clusters=clusters, n_resamples=300, n_permutations=300))
+        )
     first = found[0]
     for other in found[1:]:
         assert other.verdict() == first.verdict()
@@ -72,7 +75,11 @@ def test_shuffled_units_give_the_same_scores_of_classes() -> None:
     true, predicted = rng.integers(0, 4, (2, 80))
     predicted = np.where(rng.random(80) < 0.6, true, predicted)
     found = [
-        evaluate(Labels(ids[order], true[order], predicted[order], np.arange(4)), ["F1", "ARI"], resamples=200)
+        evaluate(
+            Labels(ids[order], true[order], predicted[order], np.arange(4)),
+            ["F1", "ARI"],
+            config=StatsConfig(n_resamples=200),
+        )
         for order in (np.arange(80), rng.permutation(80))
     ]
     for metric in found[0].names:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from equipoise.cli.app import cli
+from equipoise.config import StatsConfig
 from equipoise.errors import ChangedFileError, EquipoiseError, StoreError
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
@@ -34,7 +35,10 @@ def run(tmp_path: Path) -> Path:
 def store(path: Path, system: str = "bm25", ranks: tuple[int, ...] = (1, 3, 2, 9)) -> Path:
     names = [f"q{place}" for place in range(len(ranks))]
     result = evaluate(
-        Ranking.from_ranks(list(ranks), candidates=20, unit_ids=names), "MRR", system=system, resamples=50
+        Ranking.from_ranks(list(ranks), candidates=20, unit_ids=names),
+        "MRR",
+        system=system,
+        config=StatsConfig(n_resamples=50),
     )
     details = {name: UnitContent(name) for name in names}
     return save_run(path, result, manifest=Manifest(system), details=details, tuning=tuning())
@@ -63,7 +67,7 @@ def test_a_changed_file_is_an_error_that_names_it(run: Path, name: str, evidence
     with pytest.raises(ChangedFileError) as caught:
         load_run(run, evidence=evidence)
     assert caught.value.code == "E501"
-    assert str(run / name) in caught.value.sentence
+    assert str(run / name) in caught.value.message
     assert caught.value.hint
 
 

@@ -129,6 +129,6 @@ def test_bad_input_is_named():
     with pytest.raises(ShapeError):
         rank_intervals(np.zeros(3), better=UP, rng=rng())
     with pytest.raises(ParameterError):
-        rank_intervals(np.zeros((3, 2)), better=UP, resamples=0, rng=rng())
+        rank_intervals(np.zeros((3, 2)), better=UP, n_resamples=0, rng=rng())
     with pytest.raises(ParameterError):
-        rank_intervals(np.zeros((3, 2)), better=UP, level=1.0, rng=rng())
+        rank_intervals(np.zeros((3, 2)), better=UP, confidence_level=1.0, rng=rng())

@@ -22,7 +22,7 @@ def rows() -> list[CoverageRow]:
         sizes=(50, 200),
         clusters=(14, 60),
         simulations=SIMULATIONS,
-        resamples=200,
+        n_resamples=200,
         rng=np.random.default_rng(11),
     )
 
@@ -75,7 +75,7 @@ def test_ignoring_clusters_is_caught_by_the_trials() -> None:
     rng = np.random.default_rng(5)
     trial = next(trial for trial in mean_trials() if trial.data == "graded in clusters")
     sample = trial.draw(40, 200, rng)
-    naive = mean_intervals(sample.values, resamples=300, rng=rng)
+    naive = mean_intervals(sample.values, n_resamples=300, rng=rng)
     assert np.mean([interval.covers(trial.truth) for interval in naive]) < 0.88
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from equipoise.config import StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
@@ -23,7 +25,7 @@ from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction
 
 UP, DOWN = Direction.UP, Direction.DOWN
-FAST = {"flips": 999, "resamples": 300}
+FAST = StatsConfig(n_permutations=999, n_resamples=300)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -81,14 +83,14 @@ def test_the_same_units_in_another_order_are_paired_by_id():
     first, second = shifted([0.0, 0.2])
     order = rng(1).permutation(60)
     turned = result("b", second.per_unit["m"][order], ids=order)
-    straight, crossed = (compare_results([first, other], **FAST) for other in (second, turned))
+    straight, crossed = (compare_results([first, other], config=FAST) for other in (second, turned))
     assert straight.contrasts == crossed.contrasts
     assert (straight.scores, straight.ranks, straight.bands) == (crossed.scores, crossed.ranks, crossed.bands)
 
 
 def test_a_contrast_agrees_with_scipy_and_with_counting():
     first, second = shifted([0.0, 0.1], n=150)
-    comparison = compare_results([first, second], test="t", resamples=4000)
+    comparison = compare_results([first, second], config=StatsConfig(test="t", n_resamples=4000))
     seen = comparison.contrast("a", "b")
     x, y = first.per_unit["m"], second.per_unit["m"]
     assert seen.difference == pytest.approx((x - y).mean())
@@ -110,7 +112,7 @@ def test_a_contrast_agrees_with_scipy_and_with_counting():
 )
 def test_an_interval_that_nothing_supports_is_unknown_and_not_of_width_zero(differences, reason):
     pair = [result("a", differences + 0.3), result("b", np.full(9, 0.3))]
-    assert compare_results(pair, **FAST).contrast("a", "b").interval.reason == reason
+    assert compare_results(pair, config=FAST).contrast("a", "b").interval.reason == reason
 
 
 @pytest.mark.parametrize("n", [50, 400])
@@ -120,13 +122,13 @@ def test_intervals_of_sparse_differences_cover_what_they_should(n):
     signs = np.where(draw.random((n, systems)) < 0.6, 1.0, -1.0)
     columns = {f"m{at}": column for at, column in enumerate((moved * signs * draw.exponential(size=moved.shape)).T)}
     pair = [result("a", columns), result("b", {name: np.zeros(n) for name in columns})]
-    comparison = compare_results(pair, flips=10, resamples=2000)
+    comparison = compare_results(pair, config=StatsConfig(n_permutations=10, n_resamples=2000))
     covered = np.mean([each.interval.covers(0.3 * 0.2) for each in comparison.contrasts])
     assert 0.93 <= covered <= 0.99
 
 
 def test_a_contrast_reads_the_same_from_both_sides():
-    seen = compare_results(shifted([0.0, 0.4]), **FAST).contrast("a", "b")
+    seen = compare_results(shifted([0.0, 0.4]), config=FAST).contrast("a", "b")
     turned = seen.reversed()
     assert turned.difference == -seen.difference
     assert turned.interval.low == -seen.interval.high
@@ -139,47 +141,47 @@ def test_wins_follow_the_direction_of_the_metric():
         result("a", [1.0, 2.0, 3.0, 0.3], better=DOWN),
         result("b", [2.0, 2.0, 9.0, 0.1 * 3], better=DOWN),
     ]
-    seen = compare_results(pair, **FAST).contrast("a", "b")
+    seen = compare_results(pair, config=FAST).contrast("a", "b")
     assert (seen.wins, seen.ties, seen.losses) == (2, 2, 0)
 
 
 def test_a_metric_that_happens_to_be_won_or_tied_everywhere_is_no_share_of_hits():
     a, b = np.zeros(50), np.zeros(50)
     a[:3] = 1.0
-    seen = compare_results([result("a", a), result("b", b)], **FAST).contrast("a", "b")
+    seen = compare_results([result("a", a), result("b", b)], config=FAST).contrast("a", "b")
     assert seen.p > 0.05
     assert seen.interval.low < 0 < seen.interval.high
 
 
 def test_the_family_is_all_pairs_of_the_metric():
-    comparison = compare_results(shifted([0.0, 0.08, 0.16]), **FAST)
+    comparison = compare_results(shifted([0.0, 0.08, 0.16]), config=FAST)
     assert comparison.family == "Holm over the 3 pairs on m"
     p = sorted(each.p for each in comparison.contrasts)
     adjusted = sorted(each.adjusted for each in comparison.contrasts)
     assert adjusted[0] == pytest.approx(min(1.0, 3 * p[0]))
-    assert compare_results(shifted([0.0, 1.0]), **FAST).family == "one pair on m, nothing to correct for"
+    assert compare_results(shifted([0.0, 1.0]), config=FAST).family == "one pair on m, nothing to correct for"
 
 
 def test_every_metric_has_a_family_of_its_own():
     draw = rng(3)
     three = [result(name, {"m": draw.normal(size=20), "k": draw.normal(size=20)}) for name in "abc"]
-    comparison = compare_results(three, correction="bh", **FAST)
+    comparison = compare_results(three, config=replace(FAST, correction="bh"))
     assert comparison.families == {
         "m": "Benjamini-Hochberg over the 3 pairs on m",
         "k": "Benjamini-Hochberg over the 3 pairs on k",
     }
-    alone = compare_results(three, metrics=["k"], correction="bh", **FAST)
+    alone = compare_results(three, metrics=["k"], config=replace(FAST, correction="bh"))
     for pair in ("ab", "ac", "bc"):
         assert alone.contrast(*pair) == comparison.contrast(*pair, "k")
 
 
 def test_leader_bands_and_ranks_of_clearly_separate_systems():
-    comparison = compare_results(shifted([0.0, 2.0, 1.0]), **FAST)
+    comparison = compare_results(shifted([0.0, 2.0, 1.0]), config=FAST)
     assert comparison.leader == "b"
     assert comparison.order == ("b", "c", "a")
     assert comparison.bands == {"a": ("c",), "b": ("a",), "c": ("b",)}
     assert comparison.ranks == {"a": (3, 3), "b": (1, 1), "c": (2, 2)}
-    turned = compare_results(shifted([0.0, 2.0, 1.0], better=DOWN), **FAST)
+    turned = compare_results(shifted([0.0, 2.0, 1.0], better=DOWN), config=FAST)
     assert turned.leader == "a"
     assert turned.bands == {"a": ("a",), "b": ("c",), "c": ("b",)}
 
@@ -187,7 +189,7 @@ def test_leader_bands_and_ranks_of_clearly_separate_systems():
 def test_a_unit_undefined_in_either_system_is_left_out_and_counted():
     a, b = np.arange(10.0), np.arange(10.0) / 2
     a[1], b[7] = nan, nan
-    comparison = compare_results([result("a", a), result("b", b)], **FAST)
+    comparison = compare_results([result("a", a), result("b", b)], config=FAST)
     seen = comparison.contrast("a", "b")
     assert (seen.n, seen.undefined) == (8, 2)
     assert seen.difference == pytest.approx(np.nanmean(a - b))
@@ -198,13 +200,13 @@ def test_a_unit_undefined_in_either_system_is_left_out_and_counted():
 def test_weights_make_the_difference_the_one_of_the_weighted_means():
     a, b, weights = rng(4).normal(size=12), rng(5).normal(size=12), np.arange(1.0, 13.0)
     pair = [result("a", a, weights={"m": weights}), result("b", b, weights={"m": weights})]
-    comparison = compare_results(pair, **FAST)
+    comparison = compare_results(pair, config=FAST)
     expected = np.average(a, weights=weights) - np.average(b, weights=weights)
     assert comparison.contrast("a", "b").difference == pytest.approx(expected)
     assert comparison.scores["a"] == pytest.approx(np.average(a, weights=weights))
     other = result("b", b, weights={"m": weights[::-1]})
     with pytest.raises(PairingError, match="count differently"):
-        compare_results([pair[0], other], **FAST)
+        compare_results([pair[0], other], config=FAST)
 
 
 def test_clusters_widen_interval_and_p():
@@ -216,11 +218,11 @@ def test_clusters_widen_interval_and_p():
                 result("a", np.repeat(a, copies), clusters=given),
                 result("b", np.repeat(b, copies), clusters=given),
             ],
-            **FAST,
+            config=FAST,
         )
         for given in (None, labels)
     )
-    once = compare_results([result("a", a), result("b", b)], **FAST).contrast("a", "b")
+    once = compare_results([result("a", a), result("b", b)], config=FAST).contrast("a", "b")
     assert clustered.clusters == 12
     assert clustered.contrast("a", "b").p == pytest.approx(once.p)
     assert clustered.contrast("a", "b").interval.width > 2 * plain.contrast("a", "b").interval.width
@@ -242,8 +244,8 @@ def test_a_test_that_the_primary_cannot_take_is_refused_and_elsewhere_leaves_a_g
     draw = rng(7)
     pair = [result(name, {"hit": draw.integers(0, 2, size=30), "graded": draw.normal(size=30)}) for name in "ab"]
     with pytest.raises(UndefinedError, match="cannot test graded"):
-        compare_results(pair, primary="graded", test="mcnemar", **FAST)
-    comparison = compare_results(pair, test="mcnemar", **FAST)
+        compare_results(pair, primary="graded", config=replace(FAST, test="mcnemar"))
+    comparison = compare_results(pair, config=replace(FAST, test="mcnemar"))
     assert comparison.contrast("a", "b").p > 0
     gap = comparison.contrast("a", "b", "graded")
     assert isnan(gap.p)
@@ -257,14 +259,14 @@ def test_unknown_names_get_an_offer():
         compare_results(pair, metrics=["nDCG"])
     for bad in ({"test": "tee"}, {"correction": "holms"}):
         with pytest.raises(UnknownNameError):
-            compare_results(pair, **bad)
-    comparison = compare_results(pair, **FAST)
+            compare_results(pair, config=StatsConfig(**bad))
+    comparison = compare_results(pair, config=FAST)
     with pytest.raises(UnknownNameError, match="system"):
         comparison.contrast("a", "z")
     with pytest.raises(ParameterError, match="itself"):
         comparison.contrast("a", "a")
-    with pytest.raises(ParameterError, match="level"):
-        compare_results(pair, level=95)
+    with pytest.raises(ParameterError, match="confidence_level"):
+        compare_results(pair, config=StatsConfig(confidence_level=95))
 
 
 def similarity_results(quality, *, n=80, seed=8, shuffle=False):
@@ -284,7 +286,7 @@ def similarity_results(quality, *, n=80, seed=8, shuffle=False):
 def test_a_corpus_level_metric_is_compared_through_its_evidence():
     metrics = {"Spearman": Spearman()}
     results = similarity_results({"good": 0.3, "fair": 0.31, "poor": 3.0})
-    comparison = compare_results(results, metric_objects=metrics, resamples=400)
+    comparison = compare_results(results, metric_objects=metrics, config=StatsConfig(n_resamples=400))
     assert comparison.leader == "good"
     close, far = comparison.contrast("good", "fair"), comparison.contrast("good", "poor")
     assert close.adjusted > 0.05 > far.adjusted >= 2 / 401
@@ -298,7 +300,9 @@ def test_corpus_level_evidence_is_paired_by_id_too():
     metrics = {"Spearman": Spearman()}
     straight, crossed = (
         compare_results(
-            similarity_results({"a": 0.3, "b": 0.5}, shuffle=shuffle), metric_objects=metrics, resamples=200
+            similarity_results({"a": 0.3, "b": 0.5}, shuffle=shuffle),
+            metric_objects=metrics,
+            config=StatsConfig(n_resamples=200),
         ).contrast("a", "b")
         for shuffle in (False, True)
     )
@@ -321,7 +325,7 @@ def test_the_corpus_bootstrap_agrees_with_scipys_paired_one():
 
 
 def test_a_corpus_level_metric_without_its_evidence_is_listed_and_not_tested():
-    comparison = compare_results(similarity_results({"a": 0.3, "b": 3.0}), **FAST)
+    comparison = compare_results(similarity_results({"a": 0.3, "b": 3.0}), config=FAST)
     seen = comparison.contrast("a", "b")
     assert isnan(seen.p)
     assert seen.difference > 0
@@ -337,7 +341,9 @@ def test_spaces_are_halved_and_never_repeat_a_point():
         space = Space.of(points + centre)
         value = MeanCosine().measure(space).value
         results.append(result(name, {}, evidence=space, corpus={"MeanCosine": value}, ids=space.unit_ids, better=DOWN))
-    comparison = compare_results(results, metric_objects={"MeanCosine": MeanCosine()}, resamples=100)
+    comparison = compare_results(
+        results, metric_objects={"MeanCosine": MeanCosine()}, config=StatsConfig(n_resamples=100)
+    )
     assert comparison.contrast("near", "far").interval.method == "subsample"
     assert comparison.leader == "near"
     assert comparison.contrast("near", "far").p < 0.001
@@ -346,13 +352,15 @@ def test_spaces_are_halved_and_never_repeat_a_point():
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_ones():
     results = shifted([0.0, 0.05, 0.1])
-    first, again, other = (json.dumps(compare_results(results, seed=seed, **FAST).to_dict()) for seed in (1, 1, 2))
+    first, again, other = (
+        json.dumps(compare_results(results, config=replace(FAST, seed=seed)).to_dict()) for seed in (1, 1, 2)
+    )
     assert first == again != other
 
 
 def test_everything_is_plain_json_even_when_nothing_is_known():
     nothing = [result(name, np.full(4, nan)) for name in "ab"]
-    comparison = compare_results(nothing, **FAST)
+    comparison = compare_results(nothing, config=FAST)
     plain = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert plain["leader"] is None
     assert plain["contrasts"][0]["p"] is None
@@ -364,14 +372,14 @@ def test_everything_is_plain_json_even_when_nothing_is_known():
 
 def test_tables_escape_the_names_that_people_choose():
     pair = [result("<b>&", [1.0, 0.0, 1.0]), result("plain", [0.0, 0.0, 1.0])]
-    html = compare_results(pair, **FAST)._repr_html_()
+    html = compare_results(pair, config=FAST)._repr_html_()
     assert "<b>" not in html
     assert "&lt;b&gt;&amp;" in html
-    assert "\n" not in repr(compare_results(pair, **FAST))
+    assert "\n" not in repr(compare_results(pair, config=FAST))
 
 
 def verdict(results, **options):
-    return compare_results(results, **{**FAST, **options}).verdict()
+    return compare_results(results, config=replace(FAST, **options)).verdict()
 
 
 def test_a_clear_winner_is_named_with_how_sure_that_is():
@@ -394,14 +402,14 @@ def test_what_can_be_shown_is_that_of_the_leading_pair_in_two_digits():
 
 
 def test_units_have_the_name_of_what_they_are():
-    comparison = compare_results(shifted([0.0, 0.05]), **FAST)
+    comparison = compare_results(shifted([0.0, 0.05]), config=FAST)
     assert "there are 60 nodes" in comparison.verdict("node")
     assert "unit" not in comparison.verdict("node")
 
 
 def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():
     said = verdict(shifted([0.0, 0.05]))
-    seen = compare_results(shifted([0.0, 0.05]), **FAST).contrast("b", "a")
+    seen = compare_results(shifted([0.0, 0.05]), config=FAST).contrast("b", "a")
     assert said.startswith("No system is shown to be best on m: b scores highest (")
     assert "but the data cannot tell it from a (" in said
     assert "would separate b and a with 80 % power (one test)" in said
@@ -438,7 +446,7 @@ def test_twenty_systems_are_summed_up():
 
 def test_a_system_without_a_score_is_named_and_not_ranked():
     pair = [*shifted([0.0, 1.0]), result("void", np.full(60, nan))]
-    comparison = compare_results(pair, **FAST)
+    comparison = compare_results(pair, config=FAST)
     assert comparison.order[-1] == "void"
     assert comparison.bands["void"] == ()
     assert "; void could not be scored." in comparison.verdict()
@@ -453,7 +461,7 @@ def test_a_difference_that_only_the_correction_hides_is_explained():
     base = draw.normal(size=40)
     many = [result("best", base + 0.6 + draw.normal(size=40) * 0.9)]
     many += [result(f"s{at}", base + draw.normal(size=40) * 0.9) for at in range(5)]
-    comparison = compare_results(many, **FAST)
+    comparison = compare_results(many, config=FAST)
     nearest = comparison.contrast("best", "s4")
     assert nearest.p < 0.05 < nearest.adjusted
     assert nearest.needed.value > nearest.n
@@ -469,9 +477,9 @@ def test_a_difference_stays_within_reach_of_the_metric():
     assert (clipped.low, clipped.high) == (-1.0, 1.0)
 
 
-@pytest.mark.parametrize("options", [{"flips": 0}, {"resamples": 0}, {"seed": -1}])
+@pytest.mark.parametrize("options", [{"n_permutations": 0}, {"n_resamples": 0}, {"seed": -1}])
 def test_numbers_that_make_no_sense_are_refused_whatever_the_test(options):
     results = [result(name, {"MRR": [0.0, 1.0, 1.0]}) for name in "ab"]
     for test in ("t", "mcnemar", "randomisation"):
         with pytest.raises(ParameterError):
-            compare_results(results, test=test, **options)
+            compare_results(results, config=StatsConfig(test=test, **options))

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from studies.interval_calibration_data import NumberRows
 
+from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError, ShapeError, UndefinedError, UnknownNameError
 from equipoise.evidence.base import Arrays, Evidence
 from equipoise.metrics.base import CorpusMetric, UnitMetric
@@ -117,7 +118,7 @@ def test_every_metric_gets_value_interval_n_and_unit() -> None:
     assert (result["Rank"].unit, result["Rank"].better) == ("rank", Direction.DOWN)
     assert result["Hit"].interval == wilson_interval((scores > 0.5).sum(), 60)
     assert result.system == "mini"
-    assert result.settings == {"level": 0.95, "resamples": 2000, "seed": 0, "note": "x"}
+    assert result.settings == {"confidence_level": 0.95, "n_resamples": 2000, "seed": 0, "note": "x"}
 
 
 def test_per_unit_values_and_weights_are_kept_for_means_alone() -> None:
@@ -146,7 +147,7 @@ def test_the_weighted_interval_uses_the_weights() -> None:
         bounds=[(1.0, inf)],
         rng=np.random.default_rng([3, 0]),
     )
-    interval = estimate(evidence, METRICS, seed=3)["Rank"].interval
+    interval = estimate(evidence, METRICS, config=StatsConfig(seed=3))["Rank"].interval
     assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
 
 
@@ -159,7 +160,7 @@ def test_a_figure_does_not_depend_on_which_others_are_asked_for() -> None:
 
 
 def test_the_same_seed_gives_the_same_result_and_another_seed_another_interval() -> None:
-    first, second, other = (estimate(table(), METRICS, seed=seed).to_dict() for seed in (1, 1, 2))
+    first, second, other = (estimate(table(), METRICS, config=StatsConfig(seed=seed)).to_dict() for seed in (1, 1, 2))
     assert first == second
     assert first["estimates"] != other["estimates"]
 
@@ -173,17 +174,20 @@ def test_chance_is_the_value_on_shuffled_evidence_or_left_out() -> None:
 def test_clusters_widen_the_interval_and_are_kept() -> None:
     rows = np.repeat(table(20).table, 5, axis=0)
     clusters = [f"c{at // 5}" for at in range(100)]
-    plain, clustered = estimate(Table(rows), METRICS), estimate(Table(rows), METRICS, clusters=clusters)
+    plain, clustered = (
+        estimate(Table(rows), METRICS),
+        estimate(Table(rows), METRICS, config=StatsConfig(clusters=clusters)),
+    )
     for name in plain.names:
         assert clustered[name].interval.width > 1.4 * plain[name].interval.width
     assert clustered.clusters is not None
     assert clustered.to_dict()["clusters"] == 20
     with pytest.raises(ShapeError, match="2 cluster ids were given for 60 units"):
-        estimate(table(), [Score()], clusters=["a", "b"])
+        estimate(table(), [Score()], config=StatsConfig(clusters=["a", "b"]))
 
 
 def test_figures_of_a_space_are_subsampled_even_where_they_are_means() -> None:
-    result = estimate(Cloud(table().table), [Score(), Middle()], resamples=200)
+    result = estimate(Cloud(table().table), [Score(), Middle()], config=StatsConfig(n_resamples=200))
     assert {result[name].interval.method for name in result.names} == {"subsample"}
     assert "Score" in result.per_unit
 
@@ -237,13 +241,13 @@ def test_findings_are_part_of_the_dictionary() -> None:
         "code": "EQ101",
         "severity": "tip",
         "subject": "mini",
-        "sentence": "it is small",
-        "remedy": "add units",
+        "message": "it is small",
+        "hint": "add units",
         "evidence": ["n = 3"],
     }
 
 
-@pytest.mark.parametrize(("option", "value"), [("resamples", 0), ("seed", -1), ("level", 1.5)])
+@pytest.mark.parametrize(("option", "value"), [("n_resamples", 0), ("seed", -1), ("confidence_level", 1.5)])
 def test_options_without_meaning_are_refused_whatever_the_metric(option: str, value: float) -> None:
     with pytest.raises(ParameterError):
-        estimate(table(), [Hit()], **{option: value})  # type: ignore[arg-type]
+        estimate(table(), [Hit()], config=StatsConfig(**{option: value}))  # type: ignore[arg-type]

@@ -11,14 +11,14 @@ from equipoise.errors import ParameterError
 from equipoise.stats.intervals import Interval, normal_critical, t_critical, t_interval, wilson_interval
 
 
-@given(n=st.integers(1, 500), share=st.floats(0, 1), level=st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_wilson_agrees_with_scipy(n: int, share: float, level: float) -> None:
+@given(n=st.integers(1, 500), share=st.floats(0, 1), confidence_level=st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_wilson_agrees_with_scipy(n: int, share: float, confidence_level: float) -> None:
     successes = round(share * n)
-    expected = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
-    interval = wilson_interval(successes, n, level)
+    expected = stats.binomtest(successes, n).proportion_ci(confidence_level, method="wilson")
+    interval = wilson_interval(successes, n, confidence_level)
     assert interval.low == pytest.approx(expected.low, abs=1e-12)
     assert interval.high == pytest.approx(expected.high, abs=1e-12)
-    assert (interval.level, interval.method) == (level, "wilson")
+    assert (interval.confidence_level, interval.method) == (confidence_level, "wilson")
 
 
 @pytest.mark.parametrize(("n", "points"), [(50, 11), (80, 9), (100, 8)])
@@ -40,10 +40,10 @@ def test_wilson_of_nothing_is_unknown_and_more_hits_than_trials_are_refused() ->
         wilson_interval(6, 5)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, 95, -0.5])
-def test_a_level_that_is_no_share_is_refused(level: float) -> None:
+@pytest.mark.parametrize("confidence_level", [0.0, 1.0, 95, -0.5])
+def test_a_level_that_is_no_share_is_refused(confidence_level: float) -> None:
     with pytest.raises(ParameterError, match="not between 0 and 1"):
-        wilson_interval(1, 2, level)
+        wilson_interval(1, 2, confidence_level)
 
 
 def test_critical_values_are_those_of_scipy() -> None:

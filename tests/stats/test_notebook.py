@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
@@ -57,7 +58,9 @@ def test_a_finding_is_a_table_of_one_row() -> None:
 
 
 def test_a_result_shows_direction_interval_chance_and_its_findings_below() -> None:
-    result = evaluate(ranking(*range(1, 41)), ["MRR", "MR"], system=NASTY, clusters=[u // 2 for u in range(40)])
+    result = evaluate(
+        ranking(*range(1, 41)), ["MRR", "MR"], system=NASTY, config=StatsConfig(clusters=[u // 2 for u in range(40)])
+    )
     page = Tables(replace(result, findings=(NOTE, ISSUE, NOTE))._repr_html_())
     figures, findings = page.tables
     assert page.captions == [f"{NASTY}: 40 units in 20 clusters; 95 % intervals"]
@@ -75,7 +78,9 @@ def test_a_result_without_findings_is_one_table() -> None:
 def test_a_comparison_shows_bands_intervals_and_differences_best_first() -> None:
     rng = np.random.default_rng(1)
     low, high = (ranking(*rng.integers(1, most, 60).tolist()) for most in (4, 40))
-    comparison = compare({NASTY: high, "low": low}, ["MR", "HR@3"], resamples=200, flips=200)
+    comparison = compare(
+        {NASTY: high, "low": low}, ["MR", "HR@3"], config=StatsConfig(n_resamples=200, n_permutations=200)
+    )
     page = Tables(replace(comparison, findings=(ISSUE,))._repr_html_())
     systems, findings = page.tables
     assert systems[0][:4] == ["band", "system", "MR ↓", "95 % interval"]
@@ -95,8 +100,8 @@ def test_bands_on_a_metric_are_made_from_its_own_contrasts() -> None:
     systems = {
         name: ranking(*rng.integers(1, most, 80).tolist()) for name, most in zip("abc", (4, 12, 40), strict=True)
     }
-    comparison = compare(systems, ["MRR", "HR@1"], resamples=200, flips=500)
-    other = compare(systems, ["MRR", "HR@1"], primary="HR@1", resamples=200, flips=500)
+    comparison = compare(systems, ["MRR", "HR@1"], config=StatsConfig(n_resamples=200, n_permutations=500))
+    other = compare(systems, ["MRR", "HR@1"], primary="HR@1", config=StatsConfig(n_resamples=200, n_permutations=500))
     assert comparison.bands_on("HR@1") == other.bands
     assert comparison.bands_on("MRR") == comparison.bands
 

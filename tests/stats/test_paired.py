@@ -68,7 +68,7 @@ def test_exact_p_equals_scipys_permutation_test():
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_drawn_p_agrees_with_scipys_within_monte_carlo_error(alternative):
     differences = rng(3).normal(0.12, 1, size=(150, 3))
-    ours = sign_flip_test(differences, alternative=alternative, flips=20_000, rng=rng())
+    ours = sign_flip_test(differences, alternative=alternative, n_permutations=20_000, rng=rng())
     oracle = stats.permutation_test(
         (differences,),
         lambda x, axis: x.mean(axis=axis),
@@ -84,25 +84,27 @@ def test_drawn_p_agrees_with_scipys_within_monte_carlo_error(alternative):
 def test_drawn_p_on_binary_data_agrees_with_the_binomial_distribution():
     differences = np.r_[np.ones(60), -np.ones(40), np.zeros(100)]
     exact = stats.binomtest(60, 100).pvalue
-    assert sign_flip_test(differences, flips=40_000, rng=rng())[0] == pytest.approx(exact, abs=0.005)
+    assert sign_flip_test(differences, n_permutations=40_000, rng=rng())[0] == pytest.approx(exact, abs=0.005)
 
 
 def test_the_whole_range_of_binary_p_does_not_depend_on_the_scale_of_the_values():
     differences = np.r_[np.ones(30), -np.ones(18)]
-    p = [sign_flip_test(differences * scale, flips=2000, rng=rng())[0] for scale in (1.0, 0.1, 1 / 3, 1e-9, 7e7)]
+    p = [
+        sign_flip_test(differences * scale, n_permutations=2000, rng=rng())[0] for scale in (1.0, 0.1, 1 / 3, 1e-9, 7e7)
+    ]
     assert len(set(p)) == 1
 
 
 def test_p_is_never_zero_and_counts_the_pattern_seen():
-    assert sign_flip_test(np.ones((500, 1)), flips=999, rng=rng())[0] == 1 / 1000
-    assert sign_flip_test(np.ones((5, 1)), flips=999, rng=rng())[0] == 2 / 32
+    assert sign_flip_test(np.ones((500, 1)), n_permutations=999, rng=rng())[0] == 1 / 1000
+    assert sign_flip_test(np.ones((5, 1)), n_permutations=999, rng=rng())[0] == 2 / 32
 
 
 def test_the_same_seed_gives_the_same_p_and_neighbours_do_not_matter():
     table = rng(5).normal(0.05, 1, size=(300, 40))
-    together = sign_flip_test(table, flips=500, rng=rng(6))
-    assert (together == sign_flip_test(table, flips=500, rng=rng(6))).all()
-    alone = [sign_flip_test(table[:, [column]], flips=500, rng=rng(6))[0] for column in range(40)]
+    together = sign_flip_test(table, n_permutations=500, rng=rng(6))
+    assert (together == sign_flip_test(table, n_permutations=500, rng=rng(6))).all()
+    alone = [sign_flip_test(table[:, [column]], n_permutations=500, rng=rng(6))[0] for column in range(40)]
     assert (together == alone).all()
 
 
@@ -111,7 +113,7 @@ def test_blocks_of_units_and_flips_join_seamlessly():
     table = rng(7).normal(size=(9000, 1))
     table += 1.5 / np.sqrt(9000) - table.mean()
     expected = 2 * stats.norm.sf(1.5 / np.sqrt((table**2).mean()))
-    assert sign_flip_test(table, flips=4000, rng=rng())[0] == pytest.approx(expected, abs=0.02)
+    assert sign_flip_test(table, n_permutations=4000, rng=rng())[0] == pytest.approx(expected, abs=0.02)
 
 
 def test_undefined_units_are_left_out_column_by_column():
@@ -205,7 +207,7 @@ def test_wilcoxon_with_ties_and_zeros_is_scipys_permutation():
 
 def test_wilcoxon_of_many_units_agrees_with_the_normal_approximation():
     differences = rng(18).normal(0.12, 1, size=400)
-    assert wilcoxon_test(differences, flips=20_000, rng=rng())[0] == pytest.approx(
+    assert wilcoxon_test(differences, n_permutations=20_000, rng=rng())[0] == pytest.approx(
         stats.wilcoxon(differences).pvalue, abs=0.01
     )
 
@@ -276,7 +278,7 @@ def test_a_test_refuses_what_it_would_have_to_ignore(name, options):
         (ShapeError, {"differences": [1.0, 2.0], "weights": [1.0, 2.0, 3.0]}),
         (ParameterError, {"differences": [1.0, 2.0], "weights": [1.0, -2.0]}),
         (UnknownNameError, {"differences": [1.0], "alternative": "grater"}),
-        (ParameterError, {"differences": [1.0], "flips": 0}),
+        (ParameterError, {"differences": [1.0], "n_permutations": 0}),
     ],
 )
 def test_bad_input_is_named(error, arguments):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from studies.interval_calibration_data import NumberRows
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.labels import Labels
 from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
 from equipoise.stats.corpus_intervals import HALVES_AND_MOST, corpus_interval, n_subsamples, resampled_rows
@@ -24,7 +25,7 @@ def labels(units: int, classes: int, kept: float) -> Labels:
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("classes", [3, 50])
 def test_intervals_of_agreements_hold_their_estimate_and_have_a_width(classes: int, kept: float) -> None:
-    result = estimate(labels(600, classes, kept), AGREEMENTS, resamples=100, chance=False)
+    result = estimate(labels(600, classes, kept), AGREEMENTS, config=StatsConfig(n_resamples=100), chance=False)
     for name in result.names:
         interval = result[name].interval
         assert interval.method == "subsample"
@@ -43,7 +44,7 @@ def test_a_figure_that_repetition_moves_is_measured_without_it() -> None:
     def distinct(rows: NumberRows) -> float:
         return len(np.unique(rows.table)) / 100 + 0.01 * float(rows.table.mean())
 
-    interval = corpus_interval(distinct, NumberRows(rng().random((100, 1))), resamples=200, rng=rng())
+    interval = corpus_interval(distinct, NumberRows(rng().random((100, 1))), n_resamples=200, rng=rng())
     assert interval.method == "subsample"
     assert interval.covers(distinct(NumberRows(rng().random((100, 1)))))
 

@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from studies.power_calibration import PowerRow, planned_power, true_contrasts
 
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.formatting import about
 from equipoise.stats.intervals import Interval
@@ -32,7 +33,7 @@ def pilot() -> Floats:
 
 @pytest.fixture(scope="module")
 def comparison(pilot: Floats) -> Comparison:
-    return compare_results(results(pilot), flips=499, resamples=50)
+    return compare_results(results(pilot), config=StatsConfig(n_permutations=499, n_resamples=50))
 
 
 def results(scores: Floats) -> list[Result]:
@@ -86,7 +87,7 @@ def test_the_units_stated_show_the_best_in_80_percent_of_simulations(pilot: Floa
 def test_verdict_and_finding_state_the_same_numbers_with_power_and_adjustment(comparison: Comparison) -> None:
     finding = next(each for each in run_checks(comparison) if each.code == "EQ304")
     pair, best = comparison.contrast("a", "b").needed.value, comparison.needed_for_best.value
-    for text in (comparison.verdict(), finding.sentence):
+    for text in (comparison.verdict(), finding.message):
         assert "with 80 % power (Holm over 10 pairs)" in text
         assert about(pair) in text
         assert f"about {about(best)} would show a to be best" in text

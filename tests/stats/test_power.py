@@ -80,7 +80,7 @@ def test_the_table_of_sample_sizes_repeats_the_known_half_widths():
 
 
 def test_parameters_outside_what_they_may_be_are_refused():
-    for bad in ({"power": 0.3}, {"power": 1.0}, {"level": 0.0}, {"units_per_block": 0.5}):
+    for bad in ({"power": 0.3}, {"power": 1.0}, {"confidence_level": 0.0}, {"units_per_block": 0.5}):
         with pytest.raises(ParameterError):
             detectable_difference(0.3, 50, **bad)
         with pytest.raises(ParameterError):

@@ -20,15 +20,15 @@ def test_the_interval_covers_as_often_as_it_says(n: int, share: float) -> None:
     assert covered / 600 > 0.93
 
 
-@pytest.mark.parametrize(("n", "share", "level"), [(30, 0.5, 0.9), (120, 0.95, 0.95), (80, 0.3, 0.99)])
-def test_the_ends_are_those_of_scipy_or_safer(n: int, share: float, level: float) -> None:
+@pytest.mark.parametrize(("n", "share", "confidence_level"), [(30, 0.5, 0.9), (120, 0.95, 0.95), (80, 0.3, 0.99)])
+def test_the_ends_are_those_of_scipy_or_safer(n: int, share: float, confidence_level: float) -> None:
     values = np.random.default_rng(1).normal(size=n)
-    reach = quantile_interval(values, share, level)
-    theirs = quantile_test(values, p=share).confidence_interval(level)
+    reach = quantile_interval(values, share, confidence_level)
+    theirs = quantile_test(values, p=share).confidence_interval(confidence_level)
     assert reach.low <= theirs.low
     assert reach.high >= theirs.high
     low, high = (np.searchsorted(np.sort(values), end) + 1 for end in (reach.low, reach.high))
-    assert binom.cdf(high - 1, n, share) - binom.cdf(low - 1, n, share) >= level
+    assert binom.cdf(high - 1, n, share) - binom.cdf(low - 1, n, share) >= confidence_level
 
 
 def test_a_high_percentile_of_few_values_says_how_many_it_needs() -> None:

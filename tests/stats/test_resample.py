@@ -32,7 +32,7 @@ def only(values: object, **options: object) -> Interval:
 
 def test_bootstrap_means_have_the_mean_and_spread_of_the_weighted_mean() -> None:
     values, weights = graded(200, 2), rng(6).integers(1, 5, (200, 2)).astype(float)
-    means = bootstrap_means(values, weights=weights, resamples=4000, rng=rng())
+    means = bootstrap_means(values, weights=weights, n_resamples=4000, rng=rng())
     expected = np.average(values, axis=0, weights=weights)
     residuals = weights * (values - expected)
     spread = np.sqrt((residuals**2).sum(axis=0)) / weights.sum(axis=0)
@@ -42,7 +42,7 @@ def test_bootstrap_means_have_the_mean_and_spread_of_the_weighted_mean() -> None
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     values = graded(300, 5)
-    first, second = (bootstrap_means(values, resamples=100, rng=rng(9)).tobytes() for _ in range(2))
+    first, second = (bootstrap_means(values, n_resamples=100, rng=rng(9)).tobytes() for _ in range(2))
     assert first == second
     assert mean_intervals(values, rng=rng(9)) == mean_intervals(values, rng=rng(9))
     assert mean_intervals(values, rng=rng(9)) != mean_intervals(values, rng=rng(10))
@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 
 def test_undefined_units_count_nothing_and_an_empty_resample_is_nan() -> None:
     values = np.array([[1.0, 5.0], [2.0, np.nan], [3.0, np.nan], [4.0, np.nan]])
-    means = bootstrap_means(values, resamples=500, rng=rng())
+    means = bootstrap_means(values, n_resamples=500, rng=rng())
     missed = np.isnan(means[:, 1])
     assert not np.isnan(means[:, 0]).any()
     assert missed.mean() == pytest.approx(0.75**4, abs=0.07)
@@ -59,7 +59,7 @@ def test_undefined_units_count_nothing_and_an_empty_resample_is_nan() -> None:
 
 def test_whole_clusters_are_drawn() -> None:
     values = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
-    means = bootstrap_means(values, clusters=["a", "a", "b", "b", "b", "b"], resamples=200, rng=rng())
+    means = bootstrap_means(values, clusters=["a", "a", "b", "b", "b", "b"], n_resamples=200, rng=rng())
     assert set(means.ravel().round(12)) == {0.0, round(4 / 6, 12), 1.0}
 
 
@@ -67,7 +67,7 @@ def test_whole_clusters_are_drawn() -> None:
 def test_bca_agrees_with_scipy_up_to_the_widened_tails(seed: int) -> None:
     values = rng(seed).beta(0.5, 3, 400)
     expected = stats.bootstrap((values,), np.mean, n_resamples=9999, rng=rng(seed)).confidence_interval
-    interval = only(values, resamples=9999)
+    interval = only(values, n_resamples=9999)
     assert interval.method == "bca"
     slack = 0.05 * (expected.high - expected.low)
     assert interval.low == pytest.approx(expected.low, abs=slack)
@@ -81,14 +81,14 @@ def test_a_weighted_mean_agrees_with_scipy_resampling_values_and_weights_togethe
         return (v * w).sum(axis=axis) / w.sum(axis=axis)
 
     peer = stats.bootstrap((values, weights), weighted, paired=True, rng=rng()).confidence_interval
-    interval = only(values, weights=weights, resamples=9999)
+    interval = only(values, weights=weights, n_resamples=9999)
     assert (interval.low, interval.high) == pytest.approx((peer.low, peer.high), abs=0.05 * interval.width)
 
 
 def test_an_open_column_is_the_bayesian_bootstrap_with_half_a_draw_beyond_the_largest() -> None:
     """Weights from scipy's Dirichlet distribution, the last of them for the added value."""
     values = rng(4).geometric(0.1, 60).astype(float)
-    interval = only(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], resamples=8000)
+    interval = only(values, bounds=[(1.0, inf)], limits=[(1.0, 500.0)], n_resamples=8000)
     largest = np.abs(values - values.mean()).max()
     weights = stats.dirichlet([1.0] * 60 + [0.5], seed=8).rvs(8000)
     low, high = (
@@ -155,7 +155,7 @@ def test_the_order_of_the_units_changes_no_interval(bounds: object, clustered: b
             weights=weights[rows],
             clusters=clusters[rows] if clustered else None,
             bounds=None if bounds is None else [bounds] * 3,
-            resamples=200,
+            n_resamples=200,
             rng=rng(),
         )
         for rows in (np.arange(60), order)
@@ -167,7 +167,7 @@ def test_the_order_of_the_units_changes_no_interval(bounds: object, clustered: b
 def test_the_order_of_the_units_changes_no_resampled_mean() -> None:
     values = graded(60, 3)
     given, shuffled = (
-        bootstrap_means(values[rows], resamples=50, rng=rng()) for rows in (np.arange(60), rng(4).permutation(60))
+        bootstrap_means(values[rows], n_resamples=50, rng=rng()) for rows in (np.arange(60), rng(4).permutation(60))
     )
     assert given.tobytes() == shuffled.tobytes()
 
@@ -249,7 +249,7 @@ def test_any_scores_give_an_interval_within_bounds_or_a_reason(
     weights = rng(seed).integers(0, 3, len(scores)) if weighted else None
     for bounds in ((0.0, 1.0), (0.0, inf)):
         (interval,) = mean_intervals(
-            scores, weights=weights, clusters=clusters, bounds=[bounds], resamples=50, rng=rng(seed)
+            scores, weights=weights, clusters=clusters, bounds=[bounds], n_resamples=50, rng=rng(seed)
         )
         assert interval.known == (bounds[0] <= interval.low <= interval.high <= bounds[1])
 
@@ -258,11 +258,11 @@ def test_bounds_and_resamples_must_make_sense() -> None:
     with pytest.raises(ShapeError, match="2 pairs of bounds were given for 1 figures"):
         only(graded(20), bounds=[(0.0, 1.0)] * 2)
     with pytest.raises(ParameterError, match="0 resamples"):
-        only(graded(20), resamples=0)
+        only(graded(20), n_resamples=0)
     with pytest.raises(ParameterError, match="0 resamples"):
-        only([1.0, 0.0, 1.0], resamples=0)
+        only([1.0, 0.0, 1.0], n_resamples=0)
     with pytest.raises(ParameterError, match="not between 0 and 1"):
-        only(graded(20), bounds=[(0.0, inf)], level=95)
+        only(graded(20), bounds=[(0.0, inf)], confidence_level=95)
 
 
 def mean_of(rows: NumberRows) -> float:
@@ -271,8 +271,8 @@ def mean_of(rows: NumberRows) -> float:
 
 def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
     values = graded(80)
-    expected = only(values, resamples=4000)
-    interval = corpus_interval(mean_of, NumberRows(values), resamples=4000, rng=rng())
+    expected = only(values, n_resamples=4000)
+    interval = corpus_interval(mean_of, NumberRows(values), n_resamples=4000, rng=rng())
     assert interval.method == "bias-corrected"
     assert interval.low == pytest.approx(expected.low, abs=0.06 * expected.width)
     assert interval.high == pytest.approx(expected.high, abs=0.06 * expected.width)
@@ -281,8 +281,8 @@ def test_resampled_evidence_agrees_with_the_interval_of_its_mean() -> None:
 def test_resampled_evidence_takes_whole_clusters() -> None:
     values = np.repeat(graded(40), 6, axis=0)
     clusters = np.repeat(np.arange(40), 6)
-    expected = only(values, clusters=clusters, resamples=4000)
-    interval = corpus_interval(mean_of, NumberRows(values), clusters=clusters, resamples=2000, rng=rng())
+    expected = only(values, clusters=clusters, n_resamples=4000)
+    interval = corpus_interval(mean_of, NumberRows(values), clusters=clusters, n_resamples=2000, rng=rng())
     assert interval.width == pytest.approx(expected.width, rel=0.08)
 
 
@@ -290,7 +290,7 @@ def test_resampled_evidence_takes_whole_clusters() -> None:
 def test_subsampling_a_mean_gives_students_interval(units: int) -> None:
     values = graded(units)
     low, high = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values[:, 0]))
-    interval = corpus_interval(mean_of, NumberRows(values), subsample=True, resamples=4000, rng=rng())
+    interval = corpus_interval(mean_of, NumberRows(values), subsample=True, n_resamples=4000, rng=rng())
     assert interval.method == "subsample"
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.04 * (high - low))
 
@@ -302,7 +302,7 @@ def test_a_subsample_never_repeats_a_unit() -> None:
         sizes.append((len(rows.table), len(np.unique(rows.table))))
         return mean_of(rows)
 
-    corpus_interval(distinct, NumberRows(graded(21)), subsample=True, resamples=20, rng=rng())
+    corpus_interval(distinct, NumberRows(graded(21)), subsample=True, n_resamples=20, rng=rng())
     assert set(sizes) == {(21, 21), (10, 10)}
 
 
@@ -316,7 +316,7 @@ def test_all_figures_share_the_resampled_evidence() -> None:
     evidence_intervals(
         [lambda rows: record(0, rows), lambda rows: record(1, rows)],
         NumberRows(graded(9)),
-        resamples=5,
+        n_resamples=5,
         rng=rng(),
     )
     assert seen[0] == seen[1]
@@ -341,7 +341,7 @@ def undefined_below(rows: NumberRows, distinct: int) -> float:
     ],
 )
 def test_no_interval_of_a_corpus_figure_is_made_up(figure: object, units: int, reason: str) -> None:
-    interval = corpus_interval(figure, NumberRows(graded(units)), resamples=50, rng=rng())  # type: ignore[arg-type]
+    interval = corpus_interval(figure, NumberRows(graded(units)), n_resamples=50, rng=rng())  # type: ignore[arg-type]
     assert interval.reason == reason
 
 
@@ -359,7 +359,7 @@ def test_corpus_intervals_are_clipped_and_check_their_options() -> None:
         clipped = corpus_interval(mean_of, rows, bounds=(0.0, ceiling), **options)  # type: ignore[arg-type]
         assert clipped.high == ceiling
     with pytest.raises(ParameterError, match="0 resamples"):
-        corpus_interval(mean_of, NumberRows(graded(9)), resamples=0, rng=rng())
+        corpus_interval(mean_of, NumberRows(graded(9)), n_resamples=0, rng=rng())
 
 
 @pytest.mark.parametrize("seed", range(25))

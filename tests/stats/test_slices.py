@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from equipoise.config import StatsConfig
 from equipoise.errors import InputError, UndefinedError, UnknownNameError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
@@ -30,7 +31,9 @@ LABELS = st.lists(
 @given(LABELS)
 def test_slices_are_means_over_their_units_and_add_up(rows: list[tuple[float, str | None]]) -> None:
     result = result_from_values("mine", range(len(rows)), {"score": [value for value, _ in rows]})
-    found = slice_estimates(result, "score", {unit: {"level": label} for unit, (_, label) in enumerate(rows)})
+    found = slice_estimates(
+        result, "score", {unit: {"confidence_level": label} for unit, (_, label) in enumerate(rows)}
+    )
     for part in found:
         own = [value for value, label in rows if (label or "none") == part.value]
         known = [value for value in own if value == value]
@@ -45,17 +48,17 @@ def test_slices_are_means_over_their_units_and_add_up(rows: list[tuple[float, st
 def test_properties_and_values_come_in_the_order_the_units_bring_them_up() -> None:
     result = result_from_values("mine", ["a", "b", "c", "d"], {"score": [1, 0, 1, 1]})
     properties: dict[str, dict[str, Any]] = {
-        "d": {"level": "easy", "kind": "date"},
-        "c": {"level": 3},
-        "a": {"level": None, "kind": "name"},
-        "b": {"level": "hard"},
+        "d": {"confidence_level": "easy", "kind": "date"},
+        "c": {"confidence_level": 3},
+        "a": {"confidence_level": None, "kind": "name"},
+        "b": {"confidence_level": "hard"},
     }
     found = slice_estimates(result, "score", properties)
     assert [(part.name, part.value) for part in found] == [
-        ("level", "hard"),
-        ("level", "3"),
-        ("level", "easy"),
-        ("level", "none"),
+        ("confidence_level", "hard"),
+        ("confidence_level", "3"),
+        ("confidence_level", "easy"),
+        ("confidence_level", "none"),
         ("kind", "name"),
         ("kind", "date"),
         ("kind", "none"),
@@ -79,7 +82,7 @@ def test_weights_and_clusters_are_those_of_the_slice() -> None:
     qrels = {f"q{unit}": {f"d{item}": 1 for item in range(1 + unit % 3)} for unit in range(24)}
     run = {unit: {f"d{item}": float((item * 7 + int(unit[1:])) % 11) for item in range(9)} for unit in qrels}
     clusters = {unit: int(unit[1:]) // 2 for unit in qrels}
-    result = evaluate(Ranking.from_runs(qrels, run), "MR", clusters=clusters, chance=False)
+    result = evaluate(Ranking.from_runs(qrels, run), "MR", config=StatsConfig(clusters=clusters), chance=False)
     early = [place for place, unit in enumerate(result.unit_ids) if int(unit[1:]) < 12]
     part = slice_estimates(result, "MR", {unit: {"half": int(unit[1:]) < 12} for unit in qrels})[0]
     assert part.value == "True"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.sets import SetF1
@@ -30,10 +31,10 @@ def corpus(documents: int, seed: int, skill: float) -> tuple[dict[str, Any], dic
     return gold, found
 
 
-def swaps(first: Sets, second: Sets, flips: int, clusters: Any = None) -> SwapTest:
+def swaps(first: Sets, second: Sets, n_permutations: int, clusters: Any = None) -> SwapTest:
     metric = SetF1()
     addends = [metric.addends(each) for each in (first, second)]
-    return SwapTest.of(metric, addends, clusters, flips, np.random.default_rng(0))
+    return SwapTest.of(metric, addends, clusters, n_permutations, np.random.default_rng(0))
 
 
 def by_hand(gold: Any, one: Any, other: Any, groups: list[list[str]]) -> float:
@@ -93,11 +94,11 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     gold, one = corpus(20, 1, 0.9)
     _, other = corpus(20, 2, 0.5)
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
-    found = compare(systems, ["F1", "F1(average=macro)"], flips=300, resamples=100)
+    found = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(n_permutations=300, n_resamples=100))
     assert {each.test for each in found.contrasts} == {"randomisation"}
     assert "Paired randomisation test" in comparison_caption(found)
     assert "300 flips" in comparison_caption(found)
-    by_t = compare(systems, ["F1", "F1(average=macro)"], test="t", resamples=100)
+    by_t = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(test="t", n_resamples=100))
     assert [each.test for each in by_t.contrasts] == ["paired bootstrap", "t"]
     assert comparison_caption(by_t).count("Paired bootstrap, two-sided") == 1
     assert "one pair on F1(average=macro), nothing" in other_metrics_caption(by_t, ["F1(average=macro)"])
@@ -110,9 +111,9 @@ def test_a_correlation_is_not_said_to_be_tested_by_flips() -> None:
         name: evaluate(Pairs.of(truth, truth + noise * rng.normal(size=30)), "Spearman", system=name)
         for name, noise in (("near", 0.1), ("far", 1.0))
     }
-    found = compare(systems, "Spearman", resamples=100)
-    assert found.flips is None
-    assert "flips" not in comparison_caption(found)
+    found = compare(systems, "Spearman", config=StatsConfig(n_resamples=100))
+    assert found.n_permutations is None
+    assert "n_permutations" not in comparison_caption(found)
     assert found.to_dict()["contrasts"][0]["test"] == "paired bootstrap"
 
 
@@ -120,8 +121,8 @@ def test_differences_over_fewer_documents_than_the_estimates_are_told() -> None:
     gold, one = corpus(12, 1, 0.9)
     other = {**one, "d3": set()}
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
-    found = compare(systems, "P(average=macro)", flips=100, resamples=100)
+    found = compare(systems, "P(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert "where both systems have a value" in comparison_caption(found)
     assert "P(average=macro) (11 units)" in comparison_caption(found)
-    whole = compare(systems, "R(average=macro)", flips=100, resamples=100)
+    whole = compare(systems, "R(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert "both systems" not in comparison_caption(whole)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from equipoise.config import StatsConfig
 from equipoise.errors import (
     DuplicateError,
     EquipoiseError,
@@ -30,6 +31,12 @@ from equipoise.types import Direction
 
 UNITS = [f"q{unit}" for unit in range(60)]
 NAN = float("nan")
+
+
+def from_values(
+    units: list[str], values: dict[str, Any], config: dict[str, Any] | None = None, **options: Any
+) -> Result:
+    return result_from_values("mine", units, values, config=StatsConfig(**(config or {})), **options)
 
 
 def binary(system: str, seed: int, metric: str = "accuracy", share: float = 0.7, **options: Any) -> Result:
@@ -64,7 +71,7 @@ def test_results_compare_under_any_name(metric: str) -> None:
 
 def test_the_exact_mcnemar_test_works_by_name() -> None:
     one, other = binary("one", 1, "nested accuracy", 0.8), binary("other", 2, "nested accuracy", 0.6)
-    seen = compare([one, other], test="mcnemar").contrasts[0]
+    seen = compare([one, other], config=StatsConfig(test="mcnemar")).contrasts[0]
     difference = one.per_unit["nested accuracy"] - other.per_unit["nested accuracy"]
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
     assert (seen.wins, seen.losses) == (wins, losses)
@@ -74,8 +81,10 @@ def test_the_exact_mcnemar_test_works_by_name() -> None:
 def test_it_survives_a_run_directory(tmp_path: Path) -> None:
     reach = Interval(0.6, 0.8, 0.95, "wilson-nested")
     clusters = [f"a{unit // 2}" for unit in range(60)]
-    made = binary("mine", 3, "nested accuracy", chance={"nested accuracy": 0.1}, clusters=clusters)
-    again = binary("other", 4, "nested accuracy", intervals={"nested accuracy": reach}, clusters=clusters)
+    made = binary("mine", 3, "nested accuracy", chance={"nested accuracy": 0.1}, config=StatsConfig(clusters=clusters))
+    again = binary(
+        "other", 4, "nested accuracy", intervals={"nested accuracy": reach}, config=StatsConfig(clusters=clusters)
+    )
     for result in (made, again):
         save_run(tmp_path / result.system, result, manifest=Manifest.start(system=result.system))
     back = [load_run(tmp_path / name).result for name in ("mine", "other")]
@@ -97,7 +106,9 @@ def test_chance_is_unknown_unless_it_is_given() -> None:
 def test_clusters_widen_the_interval_of_values_that_repeat() -> None:
     values = np.repeat([1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1], 4)
     alone = result_from_values("mine", UNITS, {"accuracy": values})
-    together = result_from_values("mine", UNITS, {"accuracy": values}, clusters=np.repeat(np.arange(15), 4))
+    together = result_from_values(
+        "mine", UNITS, {"accuracy": values}, config=StatsConfig(clusters=np.repeat(np.arange(15), 4))
+    )
     assert together["accuracy"].interval.width > 1.7 * alone["accuracy"].interval.width
     assert together["accuracy"].interval.method == "wilson-effective"
 
@@ -122,8 +133,8 @@ def test_a_known_name_with_other_bounds_is_another_metric() -> None:
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     values = {"overlap": np.random.default_rng(0).random(60)}
-    first, same = (result_from_values("mine", UNITS, values, seed=3) for _ in range(2))
-    other = result_from_values("mine", UNITS, values, seed=4)
+    first, same = (result_from_values("mine", UNITS, values, config=StatsConfig(seed=3)) for _ in range(2))
+    other = result_from_values("mine", UNITS, values, config=StatsConfig(seed=4))
     assert first["overlap"].interval == same["overlap"].interval
     assert first["overlap"].interval != other["overlap"].interval
 
@@ -140,15 +151,15 @@ def test_the_same_seed_gives_the_same_interval() -> None:
         (["a", "b"], {"m": [1, float("inf")]}, {"bounds": (0, float("inf"))}, NotFiniteError),
         (["a", "b"], {"Acc": [1, 0], "accuracy": [1, 0]}, {}, DuplicateError),
         (["a", "b"], {"m": [1, 0]}, {"chance": {"n": 0.5}}, UnknownNameError),
-        (["a", "b"], {"m": [1, 0]}, {"clusters": ["x"]}, ShapeError),
-        (["a", "b"], {"m": [1, 0]}, {"level": 95}, ParameterError),
+        (["a", "b"], {"m": [1, 0]}, {"config": {"clusters": ["x"]}}, ShapeError),
+        (["a", "b"], {"m": [1, 0]}, {"config": {"confidence_level": 95}}, ParameterError),
     ],
 )
 def test_values_that_fit_nothing_are_refused_with_a_hint(
     units: list[str], values: dict[str, Any], options: dict[str, Any], error: type[EquipoiseError]
 ) -> None:
     with pytest.raises(error) as caught:
-        result_from_values("mine", units, values, **options)
+        from_values(units, values, **options)
     assert caught.value.hint
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.verdict import why_uninformative
@@ -16,7 +17,7 @@ def compared(shares: list[float], chance: float, *, units: int = 60) -> Comparis
         result_from_values(name, range(units), {"HR": np.arange(units) < round(share * units)}, chance={"HR": chance})
         for name, share in zip("abc", shares, strict=False)
     ]
-    return compare_results(results, flips=99, resamples=50)
+    return compare_results(results, config=StatsConfig(n_permutations=99, n_resamples=50))
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ def test_numpy_has_the_same_buffers_afterwards():
         (np.zeros((2, 0)), [0, 1], {}, ShapeError, "no columns"),
         (np.array([["a", "b"]]), [0], {}, InputError, "not real numbers"),
         (np.zeros((2, 3)), [0], {}, ShapeError, "1 targets for 2 rows"),
-        (np.zeros((2, 3)), [0, 3], {}, InputError, "target 3 of row 1 is none of the 3 classes"),
+        (np.zeros((2, 3)), [0, 3], {}, InputError, "target 3 of row 1 is not one of the 3 classes"),
         (np.zeros((2, 3)), [-1, 0], {}, InputError, "target -1 of row 0"),
         (np.zeros((1, 3)), ["home"], {}, InputError, "names, not columns"),
         (np.zeros((2, 3)), [0.5, 1], {}, InputError, "names, not columns"),
@@ -260,15 +260,15 @@ def test_numpy_has_the_same_buffers_afterwards():
         (np.zeros((1, 2)), [0], {"padding": [0.5]}, ParameterError, "float64 values"),
         (np.zeros((1, 2)), [0], {"unseen": -1}, ParameterError, "unseen class -1"),
         (np.zeros((1, 4)), [1], {"ks": (1, 4), "padding": 0}, ParameterError, "k = 4 is more than the 3"),
-        (np.zeros((1, 4)), [1], {"ks": (0,)}, ParameterError, "k = 0 is no cutoff"),
+        (np.zeros((1, 4)), [1], {"ks": (0,)}, ParameterError, "k = 0 is not a cutoff"),
         (np.zeros((1, 4)), [1], {"ks": (1, 1)}, ParameterError, "twice"),
         (np.array([[0, np.inf]]), [1], {"probabilities": True}, NotFiniteError, "no softmax"),
     ],
 )
-def test_bad_input_is_refused_with_subject_and_remedy(scores, targets, options, error, words):
+def test_bad_input_raises_an_error_with_subject_and_hint(scores, targets, options, error, words):
     with pytest.raises(error) as caught:
         classify(scores, targets, **options)
-    assert words in caught.value.sentence
+    assert words in caught.value.message
     assert caught.value.hint or "shape (2, 1)" in words
 
 

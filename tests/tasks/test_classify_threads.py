@@ -24,8 +24,8 @@ def crowd(monkeypatch):
 
     def many(count):
         monkeypatch.setattr(rank_counts_compiled, "available_cores", lambda: count)
-        monkeypatch.setattr(rank_counts_compiled, "THREADS_WORTH", 1)
-        monkeypatch.setattr(rank_counts_compiled, "PART", 4 * WIDTH * 7)
+        monkeypatch.setattr(rank_counts_compiled, "MIN_BYTES_PER_THREAD", 1)
+        monkeypatch.setattr(rank_counts_compiled, "BYTES_PER_TASK", 4 * WIDTH * 7)
 
     return many
 
@@ -84,8 +84,8 @@ def test_the_first_row_with_a_nan_is_named_whoever_finds_one_first(crowd):
 def test_every_row_is_in_one_part(rows, row_bytes, count):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank_counts_compiled, "available_cores", lambda: count)
-        patch.setattr(rank_counts_compiled, "THREADS_WORTH", 100)
-        patch.setattr(rank_counts_compiled, "PART", 100)
+        patch.setattr(rank_counts_compiled, "MIN_BYTES_PER_THREAD", 100)
+        patch.setattr(rank_counts_compiled, "BYTES_PER_TASK", 100)
         parts = rank_counts_compiled.map_row_ranges(lambda part: range(*part), rows, row_bytes)
     assert sorted(row for part in parts for row in part) == list(range(rows))
 
@@ -113,7 +113,7 @@ def test_what_goes_wrong_in_another_thread_is_raised_here(crowd):
     ],
 )
 def test_the_environment_says_how_many_threads_there_may_be(monkeypatch, name, value, most):
-    for each in rank_counts_compiled.LIMITS:
+    for each in rank_counts_compiled.THREAD_VARIABLES:
         monkeypatch.delenv(each, raising=False)
     free = rank_counts_compiled.available_cores()
     monkeypatch.setenv(name, value)
@@ -132,7 +132,7 @@ import os, sys
 from threading import Barrier
 from equipoise.evidence.kernels import rank_counts_compiled as threads
 
-threads.available_cores, threads.THREADS_WORTH, threads.PART = (lambda: 2), 1, 1
+threads.available_cores, threads.MIN_BYTES_PER_THREAD, threads.BYTES_PER_TASK = (lambda: 2), 1, 1
 
 def meet():
     both = Barrier(2, timeout=30)  # neither part is done before another thread has the other

@@ -13,6 +13,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.concept_set import (
     AnnotatedSentence,
     ConceptCluster,
@@ -108,8 +109,8 @@ def test_clusters_that_lie_apart_are_found_whatever_the_seed() -> None:
     }
     for seed in range(3):
         found = cluster_texts(Table(**known), clusters, seed=seed)
-        assert evaluate(found.labels, ["ARI", "NMI", "V"], resamples=100)["ARI"].value == 1.0
-        assert evaluate(found.space, "Silhouette", resamples=100)["Silhouette"].value > 0.9
+        assert evaluate(found.labels, ["ARI", "NMI", "V"], config=StatsConfig(n_resamples=100))["ARI"].value == 1.0
+        assert evaluate(found.space, "Silhouette", config=StatsConfig(n_resamples=100))["Silhouette"].value > 0.9
 
 
 def test_the_two_spaces_hold_the_same_points_under_both_partitions(field: ConceptSet) -> None:
@@ -259,7 +260,9 @@ def test_objects_are_ranked_among_all_entities_but_the_subject_and_other_answers
 
 
 def test_a_model_that_knows_nothing_finds_objects_at_the_chance_level(field: ConceptSet) -> None:
-    result = evaluate(relation_evidence(Table(dims=64), field.relations).ranking, ["MRR", "MR"], resamples=200)
+    result = evaluate(
+        relation_evidence(Table(dims=64), field.relations).ranking, ["MRR", "MR"], config=StatsConfig(n_resamples=200)
+    )
     for estimate in result.estimates.values():
         assert estimate.interval.low <= estimate.chance <= estimate.interval.high
 
@@ -293,4 +296,9 @@ def test_a_model_of_the_program_is_an_encoder(field: ConceptSet) -> None:
     accuracy = evaluate(found.probed, "Acc")["Acc"]
     assert accuracy.interval.method == "wilson"
     assert accuracy.n == 123
-    assert evaluate(concept_space(encode, field.concepts), "Diversity", resamples=100)["Diversity"].value > 0.5
+    assert (
+        evaluate(concept_space(encode, field.concepts), "Diversity", config=StatsConfig(n_resamples=100))[
+            "Diversity"
+        ].value
+        > 0.5
+    )

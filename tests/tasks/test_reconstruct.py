@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts.checks import ReconstructedTree, with_findings
 from equipoise.domains.accounts.reconstruction import (
     Reconstruction,
@@ -77,19 +78,19 @@ def test_norms_are_described_and_not_held_against_chance() -> None:
     tree = a_tree(second_parents=0)
     found = reconstruct(tree, -points_of(tree, "euclidean")[np.argsort(tree.depth)[::-1]])
     metrics = reconstruction_metrics(filtered=False)
-    told = with_findings(reconstruction_result(found, resamples=50), found, metrics).findings
+    told = with_findings(reconstruction_result(found, config=StatsConfig(n_resamples=50)), found, metrics).findings
     assert any(each.code == "EQ302" for each in told)
-    assert not any("NormDepth" in each.sentence for each in told)
+    assert not any("NormDepth" in each.message for each in told)
 
 
 def test_other_clusters_are_resampled_where_they_are_named() -> None:
     tree = a_tree()
     found = reconstruct(tree, points_of(tree, "euclidean"))
     clusters = np.array([f"c{node % 12}" for node in range(len(tree))], dtype=object)
-    result = reconstruction_result(found, clusters=clusters, resamples=50)
+    result = reconstruction_result(found, config=StatsConfig(clusters=clusters, n_resamples=50))
     assert result.clusters is not None
     assert result.clusters.tolist() == clusters.tolist()
-    assert reconstruction_result(found, resamples=50).clusters.tolist() == list(tree.branches)
+    assert reconstruction_result(found, config=StatsConfig(n_resamples=50)).clusters.tolist() == list(tree.branches)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -110,7 +111,9 @@ def test_spearman_is_that_of_scipy_over_nodes_of_known_rank() -> None:
     known = ~np.isnan(tree.normalised_rank)
     radii = np.arccosh(vectors[known, 0])
     expected = stats.spearmanr(radii, tree.normalised_rank[known]).statistic
-    assert reconstruction_result(found, resamples=50)["NormDepth"].value == pytest.approx(expected)
+    assert reconstruction_result(found, config=StatsConfig(n_resamples=50))["NormDepth"].value == pytest.approx(
+        expected
+    )
 
 
 def test_random_vectors_rank_relatives_in_the_middle() -> None:
@@ -120,7 +123,9 @@ def test_random_vectors_rank_relatives_in_the_middle() -> None:
 
 
 def test_the_chance_level_is_half_of_the_nodes() -> None:
-    result = reconstruction_result(reconstruct(a_tree(), points_of(a_tree(), "euclidean")), resamples=50)
+    result = reconstruction_result(
+        reconstruct(a_tree(), points_of(a_tree(), "euclidean")), config=StatsConfig(n_resamples=50)
+    )
     assert result["MR"].chance == pytest.approx(60.0)
 
 
@@ -134,7 +139,7 @@ def test_ranks_are_raw_for_the_parent_and_filtered_for_the_rest_unless_said() ->
 @pytest.mark.parametrize("filtered", [True, False])
 def test_a_result_says_what_was_measured(filtered: bool) -> None:
     found = reconstruct(a_tree(), points_of(a_tree(), "lorentz"), "lorentz", relation="closure", filtered=filtered)
-    result = reconstruction_result(found, system="mine", resamples=50)
+    result = reconstruction_result(found, system="mine", config=StatsConfig(n_resamples=50))
     assert result.names == (
         *(metric.name for metric in reconstruction_metrics(filtered=filtered)),
         "NormDepth",
@@ -158,7 +163,9 @@ def test_nodes_of_a_branch_are_drawn_together() -> None:
             edges.append((f"c{branch}.{copy}", f"b{branch}"))
             places[f"c{branch}.{copy}"] = child + rng.normal(size=3) * 1e-6
     tree = Tree.from_edges(edges)
-    result = reconstruction_result(reconstruct(tree, [places[node] for node in tree.ids]), resamples=500)
+    result = reconstruction_result(
+        reconstruct(tree, [places[node] for node in tree.ids]), config=StatsConfig(n_resamples=500)
+    )
     per_unit = result.per_unit["MR"]
     independent = 1.96 * np.nanstd(per_unit) / np.sqrt(branches * copies)
     half_width = (result["MR"].interval.high - result["MR"].interval.low) / 2
@@ -168,7 +175,7 @@ def test_nodes_of_a_branch_are_drawn_together() -> None:
 def test_with_one_parent_each_map_is_mrr_and_a_finding_says_so() -> None:
     tree = a_tree(second_parents=0)
     found = reconstruct(tree, points_of(tree, "euclidean"))
-    result = reconstruction_result(found, resamples=50)
+    result = reconstruction_result(found, config=StatsConfig(n_resamples=50))
     assert result["MAP"].value == result["MRR"].value
     assert "EQ305" in codes(found)
     assert "EQ305" not in codes(reconstruct(tree, points_of(tree, "euclidean"), relation="closure"))
@@ -176,14 +183,14 @@ def test_with_one_parent_each_map_is_mrr_and_a_finding_says_so() -> None:
 
 def test_roots_have_no_parent_and_no_rank() -> None:
     found = reconstruct(a_tree(), points_of(a_tree(), "euclidean"))
-    result = reconstruction_result(found, resamples=50)
+    result = reconstruction_result(found, config=StatsConfig(n_resamples=50))
     assert np.isnan(result.per_unit["MR"][found.tree.roots]).all()
     assert result["MR"].undefined == len(found.tree.roots) == 3
 
 
 def test_slices_by_depth_and_branch_leave_no_node_out() -> None:
     found = reconstruct(a_tree(), points_of(a_tree(), "euclidean"), relation="ancestors")
-    result = reconstruction_result(found, resamples=50)
+    result = reconstruction_result(found, config=StatsConfig(n_resamples=50))
     slices = reconstruction_slices(found, result)
     for name, values in (("depth", found.depth.tolist()), ("branch", list(found.tree.branches))):
         parts = [each for each in slices if each.name == name]
@@ -279,13 +286,13 @@ def test_points_too_far_out_for_their_digits_are_named(name: str) -> None:
         found = reconstruct(tree, single, name, relation="closure")
         (finding,) = (each for each in run_checks(ReconstructedTree("mine", found)) if each.code == "EQ113")
         assert finding.evidence == ("n7",)
-        assert "1 of 120 points lie so far out that float32" in finding.sentence
+        assert "1 of 120 points are so far from the origin that rounding to float32" in finding.message
 
 
 def test_a_result_gets_the_findings_of_its_reconstruction() -> None:
     tree = a_tree(second_parents=0)
     found = reconstruct(tree, points_of(tree, "euclidean"))
-    result: Result = reconstruction_result(found, system="mine", resamples=50)
+    result: Result = reconstruction_result(found, system="mine", config=StatsConfig(n_resamples=50))
     full = with_findings(result, found, reconstruction_metrics(filtered=found.filtered))
     assert {"EQ104", "EQ305"} <= {finding.code for finding in full.findings}
     assert with_findings(full, found, reconstruction_metrics(filtered=False)).findings == full.findings

@@ -27,7 +27,7 @@ PROMISED = [scenario for scenario in scenarios() if scenario.promised and scenar
 @pytest.fixture(scope="module")
 def rows() -> dict[str, SelectionRow]:
     rng = np.random.default_rng(1)
-    return {each.name: selection_row(each, 250, rng, resamples=150) for each in PROMISED}
+    return {each.name: selection_row(each, 250, rng, n_resamples=150) for each in PROMISED}
 
 
 def test_the_nested_figure_keeps_its_promise(rows: dict[str, SelectionRow]) -> None:
@@ -52,7 +52,7 @@ def test_a_clear_winner_is_hardly_flattered(rows: dict[str, SelectionRow]) -> No
 
 
 def test_tests_that_ignore_the_choice_cry_wolf() -> None:
-    row = false_alarm_row(PROMISED[0], 150, np.random.default_rng(2), resamples=150)
+    row = false_alarm_row(PROMISED[0], 150, np.random.default_rng(2), n_resamples=150)
     assert row.kept
     assert min(row.randomisation, row.mcnemar) > row.shipped
     assert not replace(row, shipped=row.randomisation + 0.05).kept
@@ -63,9 +63,9 @@ def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(monkeypatch: pyt
     """Were the redrawn errors left out of comparisons, the trials would show it."""
     from equipoise.stats import comparison
 
-    shipped = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), resamples=100)
+    shipped = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), n_resamples=100)
     monkeypatch.setattr(comparison, "with_tuning_uncertainty", lambda contrasts, results: contrasts)
-    without = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), resamples=100)
+    without = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), n_resamples=100)
     assert without.randomisation == shipped.randomisation
     assert without.shipped > shipped.shipped
 

@@ -59,7 +59,7 @@ def test_a_resample_is_the_whole_procedure_on_resampled_units(
     parts = kfold_splits(range(24), 3, groups=groups.tolist(), rng=rng)
     options: dict[str, Any] = {"costs": [3, 1, 2, 2, 1], "better": better}
     rng = np.random.default_rng(seed)
-    errors = selection_errors(values, parts, splits=splits, clusters=groups, resamples=8, rng=rng, **options)
+    errors = selection_errors(values, parts, splits=splits, clusters=groups, n_resamples=8, rng=rng, **options)
     sizes = [len(set(groups[test].tolist())) for _, test in parts]
     drawn, assigned = draws_of(sizes, splits, [8], seed)
     expected = [slow_error(values, groups, row, assigned, **options) for row in drawn]
@@ -74,7 +74,7 @@ def test_every_split_of_a_resample_has_folds_of_the_same_sizes() -> None:
 def test_many_units_are_drawn_in_blocks_that_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     values, parts = hits(4, 30, 1), kfold_splits(range(30), 3, rng=np.random.default_rng(1))
     monkeypatch.setattr(redraw, "BLOCK_CELLS", 30 * 7)
-    errors = selection_errors(values, parts, resamples=20, rng=np.random.default_rng(2))
+    errors = selection_errors(values, parts, n_resamples=20, rng=np.random.default_rng(2))
     drawn, assigned = draws_of([len(test) for _, test in parts], 1, [7, 7, 6], 2)
     assert errors == pytest.approx([slow_error(values, np.arange(30), row, assigned) for row in drawn])
 
@@ -134,7 +134,7 @@ def test_systems_on_the_same_units_pair_when_they_share_their_randomness() -> No
 def test_a_clear_difference_is_told_and_p_is_never_zero() -> None:
     good, poor = hits(9, 100, 8, 0.9), hits(9, 100, 9, 0.3)
     parts = kfold_splits(range(100), 5, rng=np.random.default_rng(0))
-    one, other = (selection_errors(each, parts, resamples=400, rng=np.random.default_rng(1)) for each in (good, poor))
+    one, other = (selection_errors(each, parts, n_resamples=400, rng=np.random.default_rng(1)) for each in (good, poor))
     seen = nested_cv(good, parts).value - nested_cv(poor, parts).value
     interval, p = bootstrap_difference(seen, one - other, 99)
     assert interval.low > 0.3

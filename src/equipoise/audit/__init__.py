@@ -1,4 +1,4 @@
-"""The audit of published tables: which figures cannot be, and why."""
+"""Audit of published tables: find values that are arithmetically impossible, and show why."""
 
 from equipoise.audit.audit import Audit, audit_table
 from equipoise.audit.rules import CHECKS

@@ -1,4 +1,4 @@
-"""What a table says beside its figures: how many units, how many classes, which conventions."""
+"""The context of a table: counts of units, classes and candidates, and the assumptions that rules depend on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTED = "(?:n|num|number_of|total)?_?"
 _UNITS = "queries|questions|units|cases|instances|topics"
 UNITS = re.compile(rf"n|num_q|(?:n|num|number_of|total|test|n_test)?_?(?:{_UNITS})|(?:n_)?test_(?:samples|examples)")
 OTHER_COUNTS = re.compile(rf"{_COUNTED}(?:documents|samples|examples|labels|trials)")
-"""Counts of something: of units or of what they are made of, of answers or of what a unit may have."""
+"""Counts that may be of units, of their parts, or of answers."""
 CLASSES = re.compile(r"(?:n|num|number_of)?_?(?:classes|locations)|vocab(?:ulary)?(?:_size)?")
 CANDIDATES = re.compile(r"(?:n|num|number_of)?_?candidates|corpus_size")
 TRIALS = re.compile(
@@ -38,7 +38,7 @@ LIBRARIES = (
     "torchmetrics",
     "sklearn",
 )
-"""Libraries that average over nothing: every unit is a hit or a miss. mteb does so for ranked lists alone."""
+"""Libraries without averaging over ties: every unit is a hit or a miss. mteb does so for ranked lists only."""
 _CUT = re.compile(r".*(?:@|_at_)\d+")
 MTEB = "mteb"
 OVER_RELEVANT = ("trec_eval", "pytrec_eval", "ranx", MTEB, "beir", "sentence-transformers")
@@ -49,20 +49,20 @@ ANN = re.compile(
     r"(?i)(?<![a-z0-9])(?:qps|hnsw\w*|ivf\w*|faiss|scann|annoy|nmslib|diskann|ef_?search|ef_?construction|"
     r"n_?probes?|ann)(?![a-z0-9])"
 )
-"""What tables of approximate nearest-neighbour search speak of: its recall counts true neighbours."""
+"""Terms of approximate nearest-neighbour search, where recall counts true neighbours."""
 
 
 class Assumption(StrEnum):
-    """What must hold before a law can be applied."""
+    """A condition under which a rule holds."""
 
     ONE_RELEVANT = "every unit has one relevant item"
     BINARY = "items are relevant or not, without grades"
-    HITS = "every unit is a hit or a miss, no figure being averaged over tied scores"
+    HITS = "every unit is a hit or a miss, without averaging over tied scores"
     OVER_RELEVANT = "average precision is divided by the relevant items, not by those that were found"
-    EXPECTED = "the row gives what luck earns in the long run and was not measured"
-    MEAN_RANK = "MR is a mean rank, and no miss rate"
-    FRACTIONS = "the figures are fractions, and not percent below 1"
-    PLAIN_MEAN = "the average is the plain mean of what the table shows"
+    EXPECTED = "the row gives expected chance levels and was not measured"
+    MEAN_RANK = "MR is a mean rank and not a miss rate"
+    FRACTIONS = "the values are fractions and not percent below 1"
+    PLAIN_MEAN = "the average is the unweighted mean of the values shown in the table"
     FIXED_RELEVANT = (
         "recall is over the same relevant items at every cutoff, and not ANN recall, the overlap of the k "
         "nearest neighbours"
@@ -74,66 +74,70 @@ OPTION_OF_ASSUMPTION = {
     Assumption.BINARY: "--binary",
     Assumption.HITS: "--no-ties",
 } | {Assumption.OVER_RELEVANT: "--map-over-relevant"}
-"""The options that declare it; what was measured is said by the number of units."""
+"""The option that declares an assumption. The number of units declares that a row was measured."""
 
 
 @dataclass(frozen=True)
 class TableContext:
-    """The facts of one record; None is unknown.
+    """The context of one record; None is unknown.
 
-    ``averaged`` says that the figures are means over experiments, ``tuned`` that parameters were chosen, and
-    ``told`` what the text around the table says, in its words: figures may prove it wrong.
+    ``averaged`` means that the values are means over experiments, ``tuned`` that parameters were selected, and
+    ``stated`` quotes the text around the table per assumption; values may contradict it.
     """
 
     n: int | None = None
     classes: int | None = None
     candidates: int | None = None
     trials: int | None = None
-    level: float | None = None
+    confidence_level: float | None = None
     assumed: frozenset[Assumption] = frozenset()
-    denied: frozenset[Assumption] = frozenset()
+    rejected: frozenset[Assumption] = frozenset()
     nested: bool = False
     averaged: bool = False
     tuned: bool = False
-    told: Mapping[Assumption, str] = field(default_factory=dict)
+    stated: Mapping[Assumption, str] = field(default_factory=dict)
 
 
-def parse_context(cells: Iterable[TableCell], where: str, said: Iterable[StatedFact] = ()) -> TableContext:
-    """What the cells of a record say beside its figures; a count that cannot be is refused."""
-    found: dict[str, int] = {}
-    words: dict[str, str] = {}
+def parse_context(cells: Iterable[TableCell], where: str, statements: Iterable[StatedFact] = ()) -> TableContext:
+    """The context that the cells of a record give. An impossible count is an error."""
+    counts: dict[str, int] = {}
+    texts: dict[str, str] = {}
     disputed: set[str] = set()
     for label, text, *_ in cells:
         key, name = _read(label)
-        words.setdefault(key, strip_markup(text).casefold())
+        texts.setdefault(key, strip_markup(text).casefold())
         if name and (key == "n" or parse_printed(text) is not None) and text.strip():
-            known = found.setdefault(name, parse_count(text, f"{label} of {where}"))
+            known = counts.setdefault(name, parse_count(text, f"{label} of {where}"))
             disputed |= {name} if known != parse_count(text, label) else set()
-    assumed, denied = _conventions(words)
-    if ANN.search(f"{where} {' '.join(words)}"):
-        denied |= {Assumption.FIXED_RELEVANT}
+    assumed, rejected = _conventions(texts)
+    if ANN.search(f"{where} {' '.join(texts)}"):
+        rejected |= {Assumption.FIXED_RELEVANT}
     return TableContext(
-        # Two counts of units that differ leave open which of them the figures rest on.
-        n=None if "n" in disputed else found.get("n"),
-        classes=found.get("classes"),
-        candidates=found.get("candidates"),
-        trials=found.get("trials"),
-        level=_level(words.get("level", "")),
+        # With two different counts of units, it is open which of them the values have.
+        n=None if "n" in disputed else counts.get("n"),
+        classes=counts.get("classes"),
+        candidates=counts.get("candidates"),
+        trials=counts.get("trials"),
+        confidence_level=_level(texts.get("level", "")),
         assumed=assumed,
-        denied=denied,
-        nested=any("nested" in key or "held_out" in key for key in words),
-        averaged="scores_per_experiment" in words,
-        tuned=any(TUNED.fullmatch(key) for key in words),
-        told={need: each.quote for each in said for need in _TOLD.get((each.label, each.text), ())},
+        rejected=rejected,
+        nested=any("nested" in key or "held_out" in key for key in texts),
+        averaged="scores_per_experiment" in texts,
+        tuned=any(TUNED.fullmatch(key) for key in texts),
+        stated={
+            need: statement.quote
+            for statement in statements
+            for need in _IMPLIED.get((statement.label, statement.text), ())
+        },
     )
 
 
 TUNED = re.compile(r"best_(?:params|parameters|config(?:uration)?)")
-_TOLD = {
+_IMPLIED = {
     ("relation", "parent"): (Assumption.ONE_RELEVANT, Assumption.BINARY, Assumption.OVER_RELEVANT),
     ("map_over", "relevant"): (Assumption.OVER_RELEVANT,),
 }
-"""What follows from a fact that a sentence states."""
+"""The assumptions that a stated fact implies."""
 _COUNTS = {"n": UNITS, "classes": CLASSES, "candidates": CANDIDATES, "trials": TRIALS}
 
 
@@ -145,49 +149,49 @@ def _read(label: str) -> tuple[str, str]:
 
 
 def parse_count(value: object, subject: str) -> int:
-    """A number of things, at least one."""
+    """A positive integer."""
     text = str(value).strip().replace(",", "")
     try:
         found = parse_number(text)
     except (NumberSyntaxError, NumberRangeError):
         found = 0
     if found != int(found) or found < 1:
-        raise ParameterError(f"{subject} is {value}", hint="it counts units: a whole number from 1")
+        raise ParameterError(f"{subject} is {value}", hint="a count is an integer from 1")
     return int(found)
 
 
 def is_count_label(label: str) -> bool:
-    """Whether the label is that of a count."""
+    """Whether the label names a count."""
     key, name = _read(label)
     return bool(name) or OTHER_COUNTS.fullmatch(key) is not None
 
 
-def _conventions(words: dict[str, str]) -> tuple[frozenset[Assumption], frozenset[Assumption]]:
-    assumed, denied = set(), set()
-    one = words.get("one_relevant") == "true" or words.get("relation") == "parent"
-    for key, text in words.items():
+def _conventions(texts: dict[str, str]) -> tuple[frozenset[Assumption], frozenset[Assumption]]:
+    assumed, rejected = set(), set()
+    one = texts.get("one_relevant") == "true" or texts.get("relation") == "parent"
+    for key, text in texts.items():
         if RELEVANT.fullmatch(key):
             one, several = one or text == "1", text not in ("1", "")
-            denied |= {Assumption.ONE_RELEVANT} if several else set()
-    ties = words.get("ties", "")
-    library = words.get("library", words.get("evaluator", ""))
-    mteb = library == MTEB or "mteb_version" in words
-    # Its classification tasks report means over several experiments.
-    if ties in BROKEN_TIES or library in LIBRARIES or (mteb and any(map(_CUT.match, words))):
+            rejected |= {Assumption.ONE_RELEVANT} if several else set()
+    ties = texts.get("ties", "")
+    library = texts.get("library", texts.get("evaluator", ""))
+    mteb = library == MTEB or "mteb_version" in texts
+    # Classification tasks of mteb report means over several experiments.
+    if ties in BROKEN_TIES or library in LIBRARIES or (mteb and any(map(_CUT.match, texts))):
         assumed.add(Assumption.HITS)
     if library in OVER_RELEVANT or mteb:
         assumed.add(Assumption.OVER_RELEVANT)
     elif library == "torchmetrics":
-        denied.add(Assumption.OVER_RELEVANT)
+        rejected.add(Assumption.OVER_RELEVANT)
     if ties == "expected":
-        denied.add(Assumption.HITS)
-    if words.get("relevance") == "binary":
+        rejected.add(Assumption.HITS)
+    if texts.get("relevance") == "binary":
         assumed.add(Assumption.BINARY)
-    elif words.get("relevance") == "graded":
-        denied.add(Assumption.BINARY)
+    elif texts.get("relevance") == "graded":
+        rejected.add(Assumption.BINARY)
     if one:
         assumed |= {Assumption.ONE_RELEVANT, Assumption.BINARY}
-    return frozenset(assumed), frozenset(denied - assumed)
+    return frozenset(assumed), frozenset(rejected - assumed)
 
 
 def _level(text: str) -> float | None:
@@ -199,31 +203,28 @@ def _level(text: str) -> float | None:
     return level if 0 < level < 1 else None
 
 
-# What figures say against an assumption: then it is false, and nothing is said under it.
-
-
 def contradicted_assumptions(row: PublishedRow) -> frozenset[Assumption]:
-    """The assumptions that cannot hold for these figures."""
+    """The assumptions that the values of a row contradict."""
     found = set()
     if _several_relevant(row):
         found.add(Assumption.ONE_RELEVANT)
-    gain, hits = row.one("nDCG", 1), row.one("HR", 1)
-    if gain and hits and hits.span.above(gain.span):
+    gain, hits = row.value_of("nDCG", 1), row.value_of("HR", 1)
+    if gain and hits and hits.range.is_above(gain.range):
         found.add(Assumption.BINARY)
     return frozenset(found)
 
 
 def _several_relevant(row: PublishedRow) -> bool:
     """With one relevant item recall is the hit rate, precision its k-th part, and MAP is MRR."""
-    for hits in row.series("HR"):
+    for hits in row.values_by_cutoff("HR"):
         k = int(hits.k)
-        recall, precision = row.one("R", k), row.one("P", k)
-        if recall and recall.span.apart(hits.span):
+        recall, precision = row.value_of("R", k), row.value_of("P", k)
+        if recall and recall.range.is_disjoint(hits.range):
             return True
-        if precision and k > 1 and (precision.span * k).apart(hits.span):
+        if precision and k > 1 and (precision.range * k).is_disjoint(hits.range):
             return True
     return any(
-        reciprocal.span.apart(average.span)
-        for average in row.series("MAP", cut=False)
-        if (reciprocal := row.one("MRR", average.measure.k)) is not None
+        reciprocal.range.is_disjoint(average.range)
+        for average in row.values_by_cutoff("MAP", require_cutoff=False)
+        if (reciprocal := row.value_of("MRR", average.metric.k)) is not None
     )

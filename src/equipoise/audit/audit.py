@@ -1,4 +1,4 @@
-"""The audit: can these published figures be true?"""
+"""The audit: apply every rule under every interpretation of the units, and keep what all of them forbid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audit import composite_rules
 from equipoise.audit.assumptions import Assumption, is_count_label, parse_count
-from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Compared, Formula, Scored
+from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemScores
 from equipoise.audit.metric_labels import is_metric_label, parse_label, suggest_label
 from equipoise.audit.reading import (
     Column,
@@ -19,12 +19,12 @@ from equipoise.audit.reading import (
     TableInterpretation,
     UnresolvedRow,
     interpret_table,
-    is_count,
+    is_hit_count,
     is_total,
-    key_of,
-    sum_name,
+    label_key,
+    parse_sum_label,
 )
-from equipoise.audit.rules import CONDITIONAL, MISLEADING, RULES, apply_rule, assumption_note
+from equipoise.audit.rules import MISLEADING_CODES, RULES, UNDECLARED_ASSUMPTION_CHECK, apply_rule, assumption_note
 from equipoise.audit.table import (
     AuditedTable,
     PublishedRow,
@@ -42,107 +42,112 @@ from equipoise.types import Finding, Severity
 if TYPE_CHECKING:
     from equipoise.io.published.tables import PublishedTable, TableCell
 
-# What the laws say of a table whose units may be open: nothing is impossible that one reading allows.
 
 MAX_INTERPRETATIONS = 200
-"""So many readings of a row are tried before it is given the benefit of the doubt."""
+"""The number of interpretations of a row that are tried before it counts as possible."""
 SMALL_FRACTION = 0.1
-"""A hit rate below this may well be percent: a tenth of a percent is what luck gives among a thousand."""
-_LUCKY = re.compile(r"(?i)\b(?:random|chance|guess\w*|untrained)\b")
+"""A hit rate below this may be percent: 0.1 % is the chance level among a thousand."""
+_CHANCE_NAME = re.compile(r"(?i)\b(?:random|chance|guess\w*|untrained)\b")
 _HITS = ("HR", "Acc")
 
 
 @dataclass(frozen=True)
 class RuleHit:
-    """A violation of a law at a place: 0 is the table as a whole, and 1 its first row."""
+    """A violation of a rule; row index 0 is the whole table, and 1 its first row."""
 
     check: Check
-    place: int
-    thing: PublishedRow | AuditedTable
+    row_index: int
+    subject: PublishedRow | AuditedTable
     violation: Violation
 
     @property
-    def accuses(self) -> bool:
-        """Whether it says that a row cannot be, all its needs being declared."""
-        return self.check.severity is Severity.ISSUE and not undeclared_assumptions(self.thing, self.violation)
+    def is_impossible(self) -> bool:
+        """Whether it shows that a row is impossible, with all assumptions declared."""
+        return self.check.severity is Severity.ISSUE and not undeclared_assumptions(self.subject, self.violation)
 
     @property
     def key(self) -> tuple[str, int, tuple[str, ...]]:
-        """What two readings of a table that violate the same have in common."""
-        return self.check.code, self.place, self.violation.key
+        """Equal for the same violation in two interpretations of a table."""
+        return self.check.code, self.row_index, self.violation.key
 
-    def says_the_same_as(self, other: RuleHit) -> bool:
-        """Whether it is the same law on the same figures, and perhaps more of them."""
-        same = (self.check.code, self.place) == (other.check.code, other.place)
-        return same and set(other.violation.figures) <= set(self.violation.figures)
+    def subsumes(self, other: RuleHit) -> bool:
+        """Whether it is the same rule on the values of the other, and perhaps more of them."""
+        same = (self.check.code, self.row_index) == (other.check.code, other.row_index)
+        return same and set(other.violation.values) <= set(self.violation.values)
 
 
 def audit_findings(reading: TableInterpretation) -> list[Finding]:
-    """What no reading of the table allows, and as notes what only an undeclared assumption forbids."""
-    seen = _seen(reading.table(reading.over))
-    if reading.unsure:
-        seen = _in_every_reading(reading, seen)
-    elif not reading.over:
-        seen = [_unless_percent(reading, each) for each in seen]
-    accusing = [each for each in seen if each.accuses]
-    told = [each for each in seen if not undeclared_assumptions(each.thing, each.violation)]
+    """What every interpretation of the table forbids, and as notes what only an undeclared assumption forbids."""
+    hits = _rule_hits(reading.table(reading.percent_columns))
+    if reading.ambiguous_columns:
+        hits = _in_every_interpretation(reading, hits)
+    elif not reading.percent_columns:
+        hits = [_unless_percent(reading, hit) for hit in hits]
+    impossible = [hit for hit in hits if hit.is_impossible]
+    unconditional = [hit for hit in hits if not undeclared_assumptions(hit.subject, hit.violation)]
     notes = [
         note
-        for each in seen
-        if undeclared_assumptions(each.thing, each.violation) and not any(map(each.says_the_same_as, accusing))
-        if (note := assumption_note(each.thing, each.check, each.violation)) is not None
+        for hit in hits
+        if undeclared_assumptions(hit.subject, hit.violation) and not any(map(hit.subsumes, impossible))
+        if (note := assumption_note(hit.subject, hit.check, hit.violation)) is not None
     ]
-    accused = [_finding(each.check, to_observation(each.thing, each.violation)) for each in told]
-    return [*accused, *(_finding(CONDITIONAL, note) for note in notes)]
+    findings = [_finding(hit.check, to_observation(hit.subject, hit.violation)) for hit in unconditional]
+    return [*findings, *(_finding(UNDECLARED_ASSUMPTION_CHECK, note) for note in notes)]
 
 
-def findings_about(compared: Compared) -> list[Finding]:
-    """What is wrong with scores and their parts, once per system and number."""
+def composite_findings(compared: ScoredSystems) -> list[Finding]:
+    """Findings about composite scores and their components, once per system and number."""
     found: dict[tuple[str, str, str], Finding] = {}
-    for check, law in composite_rules.LAWS:
-        for violation in law(compared):
+    for check, rule in composite_rules.COMPOSITE_RULES:
+        for violation in rule(compared):
             subject = to_observation(compared, violation)
-            found.setdefault((check.code, subject.subject, violation.sentence.split()[0]), _finding(check, subject))
+            found.setdefault((check.code, subject.subject, violation.message.split()[0]), _finding(check, subject))
     return list(found.values())
 
 
-def _seen(table: AuditedTable) -> list[RuleHit]:
-    things: list[PublishedRow | AuditedTable] = [table, *table.rows]
+def _rule_hits(table: AuditedTable) -> list[RuleHit]:
+    subjects: list[PublishedRow | AuditedTable] = [table, *table.rows]
     return [
-        RuleHit(check, place, thing, violation)
-        for check, law in RULES
-        for place, thing in enumerate(things)
-        for violation in apply_rule(check, law, thing)
+        RuleHit(check, row_index, subject, violation)
+        for check, rule in RULES
+        for row_index, subject in enumerate(subjects)
+        for violation in apply_rule(check, rule, subject)
     ]
 
 
-def _in_every_reading(reading: TableInterpretation, seen: Sequence[RuleHit]) -> list[RuleHit]:
-    """The violations of rows that nothing saves, and those that percent and fractions have in common."""
-    accusing = [each for each in seen if each.accuses and each.place]
-    lost = {
-        place
-        for place in dict.fromkeys(each.place for each in accusing)
-        if not _is_possible(reading.rows[place - 1], reading, [each for each in accusing if each.place == place])
+def _in_every_interpretation(reading: TableInterpretation, hits: Sequence[RuleHit]) -> list[RuleHit]:
+    """Violations of rows that are impossible in every interpretation, and those of percent and fractions in common."""
+    impossible = [hit for hit in hits if hit.is_impossible and hit.row_index]
+    impossible_rows = {
+        row_index
+        for row_index in dict.fromkeys(each.row_index for each in impossible)
+        if not _is_possible(
+            reading.rows[row_index - 1], reading, [each for each in impossible if each.row_index == row_index]
+        )
     }
-    again = {each.key for each in _seen(reading.table(reading.over | reading.unsure))}
-    return [each for each in seen if (each.place in lost if each.accuses and each.place else each.key in again)]
+    again = {hit.key for hit in _rule_hits(reading.table(reading.percent_columns | reading.ambiguous_columns))}
+    return [
+        hit
+        for hit in hits
+        if (hit.row_index in impossible_rows if hit.is_impossible and hit.row_index else hit.key in again)
+    ]
 
 
-def _is_possible(draft: UnresolvedRow, reading: TableInterpretation, accusing: Iterable[RuleHit]) -> bool:
-    """Whether some choice of units for its open columns violates nothing.
+def _is_possible(draft: UnresolvedRow, reading: TableInterpretation, impossible: Iterable[RuleHit]) -> bool:
+    """Whether some choice of units for its ambiguous columns violates nothing.
 
-    Columns are decided one after another, those first that are accused, and a choice that is impossible
-    already is not followed further.
+    Columns are decided one after another, those with violations first. A choice that is already impossible
+    is not followed further.
     """
-    accused = [figure.measure for each in accusing for figure in each.violation.figures]
-    columns = [each for each in dict.fromkeys(draft.columns) if each in reading.unsure]
+    accused = [value.metric for each in impossible for value in each.violation.values]
+    columns = [column for column in dict.fromkeys(draft.columns) if column in reading.ambiguous_columns]
     columns.sort(key=lambda column: column[1] not in accused)
-    paths: list[tuple[int, frozenset[Column]]] = [(0, reading.over)]
+    paths: list[tuple[int, frozenset[Column]]] = [(0, reading.percent_columns)]
     for _ in range(MAX_INTERPRETATIONS):
         if not paths:
             return False
         decided, percents = paths.pop()
-        if _cannot_be(draft.row(percents, without=frozenset(columns[decided:]))):
+        if _is_impossible(draft.row(percents, without=frozenset(columns[decided:]))):
             continue
         if decided == len(columns):
             return True
@@ -150,38 +155,40 @@ def _is_possible(draft: UnresolvedRow, reading: TableInterpretation, accusing: I
     return True
 
 
-def _cannot_be(row: PublishedRow) -> bool:
+def _is_impossible(row: PublishedRow) -> bool:
     return any(
         check.severity is Severity.ISSUE and not undeclared_assumptions(row, violation)
-        for check, law in RULES
-        for violation in apply_rule(check, law, row)
+        for check, rule in RULES
+        for violation in apply_rule(check, rule, row)
     )
 
 
-def _unless_percent(reading: TableInterpretation, seen: RuleHit) -> RuleHit:
-    """With a doubt where a row of small shares without signs can be if all of them are percent."""
-    if not (seen.accuses and isinstance(seen.thing, PublishedRow) and _may_be_percent(seen.thing, reading.unsigned)):
-        return seen
-    if _cannot_be(reading.rows[seen.place - 1].row(reading.unsigned)):
-        return seen
+def _unless_percent(reading: TableInterpretation, hit: RuleHit) -> RuleHit:
+    """Add the assumption of fractions to a row of small unsigned shares that is possible if all of them are percent."""
+    if not (
+        hit.is_impossible and isinstance(hit.subject, PublishedRow) and _may_be_percent(hit.subject, reading.unsigned)
+    ):
+        return hit
+    if _is_impossible(reading.rows[hit.row_index - 1].row(reading.unsigned)):
+        return hit
     doubted = replace(
-        seen.violation,
-        needs=(*seen.violation.needs, Assumption.FRACTIONS),
-        remedy="write a percent sign if they are percent; if they are fractions, run again with --fractions",
+        hit.violation,
+        assumptions=(*hit.violation.assumptions, Assumption.FRACTIONS),
+        hint="add a percent sign if they are percent; if they are fractions, use --fractions",
     )
-    return replace(seen, violation=doubted)
+    return replace(hit, violation=doubted)
 
 
 def _may_be_percent(row: PublishedRow, unsigned: Set[Column]) -> bool:
-    """Whether its shares look like percent: of luck, or with hits that are next to none."""
-    open_measures = {measure for _, measure in unsigned}
-    shares = [each for each in row.figures if each.measure in open_measures]
-    small = any(each.measure.symbol in _HITS and each.span.high < SMALL_FRACTION for each in shares)
-    return bool(shares) and (small or _LUCKY.search(row.name) is not None)
+    """Whether its shares may be percent: a chance row, or very small hit rates."""
+    open_measures = {metric for _, metric in unsigned}
+    shares = [value for value in row.values if value.metric in open_measures]
+    small = any(share.metric.symbol in _HITS and share.range.high < SMALL_FRACTION for share in shares)
+    return bool(shares) and (small or _CHANCE_NAME.search(row.name) is not None)
 
 
-def _finding(check: Check, seen: Observation) -> Finding:
-    return Finding(check.code, check.severity, seen.subject, seen.sentence, seen.remedy or check.remedy, seen.evidence)
+def _finding(check: Check, hit: Observation) -> Finding:
+    return Finding(check.code, check.severity, hit.subject, hit.message, hit.hint or check.hint, hit.evidence)
 
 
 Source = str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
@@ -189,7 +196,7 @@ Source = str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit looked at and what it found; ``unread`` are labels of numbers that are no metrics."""
+    """The tables and findings of an audit; ``unread`` are labels of numbers that are not metrics."""
 
     name: str
     tables: tuple[AuditedTable, ...]
@@ -200,36 +207,36 @@ class Audit:
 
     @property
     def issues(self) -> tuple[Finding, ...]:
-        """The findings that count: what cannot be, and what does not mean what it seems to."""
-        return tuple(each for each in self.findings if each.severity is Severity.ISSUE)
+        """The findings of severity issue: impossible or misleading values."""
+        return tuple(finding for finding in self.findings if finding.severity is Severity.ISSUE)
 
     @property
     def impossible(self) -> tuple[Finding, ...]:
-        """The findings that say that something cannot be."""
-        return tuple(each for each in self.issues if each.code not in MISLEADING)
+        """The findings of impossible values."""
+        return tuple(issue for issue in self.issues if issue.code not in MISLEADING_CODES)
 
     @property
     def misleading(self) -> tuple[Finding, ...]:
-        """The findings of figures that can be, and do not mean what they seem to."""
-        return tuple(each for each in self.issues if each.code in MISLEADING)
+        """The findings of values that are possible but misleading."""
+        return tuple(issue for issue in self.issues if issue.code in MISLEADING_CODES)
 
     @property
-    def rows(self) -> int:
-        """How many rows of figures were read."""
+    def n_rows(self) -> int:
+        """The number of rows."""
         return sum(len(table.rows) for table in self.tables)
 
     @property
-    def figures(self) -> int:
-        """How many figures were read."""
-        return sum(len(row.figures) for table in self.tables for row in table.rows)
+    def n_values(self) -> int:
+        """The number of metric values."""
+        return sum(len(row.values) for table in self.tables for row in table.rows)
 
     @property
-    def parts(self) -> int:
-        """How many blended scores and parts of them were read that are no metrics."""
-        return sum(len(COMPOSITE_NAMES & row.others.keys()) for table in self.tables for row in table.rows)
+    def n_components(self) -> int:
+        """The number of composite scores and components that are not metrics."""
+        return sum(len(COMPOSITE_NAMES & row.other_numbers.keys()) for table in self.tables for row in table.rows)
 
     def __repr__(self) -> str:
-        return f"<Audit of {self.name}: {self.figures} figures read, {len(self.impossible)} impossible>"
+        return f"<Audit of {self.name}: {self.n_values} values read, {len(self.impossible)} impossible>"
 
     def _repr_html_(self) -> str:
         """The findings as a table for notebooks."""
@@ -239,23 +246,25 @@ class Audit:
         """Plain values, ready for JSON."""
         return {
             "table": self.name,
-            "rows": self.rows,
-            "figures": self.figures,
+            "rows": self.n_rows,
+            "values": self.n_values,
             "impossible": len(self.impossible),
             "misleading": len(self.misleading),
             "findings": [
                 {
-                    "code": each.code,
-                    "severity": str(each.severity),
-                    "subject": each.subject,
-                    "sentence": each.sentence,
-                    "derivation": list(each.evidence),
-                    "remedy": each.remedy,
+                    "code": finding.code,
+                    "severity": str(finding.severity),
+                    "subject": finding.subject,
+                    "message": finding.message,
+                    "derivation": list(finding.evidence),
+                    "hint": finding.hint,
                 }
-                for each in self.findings
+                for finding in self.findings
             ],
             "unread": list(self.unread),
-            "failures": [{"code": each.code, "sentence": each.sentence, "hint": each.hint} for each in self.failures],
+            "failures": [
+                {"code": failure.code, "message": failure.message, "hint": failure.hint} for failure in self.failures
+            ],
         }
 
 
@@ -270,13 +279,13 @@ def audit_table(
     fractions: bool = False,
     percent: bool = False,
 ) -> Audit:
-    """Look for figures that cannot be: in a file, in every table of a folder, or in values as JSON has them.
+    """Find impossible values in a file, in every table of a folder, or in values as JSON has them.
 
-    ``n`` is the number of units behind each figure. ``one_relevant`` declares that every unit has one
+    ``n`` is the number of units of each value. ``one_relevant`` declares that every unit has one
     relevant item, ``binary`` that items are relevant without grades, ``no_ties`` that every unit is a hit
     or a miss, ``map_over_relevant`` that average precision is divided by the relevant items and not by
     those found. ``fractions`` and ``percent`` give the unit of all shares without a percent sign; otherwise
-    the values of each column decide. What cannot be only under an assumption that nobody declared is a note.
+    the values of each column decide. What is impossible only under an undeclared assumption is a note.
     Files of a folder that cannot be read are kept in ``failures``.
 
     >>> audit = audit_table({"HR@1": "0.3333", "P@1": "1.0000", "MRR": "0.5361"})
@@ -295,53 +304,55 @@ def audit_table(
     flags[Assumption.FRACTIONS] = fractions
     if fractions and percent:
         raise ParameterError("shares are fractions or percent, not both", hint="give one of the two options")
-    needs = frozenset(need for need, said in flags.items() if said)
+    assumptions = frozenset(assumption for assumption, is_declared in flags.items() if is_declared)
     unit = percent if fractions or percent else None
-    declared = DeclaredContext(None if n is None else parse_count(n, "n"), needs, unit)
+    declared = DeclaredContext(None if n is None else parse_count(n, "n"), assumptions, unit)
     failures: list[EquipoiseError] = []
-    sources = read_published(source, _known, failures.append)
+    sources = read_published(source, _is_known_label, failures.append)
     if failures and not any(each.records for each in sources):
         raise failures[0]
-    _refuse_unknown(sources)
+    _check_has_metrics(sources)
     tables: list[AuditedTable] = []
     findings: dict[Finding, None] = {}
     differences: list[str] = []
     for published in sources:
-        reading = _reading(published, declared, failures if _is_folder(source) else None)
+        reading = _interpretation(published, declared, failures if _is_folder(source) else None)
         if reading is not None:
-            tables.append(reading.table(reading.over))
+            tables.append(reading.table(reading.percent_columns))
             findings.update(dict.fromkeys(audit_findings(reading)))
             differences += reading.differences
-    findings.update(dict.fromkeys(findings_about(_compared(sources))))
-    dark = [cell for each in sources for cell in _undeciphered(each)]
-    unread = [label for each in sources for label in _unread(each.labels)]
-    unread += [f"{cell.label} {cell.text!r}" for cell in dark if re.search(r"\d", cell.text)]
+    findings.update(dict.fromkeys(composite_findings(_compared(sources))))
+    unreadable = [cell for each in sources for cell in _unreadable_cells(each)]
+    unread = [label for each in sources for label in _unused_labels(each.labels)]
+    unread += [f"{cell.label} {cell.text!r}" for cell in unreadable if re.search(r"\d", cell.text)]
     unread += [f"{label} (differences)" for label in differences]
     name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
-    found = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)), tuple(failures))
+    audit = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)), tuple(failures))
     if failures and not tables:
         raise failures[0]
-    if not found.figures and not found.parts and not differences:
-        beside = dict.fromkeys(f"{cell.label} {cell.text!r}" if cell.text else cell.label for cell in dark)
+    if not audit.n_values and not audit.n_components and not differences:
+        labels = dict.fromkeys(f"{cell.label} {cell.text!r}" if cell.text else cell.label for cell in unreadable)
         raise InputError(
-            f"{name} names metrics, and none of their figures can be read: {join_names(list(beside))}",
-            hint="a figure is a number such as 0.41, 41.2 % or 0.41 ± 0.02",
+            f"{name} names metrics, but none of their values can be read: {join_names(list(labels))}",
+            hint="a value is a number such as 0.41, 41.2 % or 0.41 ± 0.02",
         )
-    return found
+    return audit
 
 
-def _compared(sources: Sequence[PublishedTable]) -> Compared:
+def _compared(sources: Sequence[PublishedTable]) -> ScoredSystems:
     """The systems of all files, with the formulas of their files."""
     stated: dict[str, list[Formula]] = {}
     for each in sources:
         formulas = stated.setdefault(_file(each), [])
         formulas += [found for line in each.formulas if (found := Formula.parse(line))]
-    systems = [Scored.of(system, _file(each), stated[_file(each)]) for each in sources for system in each.systems]
-    return Compared(sources[0].name if sources else "", tuple(each for each in systems if each.numbers))
+    systems = [
+        SystemScores.of(system, _file(source), stated[_file(source)]) for source in sources for system in source.systems
+    ]
+    return ScoredSystems(sources[0].name if sources else "", tuple(each for each in systems if each.numbers))
 
 
 def _file(published: PublishedTable) -> str:
-    """The file of a table, which its name begins with."""
+    """The file of a table, the first part of its name."""
     return published.name.partition(", ")[0]
 
 
@@ -349,10 +360,10 @@ def _is_folder(source: Source) -> bool:
     return isinstance(source, str | PathLike) and Path(source).is_dir()
 
 
-def _reading(
+def _interpretation(
     published: PublishedTable, declared: DeclaredContext, failures: list[EquipoiseError] | None
 ) -> TableInterpretation | None:
-    """The reading of a table; of a folder, an error is kept with the name of its file."""
+    """The interpretation of a table. In a folder, an error is recorded with the name of its file."""
     if not published.records:
         return None
     try:
@@ -360,38 +371,38 @@ def _reading(
     except EquipoiseError as error:
         if failures is None:
             raise
-        failures.append(type(error)(f"{published.name}: {error.sentence}", hint=error.hint))
+        failures.append(type(error)(f"{published.name}: {error.message}", hint=error.hint))
         return None
 
 
-def _undeciphered(published: PublishedTable) -> list[TableCell]:
-    """Cells of metrics and blends that hold no number that can be made out."""
-    cells = [cell for record in published.records for cell in record.cells if _known(cell.label)]
+def _unreadable_cells(published: PublishedTable) -> list[TableCell]:
+    """Cells of metrics and composite scores without a readable number."""
+    cells = [cell for record in published.records for cell in record.cells if _is_known_label(cell.label)]
     return [cell for cell in cells if parse_printed(cell.text) is None]
 
 
-def _known(label: str) -> bool:
-    """Whether the audit knows what stands beside a label."""
-    return is_metric_label(label) or is_count(label) or key_of(label) in COMPOSITE_NAMES
+def _is_known_label(label: str) -> bool:
+    """Whether the audit recognises a label."""
+    return is_metric_label(label) or is_hit_count(label) or label_key(label) in COMPOSITE_NAMES
 
 
-def _unread(labels: Sequence[str]) -> list[str]:
-    """The labels of numbers that are not used; a total is, where there are sums to divide."""
-    summed = any(sum_name(label) for label in labels)
-    return [label for label in labels if not _is_read(label) and not (summed and is_total(label))]
+def _unused_labels(labels: Sequence[str]) -> list[str]:
+    """The labels of numbers that are not used. A total is used if there are sums to divide."""
+    summed = any(parse_sum_label(label) for label in labels)
+    return [label for label in labels if not _is_used(label) and not (summed and is_total(label))]
 
 
-def _is_read(label: str) -> bool:
-    """Whether a number beside this label is used: a figure, an end of an interval, a count or a part."""
+def _is_used(label: str) -> bool:
+    """Whether a number with this label is used: a value, an interval end, a count or a component."""
     return (
         parse_label(label) is not None
-        or is_count(label)
+        or is_hit_count(label)
         or is_count_label(label)
-        or key_of(label) in COMPOSITE_NAMES | COMPONENTS
+        or label_key(label) in COMPOSITE_NAMES | COMPONENTS
     )
 
 
-def _refuse_unknown(sources: Iterable[PublishedTable]) -> None:
+def _check_has_metrics(sources: Iterable[PublishedTable]) -> None:
     every = list(sources)
     if any(each.records for each in every):
         return
@@ -399,8 +410,8 @@ def _refuse_unknown(sources: Iterable[PublishedTable]) -> None:
     near = [hint for label in labels if (hint := suggest_label(label))]
     files = list(dict.fromkeys(each.name for each in every))
     name = files[0] if len(files) == 1 else f"none of {len(files)} tables"
-    there = f"; the numbers stand beside {join_names(labels)}" if labels else " and no numbers"
+    there = f"; its numbers have the labels {join_names(labels)}" if labels else " and no numbers"
     raise UnknownNameError(
-        f"{name} has no metric that is known here{there}",
+        f"{name} has no known metric{there}",
         hint="; ".join(near[:3]) or "eq ls metrics lists the metrics; columns or rows must be named like them",
     )

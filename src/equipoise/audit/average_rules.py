@@ -1,4 +1,4 @@
-"""Stated averages: an average row or column is the mean of the rows or columns that it is over."""
+"""Rules on averages: an average row or column is the mean of the rows or columns that it covers."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _AGGREGATE = re.compile(
     r"best|worst|combined|pooled)\b.*"
 )
 _POOLING = frozenset(("max", "min", "sum", "cls", "last", "first", "median", "attention", "concat", "eos"))
-"""Alongside these a mean is a way to pool vectors, and no average of the rows."""
+"""Next to these a mean is a pooling method of vectors and no average of the rows."""
 _SYSTEMS = re.compile(r"(?i).*(?:model|system|method|approach|encoder|retriever|run|strategy|pooling|variant).*")
-"""Rows of systems: an average there may be the system that averages the others."""
-MOST_ROWS = 10
-"""Among more rows not every subset is tried."""
-MEASURES_FOR_SUBSETS = 3
-"""So many metrics must agree before any subset of the rows counts as an explanation."""
+"""In a table of systems, an average may be a system that averages the others."""
+MAX_ROWS_FOR_SUBSETS = 10
+"""With more rows not every subset is tried."""
+MIN_METRICS_FOR_SUBSETS = 3
+"""The number of metrics that must agree before any subset of the rows counts as an explanation."""
 
 
 @dataclass(frozen=True)
-class Average:
-    """A row that is called an average, the rows that it may be over, and whether its name is plain."""
+class StatedAverage:
+    """A row that is called an average, the rows that it may cover, and whether its name is unambiguous."""
 
     row: PublishedRow
     candidates: tuple[tuple[PublishedRow, ...], ...]
@@ -49,14 +49,14 @@ class Average:
 
     @property
     def members(self) -> tuple[PublishedRow, ...]:
-        """All rows that it may be over."""
+        """All rows that it may cover."""
         return self.candidates[0]
 
     @property
     def shared(self) -> list[PublishedValue]:
-        """Its figures that every member has as well."""
+        """Its values that every member has as well."""
         return [
-            each for each in self.row.figures if all(_of(member, each.measure) is not None for member in self.members)
+            value for value in self.row.values if all(_of(member, value.metric) is not None for member in self.members)
         ]
 
 
@@ -68,35 +68,32 @@ def wrong_averages(table: AuditedTable) -> Iterator[Violation]:
             yield from _violations(average, wrong, other_scope=_other_scope(average, wrong))
     columns = list(_column_averages(table))
     checked = [(average, _wrong(average)) for average in columns if average.shared]
-    # Where no system's average is the mean of its columns, it is over other columns than are shown.
-    elsewhere = len(checked) > 1 and all(wrong for _, wrong in checked)
+    # If no system's average is the mean of its columns, it covers other columns than those shown.
+    other_columns = len(checked) > 1 and all(wrong for _, wrong in checked)
     for average, wrong in checked:
         if wrong:
-            yield from _violations(average, wrong, other_scope=elsewhere and not _beyond(average, wrong))
+            yield from _violations(average, wrong, other_scope=other_columns and not _beyond(average, wrong))
 
 
-def _violations(average: Average, wrong: Sequence[PublishedValue], *, other_scope: bool) -> Iterator[Violation]:
-    for figure in wrong:
-        mean = _mean([_of(member, figure.measure) for member in average.members])
-        values = ", ".join(f"{member.name}: {_of(member, figure.measure)}" for member in average.members[:5])
+def _violations(average: StatedAverage, wrong: Sequence[PublishedValue], *, other_scope: bool) -> Iterator[Violation]:
+    for value in wrong:
+        mean = _mean([_of(member, value.metric) for member in average.members])
+        values = ", ".join(f"{member.name}: {_of(member, value.metric)}" for member in average.members[:5])
         rows = pluralize(len(average.members), average.over)
         yield Violation(
-            (figure,),
-            f"{figure} is not the mean of its {rows}, {mean}",
-            (values, f"their mean is {mean}", figure.read),
+            (value,),
+            f"{value} is not the mean of its {rows}, {mean}",
+            (values, f"their mean is {mean}", value.derivation_step),
             (Assumption.PLAIN_MEAN,) if other_scope or not average.plain else (),
-            remedy="say over what the average is, and with which weights",
+            hint="name what the average covers, and its weights",
             subject=average.row.name,
         )
 
 
-# ---- which rows are averages, and of what --------------------------------------------------------
-
-
-def _row_averages(table: AuditedTable) -> Iterator[Average]:
+def _row_averages(table: AuditedTable) -> Iterator[StatedAverage]:
     groups: dict[str, list[PublishedRow]] = {}
     for row in table.rows:
-        if row.figures:
+        if row.values:
             groups.setdefault(row.group, []).append(row)
     for rows in groups.values():
         names = [_bare(row.label) for row in rows]
@@ -105,24 +102,24 @@ def _row_averages(table: AuditedTable) -> Iterator[Average]:
         averages = [at for at, name in enumerate(names) if _AVERAGE.fullmatch(name)]
         members = [at for at, name in enumerate(names) if not _AGGREGATE.fullmatch(name)]
         for at in averages:
-            before = max([each for each in averages if each < at], default=-1)
-            after = min([each for each in averages if each > at], default=len(rows))
+            before = max([average for average in averages if average < at], default=-1)
+            after = min([average for average in averages if average > at], default=len(rows))
             blocks = [
-                tuple(rows[each] for each in members),
-                tuple(rows[each] for each in members if before < each < at),
-                tuple(rows[each] for each in members if at < each < after),
-                tuple(rows[each] for each in averages if each != at),
+                tuple(rows[member] for member in members),
+                tuple(rows[member] for member in members if before < member < at),
+                tuple(rows[member] for member in members if at < member < after),
+                tuple(rows[average] for average in averages if average != at),
             ]
-            at_an_end = not any(each > at for each in members) or not any(each < at for each in members)
+            at_an_end = not any(member > at for member in members) or not any(member < at for member in members)
             if len(blocks[0]) > 1 and at_an_end:
                 kept = tuple(block for block in blocks if len(block) > 1)
-                yield Average(rows[at], kept, "row", _SYSTEMS.fullmatch(rows[at].header) is None)
+                yield StatedAverage(rows[at], kept, "row", _SYSTEMS.fullmatch(rows[at].header) is None)
 
 
-def _column_averages(table: AuditedTable) -> Iterator[Average]:
+def _column_averages(table: AuditedTable) -> Iterator[StatedAverage]:
     records: dict[int, list[PublishedRow]] = {}
     for row in table.rows:
-        if row.figures:
+        if row.values:
             records.setdefault(row.record, []).append(row)
     for rows in records.values():
         groups = [row.group for row in rows]
@@ -131,115 +128,112 @@ def _column_averages(table: AuditedTable) -> Iterator[Average]:
         members = tuple(row for row in rows if not _AGGREGATE.fullmatch(row.group))
         for row in rows:
             if _AVERAGE.fullmatch(row.group) and len(members) > 1:
-                yield Average(row, (members,), "column", plain=True)
+                yield StatedAverage(row, (members,), "column", plain=True)
 
 
 def _bare(name: str) -> str:
-    """The name of a row without the objects around it and the words alongside it."""
+    """The last part of a row's name, without the words after it."""
     return strip_markup(name.rpartition("/")[2].partition(", ")[0]).strip(" :")
 
 
-# ---- whether an average is what it says -----------------------------------------------------------
+def _wrong(average: StatedAverage) -> list[PublishedValue]:
+    """The values of an average that are not the mean, unweighted or weighted by size.
 
-
-def _wrong(average: Average) -> list[PublishedValue]:
-    """The figures of an average that are not the mean, plain or with sizes as weights.
-
-    The weights that explain most figures are taken. Some of the rows may explain all of them.
+    The weights that explain most values are used. A subset of the rows may explain all of them.
     """
     ways: list[Sequence[float]] = [(), *_sizes(average.members)]
     wrong = min((_missed(average, weights) for weights in ways), key=len)
     return [] if not wrong or _explained(average) else wrong
 
 
-def _missed(average: Average, weights: Sequence[float]) -> list[PublishedValue]:
+def _missed(average: StatedAverage, weights: Sequence[float]) -> list[PublishedValue]:
     members = average.members
     return [each for each in average.shared if not _is_mean(average.row, each, members, weights)]
 
 
-def _other_scope(average: Average, wrong: Sequence[PublishedValue]) -> bool:
-    """Whether most of several metrics miss the mean together: then it may be over other rows."""
+def _other_scope(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
+    """Whether most metrics miss the mean together: then the average may cover other rows."""
     shared = len(average.shared)
     return shared > 1 and 2 * len(wrong) > shared and not _beyond(average, wrong)
 
 
-def _beyond(average: Average, wrong: Sequence[PublishedValue]) -> bool:
-    """Whether an average lies outside of all values it is over, which no weights explain."""
-    for figure in wrong:
-        spans = [_of(member, figure.measure).span for member in average.members]  # type: ignore[union-attr]
-        if figure.span.apart(ValueRange(min(each.low for each in spans), max(each.high for each in spans))):
+def _beyond(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
+    """Whether an average is outside the range of its members, which no weights explain."""
+    for value in wrong:
+        spans = [_of(member, value.metric).range for member in average.members]  # type: ignore[union-attr]
+        if value.range.is_disjoint(ValueRange(min(span.low for span in spans), max(span.high for span in spans))):
             return True
     return False
 
 
-def _explained(average: Average) -> bool:
-    """Whether some of the rows give all figures of the average."""
-    figures, members = average.shared, average.members
+def _explained(average: StatedAverage) -> bool:
+    """Whether a subset of the rows gives all values of the average."""
+    values, members = average.shared, average.members
     parts = [*average.candidates[1:], *combinations(members, len(members) - 1)]
-    if len(figures) >= MEASURES_FOR_SUBSETS and len(members) <= MOST_ROWS:
+    if len(values) >= MIN_METRICS_FOR_SUBSETS and len(members) <= MAX_ROWS_FOR_SUBSETS:
         parts += [part for size in range(2, len(members) - 1) for part in combinations(members, size)]
-    return any(len(part) > 1 and all(_is_mean(average.row, each, part) for each in figures) for part in parts)
+    return any(len(part) > 1 and all(_is_mean(average.row, value, part) for value in values) for part in parts)
 
 
 def _is_mean(
-    row: PublishedRow, figure: PublishedValue, members: Sequence[PublishedRow], weights: Sequence[float] = ()
+    row: PublishedRow, value: PublishedValue, members: Sequence[PublishedRow], weights: Sequence[float] = ()
 ) -> bool:
-    found = [_of(member, figure.measure) for member in members]
-    if any(each is None for each in found):
+    member_values = [_of(member, value.metric) for member in members]
+    if any(member_value is None for member_value in member_values):
         return False
-    # Half a unit more than rounding allows: some programs cut digits off.
-    spare = (figure.span.high - figure.span.low) / 2
-    stated = ValueRange(figure.span.low - spare, figure.span.high + spare)
-    return not stated.apart(_mean(found, weights)) or _is_harmonic(row, figure, stated)
+    # Half a unit more than rounding allows: some programs truncate digits.
+    spare = (value.range.high - value.range.low) / 2
+    stated = ValueRange(value.range.low - spare, value.range.high + spare)
+    return not stated.is_disjoint(_mean(member_values, weights)) or _is_harmonic(row, value, stated)
 
 
-def _is_harmonic(row: PublishedRow, figure: PublishedValue, stated: ValueRange) -> bool:
-    """Whether an average F1 is that of the average precision and recall."""
-    precision, recall = (row.one(symbol) for symbol in ("P", "R"))
-    if figure.measure.symbol != "F1" or precision is None or recall is None:
+def _is_harmonic(row: PublishedRow, value: PublishedValue, stated: ValueRange) -> bool:
+    """Whether an average F1 is the harmonic mean of the average precision and recall."""
+    precision, recall = (row.value_of(symbol) for symbol in ("P", "R"))
+    if value.metric.symbol != "F1" or precision is None or recall is None:
         return False
     low, high = (
-        harmonic_mean(max(0.0, getattr(precision.span, end)), max(0.0, getattr(recall.span, end)))
+        harmonic_mean(max(0.0, getattr(precision.range, end)), max(0.0, getattr(recall.range, end)))
         for end in ("low", "high")
     )
-    return not stated.apart(ValueRange(low, high))
+    return not stated.is_disjoint(ValueRange(low, high))
 
 
-def _mean(figures: Sequence[PublishedValue | None], weights: Sequence[float] = ()) -> ValueRange:
-    shares = list(weights) or [1.0] * len(figures)
+def _mean(values: Sequence[PublishedValue | None], weights: Sequence[float] = ()) -> ValueRange:
+    shares = list(weights) or [1.0] * len(values)
     total = ValueRange(0.0, 0.0)
-    for each, weight in zip(figures, shares, strict=True):
+    for each, weight in zip(values, shares, strict=True):
         if each is not None:
-            total += ValueRange(each.span.low * weight, each.span.high * weight)
+            total += ValueRange(each.range.low * weight, each.range.high * weight)
     return ValueRange(total.low / sum(shares), total.high / sum(shares))
 
 
 def _sizes(members: Sequence[PublishedRow]) -> Iterator[list[float]]:
     """The columns of integers that may be the sizes of the rows."""
-    for key in members[0].others:
-        numbers = [member.others.get(key) for member in members]
-        values = [each.value for each in numbers if each is not None and each.value == int(each.value)]
+    for key in members[0].other_numbers:
+        numbers = [member.other_numbers.get(key) for member in members]
+        values = [number.value for number in numbers if number is not None and number.value == int(number.value)]
         if len(values) == len(members) and min(values) >= 1 and parse_label(key) is None:
             yield values
-    if all(member.facts.n for member in members):
-        yield [float(member.facts.n or 1) for member in members]
+    if all(member.context.n for member in members):
+        yield [float(member.context.n or 1) for member in members]
 
 
-def _of(row: PublishedRow, measure: PublishedMetric) -> PublishedValue | None:
-    return next((each for each in row.figures if each.measure == measure), None)
+def _of(row: PublishedRow, metric: PublishedMetric) -> PublishedValue | None:
+    return next((value for value in row.values if value.metric == metric), None)
 
 
-CHECK = Check(
+AVERAGE_CHECK = Check(
     code="EQ417",
     title="an average that is not the mean of its rows",
     severity=Severity.ISSUE,
     applies_to=AuditedTable,
     function=as_check(wrong_averages),
     why="""\
-A row or a column that is called an average is the mean of the others. Rounding moves it by a unit of the last
-digit at most. Weights by the sizes of the data sets, or rows that are left out, give other averages. They are
-tried where the table shows them. Where all averages of a table miss the mean together it is only noted.""",
-    remedy="compute the average again from the rows of the table, and say over what it is",
+A row or a column that is called an average is the mean of the others. Rounding moves it by at most one unit of
+the last digit. Weights by the sizes of the data sets, or rows that are left out, give other averages. They are
+tried where the table shows them. If all averages of a table miss the mean together, this is only a note.""",
+    hint="recompute the average from the rows of the table, and name what it covers",
     example="""\
 from equipoise.audit.audit import audit_table
 rows = [("NQ", 0.52), ("SciFact", 0.64), ("Average", 0.68)]

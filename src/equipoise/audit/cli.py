@@ -1,4 +1,4 @@
-"""``eq audit``: can this table be true?"""
+"""``eq audit``: find impossible values in published tables."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ HELP = """
   eq audit paper.tex --one-relevant
   eq audit results/ --json
 
-Look for figures that cannot be: identities that fail, hit rates that fall, reciprocal ranks that
+Find values that cannot be true: identities that fail, hit rates that fall, reciprocal ranks that
 hit rates do not allow, means that n units cannot give, and more (eq ls checks). TABLE is JSON, CSV,
 TSV, Markdown, LaTeX or a folder of such files, ours or someone else's, or - for standard input.
-Printed digits are respected: only what no value behind them allows is called impossible, and each
-finding shows its steps.
+Printed digits are respected: a value is impossible only if no number behind its digits fits, and each
+finding shows its derivation.
 
 A column of shares without a percent sign is read as percent or as fractions by all of its values;
 --percent and --fractions decide it. A file that cannot be read is reported, and the others are audited.
 
-Exit code 1 when something is impossible or does not mean what it seems to, 3 when some files could not
+Exit with status 1 on impossible or misleading values, 3 if some files could not
 be read, 0 otherwise.
 """
 
 
-@click.command(help=HELP, short_help="Find figures that cannot be in a published table.")
+@click.command(help=HELP, short_help="Find impossible values in a published table.")
 @click.argument("tables", metavar="TABLE...", nargs=-1)
-@click.option("--n", type=int, help="The number of units behind every figure.")
+@click.option("--n", type=int, help="The number of units of every value.")
 @click.option("--one-relevant", is_flag=True, help="Every unit has one relevant item.")
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
 @click.option("--no-ties", is_flag=True, help="Every unit is a hit or a miss; ties are not averaged over.")
@@ -45,7 +45,7 @@ be read, 0 otherwise.
 def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bool) -> int:
     """See ``HELP``."""
     if not tables:
-        raise ParameterError("there is nothing to audit", hint="name a table: eq audit table.csv")
+        raise ParameterError("no table was given", hint="name a table: eq audit table.csv")
     audits: list[Audit] = []
     failures: list[EquipoiseError] = []
     for table in tables:
@@ -56,19 +56,19 @@ def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bo
     if not audits:
         raise failures[0]
     _show(out, audits)
-    failures += [failure for each in audits for failure in each.failures]
+    failures += [failure for audit in audits for failure in audit.failures]
     for failure in failures:
         output.report(failure, out)
-    if any(each.issues for each in audits):
+    if any(audit.issues for audit in audits):
         return output.GATE_FAILED
     return output.FAILED_UNITS if failures else output.DONE
 
 
 def _show(out: Output, audits: list[Audit]) -> None:
     if out.json:
-        found = [each.to_dict() for each in audits]
-        sums = {kind: sum(each[kind] for each in found) for kind in ("impossible", "misleading")}
-        out.data({**sums, "tables": found})
+        contents = [audit.to_dict() for audit in audits]
+        sums = {kind: sum(content[kind] for content in contents) for kind in ("impossible", "misleading")}
+        out.data({**sums, "tables": contents})
         return
     from equipoise.audit.report import audit_report
 

@@ -1,4 +1,4 @@
-"""Reading the labels of published tables: ours, those of other libraries, and those of papers."""
+"""Parse the labels of published tables: names of metrics, of interval ends, and of differences."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _ROLES = (
     ("spread", re.compile(r"(?i)[ _/-]*\(?(?:std|sd|stdev|stderr|se|sem|variance|±)\)?$")),
 )
 _CUTOFF = re.compile(r"^(?P<symbol>.*?[^\W\d_])[ _-]*(?:_at_|@| at )[ _]*(?P<k>\d+)$")
-_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), spelled)
-    for pattern, spelled in (
+_ALIASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), name)
+    for pattern, name in (
         (r"ndcg_cut[_.](\d+)", r"nDCG@\1"),
         (r"map_cut[_.](\d+)", r"MAP(norm=R)@\1"),
         (r"recip_rank", "MRR"),
@@ -60,12 +60,12 @@ _AVERAGED = re.compile(
 _DIRECTION = re.compile(r"(?i)\s*(?:(?:higher|lower|larger|smaller)(?: is| =)? better)?\s*")
 _SEPARATORS = re.compile(r"[\s/:._-]+")
 MAX_LABEL_LENGTH = 120
-_ALONE = 2
-"""A name that stands behind another word needs as many letters, or a cutoff: dim_r is no recall."""
+MIN_PREFIXED_LETTERS = 2
+"""The smallest length of a metric name after another word, unless it has a cutoff: dim_r is not recall."""
 
 
 class ColumnRole(StrEnum):
-    """What a column says of its metric."""
+    """The role of a column for its metric."""
 
     VALUE = "value"
     LOW = "low"
@@ -75,12 +75,12 @@ class ColumnRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParsedLabel:
-    """A label understood; ``group`` is what stands before the metric, such as a data set or a split.
+    """A parsed label; ``group`` is the prefix before the metric, such as a data set or a split.
 
-    ``measure`` is None for the ends of an interval that do not say whose they are.
+    ``metric`` is None for an interval end without the name of a metric.
     """
 
-    measure: PublishedMetric | None
+    metric: PublishedMetric | None
     role: ColumnRole = ColumnRole.VALUE
     percent: bool = False
     group: str = ""
@@ -88,9 +88,9 @@ class ParsedLabel:
 
 @lru_cache(maxsize=4096)
 def parse_label(label: str) -> ParsedLabel | None:
-    """What a label means; None where it is no metric.
+    """The meaning of a label; None if it names no metric.
 
-    >>> [parse_label(each).measure.name for each in ("acc@1", "ndcg_cut_10", "Mean Rank (MR)", "f1_weighted")]
+    >>> [parse_label(each).metric.name for each in ("acc@1", "ndcg_cut_10", "Mean Rank (MR)", "f1_weighted")]
     ['HR@1', 'nDCG@10', 'MR', 'F1(average=weighted)']
     >>> parse_label("NQ cosine_recall@5").group, parse_label("MAP (%)").percent, parse_label("latency ms")
     ('NQ cosine', True, None)
@@ -100,21 +100,21 @@ def parse_label(label: str) -> ParsedLabel | None:
         return None
     bare = _PERCENT.sub("", text).strip()
     percent = bare != text
-    found = _value(bare) or _beside_a_value(bare)
-    return replace(found, percent=percent) if found else None
+    parsed = _value(bare) or _interval_end_or_spread(bare)
+    return replace(parsed, percent=percent) if parsed else None
 
 
 def is_metric_label(label: str) -> bool:
     """Whether the label is that of a metric's value."""
     found = parse_label(label)
-    return found is not None and found.role is ColumnRole.VALUE and found.measure is not None
+    return found is not None and found.role is ColumnRole.VALUE and found.metric is not None
 
 
 def suggest_label(label: str) -> str:
-    """A did-you-mean for a label that is no metric; empty where none is near."""
+    """A did-you-mean for a label that names no metric; empty if no name is similar."""
     symbol, at, cutoff = strip_markup(label).partition("@")
     hint = did_you_mean(symbol.strip(), builtin().spellings())
-    if not hint or len(symbol.strip()) < _ALONE:
+    if not hint or len(symbol.strip()) < MIN_PREFIXED_LETTERS:
         return ""
     return hint.replace("?", f"{at}{cutoff} for {label}?").replace(" or ", f"{at}{cutoff} or ")
 
@@ -122,14 +122,14 @@ def suggest_label(label: str) -> str:
 def _value(text: str) -> ParsedLabel | None:
     for group, candidate in _candidates(text):
         bracketed = text[len(candidate) :].lstrip()[:1] in ("(", "[") and text.startswith(candidate)
-        measure = _measure(candidate, alone=not group or bracketed)
-        if measure is not None:
-            return ParsedLabel(measure, group=_joined(group))
+        metric = _measure(candidate, alone=not group or bracketed)
+        if metric is not None:
+            return ParsedLabel(metric, group=_joined(group))
     return None
 
 
-def _beside_a_value(text: str) -> ParsedLabel | None:
-    """An end of an interval or a spread, of a metric or of nothing that is named."""
+def _interval_end_or_spread(text: str) -> ParsedLabel | None:
+    """An interval end or a spread, with or without the name of a metric."""
     for role, ending in _ROLES:
         match = ending.search(text)
         if match:
@@ -142,9 +142,9 @@ def _beside_a_value(text: str) -> ParsedLabel | None:
 
 
 def _candidates(text: str) -> Iterator[tuple[str, str]]:
-    """The text, what stands before or in its brackets, and what stands behind other words.
+    """Candidates for the metric: the text, the parts before and in its brackets, and the parts after other words.
 
-    Brackets that hold a metric give it another name; whatever else they hold keeps columns apart.
+    Brackets with a metric give another name for it; any other content keeps columns apart.
     """
     yield "", text
     brackets = re.fullmatch(r"(.*?)\s*[(\[]([^()\[\]]*)[)\]]", text)
@@ -163,66 +163,64 @@ def _joined(group: str) -> str:
 
 
 def _measure(text: str, *, alone: bool) -> PublishedMetric | None:
-    """The measure of a text that is nothing but a metric."""
+    """The metric of a text that is only a metric name."""
     folded = re.sub(r"[\s-]+", "_", text.strip())
     averaged = _AVERAGED.match(folded)
     if averaged and (averaged["first"] or averaged["last"]):
         symbol = {"f": "F1", "p": "P", "r": "R"}[averaged["what"][0].casefold()]
         return PublishedMetric(symbol, None, (("average", (averaged["first"] or averaged["last"]).casefold()),))
-    for pattern, spelled in _SPELLINGS:
+    for pattern, name in _ALIASES:
         match = pattern.fullmatch(folded)
         if match:
-            return _parsed(match.expand(spelled))
+            return _parsed(match.expand(name))
     cut = _CUTOFF.match(text.strip()) or _CUTOFF.match(folded)
     if cut:
         symbol = re.sub(r"[\s-]+", "_", cut["symbol"])
         return _parsed(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
-    if not alone and len(folded) < _ALONE:
+    if not alone and len(folded) < MIN_PREFIXED_LETTERS:
         return None
     return _parsed(text.strip()) or _parsed(folded)
 
 
-def _parsed(spelling: str) -> PublishedMetric | None:
-    """The measure that the catalogue knows under this spelling; nothing is looked for elsewhere."""
-    symbol = spelling.partition("(")[0].partition("@")[0].strip()
+def _parsed(name: str) -> PublishedMetric | None:
+    """The metric of this name in the built-in catalogue, or None."""
+    symbol = name.partition("(")[0].partition("@")[0].strip()
     if not symbol or not builtin().named(symbol):
         return None
     try:
-        metric = parse_metrics(spelling)[0]
+        metric = parse_metrics(name)[0]
     except EquipoiseError:
         return None
-    average = re.search(rf"average\s*=\s*({'|'.join(AVERAGES)})", spelling)
+    average = re.search(rf"average\s*=\s*({'|'.join(AVERAGES)})", name)
     return PublishedMetric.of(metric, average=average[1] if average else None)
 
-
-# Differences between systems, and spreads: numbers in rows and columns of metrics that are no metric values.
 
 _SPREADS = r"std\.?(?: ?dev\.?)?|sd|stdev|stderr|s\.e\.|standard (?:deviation|error)|variance|p[-_ ]?values?"
 _ROW = re.compile(
     r"(?i)(?<![^\W_])(?:delta|diff\.?|differences?|improvements?|improv\.?|impr?\.|changes?|vs\.?|versus|"
     rf"(?<!information )(?<!info )(?<!cumulative )gains?|(?:uplift|lift)|{_SPREADS})(?![^\W_])|[Δ∆δ±]"
 )
-"""In a row or column of levels these words do not occur; a loss or a time may be part of a system's name."""
+"""Words that do not occur in rows or columns of metric values; a loss or a time may be part of a system's name."""
 _SIGN = re.compile(r"^\s*(?:(?P<plus>\+)|(?P<minus>[-\u2212\u2013]))(?=\s*[\d.])")
 _ARROW = re.compile(r"^[\s$*]*(?:[↑↓⬆⬇▲▼]\ufe0f?|\\(?:up|down)arrow)[\s$*]*[\d.]")
-LONGEST_NAME = 6
-"""Words; a longer heading that mentions a change says nothing of its numbers."""
+MAX_NAME_WORDS = 6
+"""In words. A longer heading that mentions a change says nothing about its numbers."""
 
 
 def names_difference(name: str) -> bool:
-    """Whether a row of this name holds differences or spreads.
+    """Whether a row of this name contains differences or spreads.
 
     >>> names_difference("Δ vs. BM25"), names_difference("rel. improvement"), names_difference("DeltaNet")
     (True, True, False)
     """
     bare = strip_markup(name.replace("_", " "))
-    return len(bare.split()) <= LONGEST_NAME and _ROW.search(bare) is not None
+    return len(bare.split()) <= MAX_NAME_WORDS and _ROW.search(bare) is not None
 
 
 def without_differences(
     drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]],
 ) -> tuple[list[tuple[SystemRecord, list[UnresolvedValue]]], list[str]]:
-    """The drafts of metric values, and the names of the rows and columns that hold differences."""
+    """The metric values, and the names of the rows and columns that contain differences."""
     named: dict[str, None] = {}
     kept: list[tuple[SystemRecord, list[UnresolvedValue]]] = []
     columns = _signed_columns(drafts)
@@ -237,7 +235,7 @@ def without_differences(
 
 
 def _signed_columns(drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]]) -> frozenset[str]:
-    """The labels of columns whose every number has a sign, though the metric is never negative."""
+    """The labels of columns in which every number has a sign, although the metric is never negative."""
     columns: dict[str, list[UnresolvedValue]] = {}
     for _, found in drafts:
         for each in found:
@@ -246,22 +244,22 @@ def _signed_columns(drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]]
 
 
 def _all_signed(drafts: Sequence[UnresolvedValue]) -> bool:
-    signs = [_sign(each) for each in drafts if each.number.value != 0]
+    signs = [_sign(draft) for draft in drafts if draft.number.value != 0]
     return len(signs) > 1 and all(signs) and all(map(_never_negative, drafts))
 
 
 def _without_signed(drafts: list[UnresolvedValue]) -> list[UnresolvedValue]:
-    """A row without its differences: those with a plus sign, and all of a row where most are signed."""
-    levels = [each for each in drafts if _never_negative(each)]
-    raised = [each for each in levels if _sign(each) == "+"]
-    signed = [each for each in levels if _sign(each)]
+    """A row without its differences: numbers with a plus sign, and all numbers if most are signed."""
+    levels = [draft for draft in drafts if _never_negative(draft)]
+    raised = [level for level in levels if _sign(level) == "+"]
+    signed = [level for level in levels if _sign(level)]
     if _all_signed(levels) or (raised and 2 * len(signed) >= len(levels)):
         return []
-    return [each for each in drafts if not (raised and _never_negative(each) and _sign(each))]
+    return [draft for draft in drafts if not (raised and _never_negative(draft) and _sign(draft))]
 
 
 def _sign(draft: UnresolvedValue) -> str:
-    """``+`` or ``-`` where one is printed, an arrow being a plus; empty otherwise."""
+    """The printed sign, ``+`` or ``-``; an arrow counts as plus; empty if there is none."""
     if _ARROW.match(draft.cell.text):
         return "+"
     match = _SIGN.match(strip_markup(draft.cell.text))
@@ -269,4 +267,4 @@ def _sign(draft: UnresolvedValue) -> str:
 
 
 def _never_negative(draft: UnresolvedValue) -> bool:
-    return draft.measure.bounds[0] >= 0
+    return draft.metric.bounds[0] >= 0

@@ -1,4 +1,4 @@
-"""An audit as people read it: what was read, what cannot be, and the steps that show it."""
+"""The terminal report of an audit: values read, findings with derivations, and a summary."""
 
 from __future__ import annotations
 
@@ -18,49 +18,51 @@ _OPTION = re.compile(r"--[a-z-]+")
 
 
 def audit_report(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
-    """Title, findings with their derivations, and the sum."""
-    read = f"{pluralize(audit.figures, 'figure')} of {pluralize(audit.rows, 'row')}"
+    """Title, findings with their derivations, and the summary."""
+    read = f"{pluralize(audit.n_values, 'value')} of {pluralize(audit.n_rows, 'row')}"
     parts = [heading(f"Audit of {audit.name}: {read}")]
-    shown = [each for each in audit.findings if not quiet or each.severity is Severity.ISSUE]
+    shown = [finding for finding in audit.findings if not quiet or finding.severity is Severity.ISSUE]
     parts += findings_section(shown, verbose=not quiet)
     if quiet:
         return parts
     if audit.unread:
         parts += [
             Paragraph(""),
-            Paragraph(f"Not read, being no known metric or number: {join_names(audit.unread)}"),
+            Paragraph(f"Not recognised as a metric or a number: {join_names(audit.unread)}"),
         ]
     return [*parts, Paragraph(""), Paragraph(audit_summary(audit))]
 
 
 def audit_summary(audit: Audit) -> str:
-    """What the audit comes to.
+    """One or two sentences with the counts of findings.
 
     >>> from equipoise.audit.audit import audit_table
     >>> audit_summary(audit_table({"HR@1": 0.31, "MRR": 0.42}))
-    'Nothing here is impossible. That does not make it true.'
+    'No value is impossible. This does not show that they are correct.'
     """
-    found, odd = audit.impossible, audit.misleading
-    said = [f"{pluralize(len(found), 'thing')} cannot be, in {_subjects(found)}."] if found else []
-    if odd:
-        verb = "does not mean what it seems to" if len(odd) == 1 else "do not mean what they seem to"
-        said.append(f"{pluralize(len(odd), 'figure')} {verb}, in {_subjects(odd)}.")
-    said += _conditional(audit.findings)
-    return " ".join(said if audit.issues else ["Nothing here is impossible.", *said, "That does not make it true."])
+    impossible, misleading = audit.impossible, audit.misleading
+    sentences = []
+    if impossible:
+        sentences.append(f"{pluralize(len(impossible), 'impossible result')} in {_subjects(impossible)}.")
+    if misleading:
+        sentences.append(f"{pluralize(len(misleading), 'misleading value')} in {_subjects(misleading)}.")
+    sentences += _conditional(audit.findings)
+    if audit.issues:
+        return " ".join(sentences)
+    return " ".join(["No value is impossible.", *sentences, "This does not show that they are correct."])
 
 
 def _conditional(findings: Sequence[Finding]) -> list[str]:
-    """How much hangs on assumptions, and the options that would count it."""
-    notes = [each for each in findings if each.severity is Severity.NOTE]
-    options = dict.fromkeys(word for each in notes for word in _OPTION.findall(each.remedy))
+    """The number of results that depend on an assumption, and the options that declare it."""
+    notes = [finding for finding in findings if finding.severity is Severity.NOTE]
+    options = dict.fromkeys(word for note in notes for word in _OPTION.findall(note.hint))
     if not notes:
         return []
-    count = f"{pluralize(len(notes), 'thing')} cannot be under an assumption"
+    count = f"{pluralize(len(notes), 'result')} would be impossible under an assumption"
     if not options:
         return [f"{count}."]
-    one = "it" if len(notes) == 1 else "them"
-    return [f"{count}: if it holds, run again with {' '.join(options)}, which counts {one}."]
+    return [f"{count}: if it holds, declare it with {' '.join(options)}."]
 
 
 def _subjects(findings: Sequence[Finding]) -> str:
-    return join_names(list(dict.fromkeys(each.subject for each in findings)))
+    return join_names(list(dict.fromkeys(finding.subject for finding in findings)))

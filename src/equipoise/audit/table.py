@@ -1,4 +1,4 @@
-"""A published table as the laws see it: rows of figures, each between two ends."""
+"""Data of the audit: published metrics, value ranges, rows, tables, and violations of a rule."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from equipoise.metrics.catalogue import builtin
 from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:
-    from equipoise.audit.composite_rules import Compared
+    from equipoise.audit.composite_rules import ScoredSystems
     from equipoise.io.published.numbers import PrintedNumber
     from equipoise.metrics.base import Metric
 
-# What a published figure measures: a metric of the catalogue, with no more parameters than were spelled.
 
 AVERAGES = ("micro", "macro", "weighted")
 _INDEX_UNITS = ("fraction", "correlation", "index", "cosine")
-"""Units whose figures people multiply by 100."""
+"""Units that are often printed in percent."""
 _STANDARD_SPACE = ("Silhouette", "MeanCosine", "NormDepth")
-"""Metrics of embedding spaces that are defined alike everywhere."""
+"""Metrics of embedding spaces with one common definition."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedMetric:
-    """A metric by symbol, cutoff and parameters; the average of P, R and F1 is None unless it was spelled.
+    """A metric by symbol, cutoff and parameters; the average of P, R and F1 is None unless the label names it.
 
     >>> PublishedMetric("MAP", 10, (("norm", "R"),)).name
     'MAP(norm=R)@10'
@@ -42,11 +41,11 @@ class PublishedMetric:
 
     @classmethod
     def of(cls, metric: Metric[Any], *, average: str | None = None) -> PublishedMetric:
-        """The measure of a parsed metric; defaults do not count as spelled, and the average is given."""
+        """The published metric of a parsed one. Only parameters that differ from their default are kept."""
         found = {
-            each.name: str(getattr(metric, each.name))
-            for each in fields(metric)  # type: ignore[arg-type]
-            if each.name not in ("k", "average") and getattr(metric, each.name) != each.default
+            field.name: str(getattr(metric, field.name))
+            for field in fields(metric)  # type: ignore[arg-type]
+            if field.name not in ("k", "average") and getattr(metric, field.name) != field.default
         }
         if average is not None:
             found["average"] = average
@@ -54,7 +53,7 @@ class PublishedMetric:
 
     @property
     def name(self) -> str:
-        """The spelling of the catalogue."""
+        """The name in the catalogue."""
         inner = ",".join(key if value == "True" else f"{key}={value}" for key, value in self.parameters)
         cutoff = "" if self.k is None else f"@{self.k}"
         return f"{self.symbol}{f'({inner})' if inner else ''}{cutoff}"
@@ -62,24 +61,24 @@ class PublishedMetric:
     def __str__(self) -> str:
         return self.name
 
-    def having(self, parameters: Mapping[str, str]) -> bool:
+    def matches(self, parameters: Mapping[str, str]) -> bool:
         """Whether these are all its parameters."""
         return len(self.parameters) == len(parameters) and dict(self.parameters) == parameters
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which values the metric lies."""
+        """The smallest and the largest possible value."""
         low, high = self._declared.bounds
         return float(low), float(high)
 
     @property
-    def is_share(self) -> bool:
-        """Whether people print it in percent as well."""
+    def is_fraction(self) -> bool:
+        """Whether it is also printed in percent."""
         return self.is_standard and self._declared.unit in _INDEX_UNITS
 
     @property
     def is_standard(self) -> bool:
-        """Whether its name means one thing: diversity and coherence are other quantities elsewhere."""
+        """Whether its name has one common definition; diversity and coherence have several."""
         return self._declared.evidence is not Space or self.symbol in _STANDARD_SPACE
 
     @property
@@ -87,10 +86,10 @@ class PublishedMetric:
         return builtin().named(self.symbol)[0]
 
 
-# Interval arithmetic: between which ends a figure lies, when only its printed digits are known.
+# Interval arithmetic on the range of values that round to the printed digits.
 
 SLACK = 1e-6
-"""Figures nearer than this are equal: some programs compute in single precision, and none prints more."""
+"""Tolerance of equality, for programs that compute in single precision."""
 _PLACES = 6
 
 
@@ -109,19 +108,19 @@ class ValueRange:
         return ValueRange(self.low + other.low, self.high + other.high)
 
     def __mul__(self, factor: float) -> ValueRange:
-        """Scaled by a number that is not negative."""
+        """Scale by a non-negative number."""
         return ValueRange(self.low * factor, self.high * factor)
 
-    def above(self, other: ValueRange) -> bool:
-        """Whether every value here exceeds every value there."""
+    def is_above(self, other: ValueRange) -> bool:
+        """Whether every value of this range exceeds every value of the other."""
         return self.low > other.high + SLACK
 
-    def apart(self, other: ValueRange) -> bool:
-        """Whether the two can have no value in common."""
-        return self.above(other) or other.above(self)
+    def is_disjoint(self, other: ValueRange) -> bool:
+        """Whether the two ranges have no value in common."""
+        return self.is_above(other) or other.is_above(self)
 
     def within(self, low: float, high: float) -> ValueRange:
-        """The part between two bounds; the span itself where it lies wholly beyond one of them."""
+        """The part between two bounds, or the range unchanged if it is wholly outside them."""
         if self.high < low or self.low > high:
             return self
         return ValueRange(max(self.low, low), min(self.high, high))
@@ -132,7 +131,7 @@ class ValueRange:
 
 
 def format_digits(value: float, places: int = _PLACES) -> str:
-    """A number without the zeros at its end.
+    """A number without trailing zeros.
 
     >>> format_digits(0.5), format_digits(2 / 3, 4), format_digits(3.0)
     ('0.5', '0.6667', '3')
@@ -143,176 +142,179 @@ def format_digits(value: float, places: int = _PLACES) -> str:
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A figure with what was printed and, as a fraction or a rank, where it must lie."""
+    """A printed value and the range of numbers that are printed this way, as a fraction or a rank."""
 
-    measure: PublishedMetric
+    metric: PublishedMetric
     label: str
     printed: PrintedNumber
-    span: ValueRange
+    range: ValueRange
     n: int | None = None
-    ends: tuple[ValueRange, ValueRange] | None = None
-    ends_text: str = ""
-    """The ends as they are printed: ``88.3 to 97.4``."""
+    interval: tuple[ValueRange, ValueRange] | None = None
+    interval_text: str = ""
+    """The interval as printed: ``88.3 to 97.4``."""
 
     @property
     def k(self) -> float:
-        """The cutoff; none is beyond every list."""
-        return inf if self.measure.k is None else self.measure.k
+        """The cutoff; infinity if there is none."""
+        return inf if self.metric.k is None else self.metric.k
 
     @property
     def text(self) -> str:
-        """The number as it stands in the table."""
+        """The number as printed in the table."""
         sign = "%" if self.printed.percent and "%" not in self.printed.text else ""
         return f"{self.printed.text}{sign}"
 
     def __str__(self) -> str:
-        return f"{self.measure} {self.text}"
+        return f"{self.metric} {self.text}"
 
     @property
-    def read(self) -> str:
-        """A step of a derivation: what the digits say of the value."""
-        return f"{self} is printed, so the value is {self.span}"
+    def derivation_step(self) -> str:
+        """A step of a derivation: the range that the printed digits imply."""
+        return f"{self} is printed, so the value is {self.range}"
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """The figures of one system, what is assumed of them, and what else is known.
+    """The values of one system, with the declared and stated context.
 
-    ``others`` are numbers that are no metrics. ``chance`` marks the row of a scorer that knows nothing,
-    ``averaged`` one whose figures are means over seeds or data sets, ``chosen`` one of what a search for
-    parameters chose.
+    ``other_numbers`` are numbers that are not metrics. ``chance`` marks a random baseline, ``averaged`` means over
+    seeds or data sets, ``is_exact`` values at full precision, and ``is_selected`` the best configuration of a
+    parameter search.
     """
 
     __checks__: ClassVar[str] = "equipoise.audit.rules"
 
     name: str
-    figures: tuple[PublishedValue, ...]
-    facts: TableContext = field(default_factory=TableContext)
-    others: Mapping[str, PrintedNumber] = field(default_factory=dict)
+    values: tuple[PublishedValue, ...]
+    context: TableContext = field(default_factory=TableContext)
+    other_numbers: Mapping[str, PrintedNumber] = field(default_factory=dict)
     chance: bool = False
     averaged: bool = False
-    own: bool = False
-    chosen: bool = False
+    is_exact: bool = False
+    is_selected: bool = False
     label: str = ""
-    """The name of its record in the table, and ``record`` its number there."""
+    """The name of its record in the table; ``record`` is the index of that record."""
     record: int = 0
     group: str = ""
-    """What its columns share, such as a data set."""
+    """The prefix that its columns share, such as a data set."""
     header: str = ""
     """The label of the column that names the rows."""
 
     @cached_property
     def _by_symbol(self) -> dict[str, list[PublishedValue]]:
         found: dict[str, list[PublishedValue]] = {}
-        for each in self.figures:
-            found.setdefault(each.measure.symbol, []).append(each)
+        for value in self.values:
+            found.setdefault(value.metric.symbol, []).append(value)
         return found
 
-    def one(self, symbol: str, k: int | None = None, **parameters: str) -> PublishedValue | None:
-        """The figure of this measure, if the row has it."""
-        alike = self._by_symbol.get(symbol, [])
-        return next((each for each in alike if each.measure.k == k and each.measure.having(parameters)), None)
+    def value_of(self, symbol: str, k: int | None = None, **parameters: str) -> PublishedValue | None:
+        """The value of a metric, or None."""
+        values = self._by_symbol.get(symbol, [])
+        return next((value for value in values if value.metric.k == k and value.metric.matches(parameters)), None)
 
-    def series(self, symbol: str, *, cut: bool = True, **parameters: str) -> list[PublishedValue]:
-        """The figures of a metric by cutoff; without ``cut`` also the one that has none, last."""
-        alike = self._by_symbol.get(symbol, [])
-        found = [each for each in alike if each.measure.having(parameters) and (each.measure.k or not cut)]
-        return sorted(found, key=lambda each: each.k)
+    def values_by_cutoff(self, symbol: str, *, require_cutoff: bool = True, **parameters: str) -> list[PublishedValue]:
+        """The values of a metric by cutoff. Without ``require_cutoff``, the value without one comes last."""
+        values = self._by_symbol.get(symbol, [])
+        matching = [
+            value for value in values if value.metric.matches(parameters) and (value.metric.k or not require_cutoff)
+        ]
+        return sorted(matching, key=lambda value: value.k)
 
-    def units(self, figure: PublishedValue) -> int | None:
-        """On how many units a figure rests."""
-        return figure.n if figure.n is not None else self.facts.n
+    def n_units(self, value: PublishedValue) -> int | None:
+        """The number of units of a value."""
+        return value.n if value.n is not None else self.context.n
 
     @cached_property
-    def denied(self) -> frozenset[Assumption]:
-        """What the table itself says does not hold, or what its figures disprove."""
+    def rejected(self) -> frozenset[Assumption]:
+        """Assumptions that the table rejects or its values contradict."""
         from equipoise.audit.assumptions import contradicted_assumptions
 
-        return self.facts.denied | (contradicted_assumptions(self) - self.facts.assumed)
+        return self.context.rejected | (contradicted_assumptions(self) - self.context.assumed)
 
 
 @dataclass(frozen=True)
 class AuditedTable:
-    """All rows of one source; ``unsure`` are labels that may be percent or fractions."""
+    """All rows of one source; ``ambiguous_columns`` are labels that may be percent or fractions."""
 
     __checks__: ClassVar[str] = "equipoise.audit.rules"
 
     name: str
     rows: tuple[PublishedRow, ...]
-    unsure: tuple[str, ...] = ()
+    ambiguous_columns: tuple[str, ...] = ()
     percents: tuple[str, ...] = ()
-
-
-# What a law of arithmetic finds: figures that cannot stand together, and the steps that show it.
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Figures that contradict each other if all ``needs`` hold; ``steps`` derive it.
+    """Values that contradict each other if all ``assumptions`` hold; ``steps`` derive it.
 
-    A ``quiet`` one is kept to itself while a need is not declared: it says that the need does not hold
-    rather than that the figures are wrong.
+    ``silent_if_undeclared`` suppresses the note if an assumption is not declared: the contradiction then shows
+    that the assumption does not hold, not that the values are wrong.
     """
 
-    figures: tuple[PublishedValue, ...]
-    sentence: str
+    values: tuple[PublishedValue, ...]
+    message: str
     steps: tuple[str, ...]
-    needs: tuple[Assumption, ...] = ()
-    quiet: bool = False
-    remedy: str = ""
+    assumptions: tuple[Assumption, ...] = ()
+    silent_if_undeclared: bool = False
+    hint: str = ""
     subject: str = ""
-    """Of what in a table it speaks; empty for the thing that the law looked at."""
+    """The part of the table that it concerns; empty for the subject of the rule."""
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What it is about: two readings of a table that violate the same are the same complaint."""
-        return tuple(str(each.measure) for each in self.figures) or (self.sentence,)
+        """Its identity: two interpretations of a table with the same key give the same finding."""
+        return tuple(str(value.metric) for value in self.values) or (self.message,)
 
     @property
     def one_cutoff(self) -> bool:
-        """Whether all figures have the same cutoff: such a contradiction is the plainest."""
-        return len({each.measure.k for each in self.figures}) == 1
+        """Whether all values have the same cutoff, which is the simplest contradiction to read."""
+        return len({value.metric.k for value in self.values}) == 1
 
 
 AuditRule = Callable[[Any], Iterator[Violation]]
-"""A law looks at a row or at a whole table."""
+"""A rule takes a row, a table or all systems of a source."""
 
 
-def undeclared_assumptions(thing: PublishedRow | AuditedTable | Compared, violation: Violation) -> list[Assumption]:
-    """The needs of a violation that nobody declared."""
-    assumed = thing.facts.assumed if isinstance(thing, PublishedRow) else frozenset()
-    return [need for need in violation.needs if need not in assumed]
+def undeclared_assumptions(
+    subject: PublishedRow | AuditedTable | ScoredSystems, violation: Violation
+) -> list[Assumption]:
+    """The assumptions of a violation that are not declared."""
+    assumed = subject.context.assumed if isinstance(subject, PublishedRow) else frozenset()
+    return [need for need in violation.assumptions if need not in assumed]
 
 
-def is_ruled_out(thing: PublishedRow | AuditedTable | Compared, violation: Violation) -> bool:
-    """Whether a need of the violation is known not to hold, so that there is nothing to say."""
-    return isinstance(thing, PublishedRow) and bool(set(violation.needs) & thing.denied - thing.facts.assumed)
+def is_ruled_out(subject: PublishedRow | AuditedTable | ScoredSystems, violation: Violation) -> bool:
+    """Whether an assumption of the violation is known to be false."""
+    return isinstance(subject, PublishedRow) and bool(
+        set(violation.assumptions) & subject.rejected - subject.context.assumed
+    )
 
 
-def to_observation(thing: PublishedRow | AuditedTable | Compared, violation: Violation) -> Observation:
-    """The violation as a check says it."""
-    told = thing.facts.told if isinstance(thing, PublishedRow) else {}
-    held = [
-        f"given that {need}" + (f', as the text says: "{told[need]}"' if need in told else "")
-        for need in violation.needs
+def to_observation(subject: PublishedRow | AuditedTable | ScoredSystems, violation: Violation) -> Observation:
+    """The violation as an observation of a check."""
+    stated = subject.context.stated if isinstance(subject, PublishedRow) else {}
+    conditions = [
+        f"given that {need}" + (f', as the text says: "{stated[need]}"' if need in stated else "")
+        for need in violation.assumptions
     ]
-    name = violation.subject or thing.name or "the table"
-    return Observation(name, violation.sentence, (*held, *violation.steps), violation.remedy)
+    name = violation.subject or subject.name or "the table"
+    return Observation(name, violation.message, (*conditions, *violation.steps), violation.hint)
 
 
-def as_check(law: AuditRule) -> Callable[[Any], Iterator[Observation]]:
-    """The function of a check: the violations of a law whose needs are all declared."""
+def as_check(rule: AuditRule) -> Callable[[Any], Iterator[Observation]]:
+    """The function of a check: the violations of a rule whose assumptions are all declared."""
 
-    @wraps(law)
-    def complaints(thing: PublishedRow | AuditedTable | Compared) -> Iterator[Observation]:
-        for violation in law(thing):
-            if not undeclared_assumptions(thing, violation) and not is_ruled_out(thing, violation):
-                yield to_observation(thing, violation)
+    @wraps(rule)
+    def observations(subject: PublishedRow | AuditedTable | ScoredSystems) -> Iterator[Observation]:
+        for violation in rule(subject):
+            if not undeclared_assumptions(subject, violation) and not is_ruled_out(subject, violation):
+                yield to_observation(subject, violation)
 
-    return complaints
+    return observations
 
 
 def largest_gap(violations: list[tuple[float, Violation]]) -> Iterator[Violation]:
-    """Of several violations of one kind the one with the widest gap; the others say the same."""
+    """The violation with the largest gap, preferring those at one cutoff; the others add nothing."""
     if violations:
         yield max(violations, key=lambda pair: (pair[1].one_cutoff, pair[0]))[1]

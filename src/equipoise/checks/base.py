@@ -1,4 +1,4 @@
-"""What a check is: a suspicion with a code, a function that looks, and the words for people."""
+"""Checks and their subjects. A check has a code, a function that detects problems, a rationale and a hint."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ KEPT = 20
 
 
 class Observation(NamedTuple):
-    """What a function of a check has seen; the check adds code, severity and, where none is given, remedy."""
+    """One detection of a check; the check adds code and severity, and its hint if none is given."""
 
     subject: str
-    sentence: str
+    message: str
     evidence: tuple[str, ...] = ()
-    remedy: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One suspicion: what it looks at, when it complains, why that matters, and what to do.
+    """One kind of problem: its subject type, its detection, why it matters, and what to do.
 
-    ``function`` gets a thing of the type ``applies_to`` and yields a complaint for everything it dislikes.
+    ``function`` takes a subject of type ``applies_to`` and yields one observation per problem.
     ``example`` is Python whose last line has findings with this code.
     """
 
@@ -43,21 +43,21 @@ class Check:
     applies_to: type | UnionType
     function: Callable[[Any], Iterator[Observation]]
     why: str
-    remedy: str
+    hint: str
     example: str
 
-    def findings(self, thing: object) -> Iterator[Finding]:
-        """The complaints about a thing; none about a thing of another type."""
-        if not isinstance(thing, self.applies_to):
+    def findings(self, subject: object) -> Iterator[Finding]:
+        """The findings about a subject; none if it has another type."""
+        if not isinstance(subject, self.applies_to):
             return
-        for seen in self.function(thing):
+        for observation in self.function(subject):
             yield Finding(
                 code=self.code,
                 severity=self.severity,
-                subject=seen.subject,
-                sentence=seen.sentence,
-                remedy=seen.remedy or self.remedy,
-                evidence=seen.evidence,
+                subject=observation.subject,
+                message=observation.message,
+                hint=observation.hint or self.hint,
+                evidence=observation.evidence,
             )
 
 
@@ -72,13 +72,13 @@ def join_names(names: Sequence[object]) -> str:
 
 
 def evidence_names(names: Sequence[object]) -> tuple[str, ...]:
-    """Names as evidence of a finding: enough to go and look, not a second copy of the data."""
+    """The first names as evidence of a finding, and how many more there are."""
     rest = len(names) - KEPT
     return (*(str(name) for name in names[:KEPT]), *((f"and {rest} more",) if rest > 0 else ()))
 
 
 def pluralize(count: int, noun: str, plural: str = "") -> str:
-    """A number and its noun: ``1 unit``, ``3 units``; ``plural`` where an s does not make it.
+    """A number and its noun: ``1 unit``, ``3 units``; ``plural`` for nouns that do not just add an s.
 
     >>> pluralize(2, "entry", "entries")
     '2 entries'
@@ -86,19 +86,16 @@ def pluralize(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-# The things that checks look at, beside a ``Comparison``.
-
-
 @dataclass(frozen=True)
 class ScoredResult:
-    """A result with the metrics that made it; its evidence is as observed, ties and all."""
+    """A result with its metrics; its evidence is as observed, including ties."""
 
     result: Result
     metrics: Mapping[str, Metric[Any]]
 
     @property
     def system(self) -> str:
-        """The name of the system, the subject of most complaints."""
+        """The name of the system, the subject of most findings."""
         return self.result.system
 
     @property
@@ -108,7 +105,7 @@ class ScoredResult:
 
     @property
     def ranking(self) -> Ranking | None:
-        """The evidence, where it is a ranking."""
+        """The evidence if it is a ranking, else None."""
         evidence = self.result.evidence
         return evidence if isinstance(evidence, Ranking) else None
 
@@ -122,7 +119,7 @@ class UnitSets:
 
 @dataclass(frozen=True)
 class NamedPoints:
-    """Vectors, the geometry they are meant for, and what to call them."""
+    """Vectors with their geometry and a name."""
 
     name: str
     vectors: Any
@@ -131,7 +128,7 @@ class NamedPoints:
 
 @dataclass(frozen=True)
 class TruncationStats:
-    """How many texts were longer than what a model reads, and what it did not read; None is unknown."""
+    """Truncation by the input window of a model: the window, the texts and what was truncated; None is unknown."""
 
     model: str
     tokens: int | None
@@ -142,12 +139,12 @@ class TruncationStats:
 
 @dataclass(frozen=True)
 class ComparedSystems:
-    """The systems that are about to be compared, by their specs."""
+    """The systems of a comparison, by their specs."""
 
     specs: Sequence[str]
 
     @classmethod
     def of_results(cls, results: Sequence[Result]) -> Self:
-        """The specs that the results name; none where one of them does not say what was measured."""
+        """The specs of the results; empty if one of them has none."""
         specs = [result.settings.get(SPEC) for result in results]
         return cls([] if None in specs else [str(spec) for spec in specs])

@@ -1,4 +1,4 @@
-"""Checks of how vectors came about: the cache, the model's window, the index."""
+"""Checks of models: the vector cache, truncated texts, and the recall of an index."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_RECALL_LOSS = 0.01
 
 
 def cache_problem(cache: VectorCache) -> Iterator[Observation]:
-    """EQ150: the file of the cache cannot be used, or parts of it could not be trusted."""
+    """EQ150: the file of the cache cannot be used, or parts of it failed verification."""
     for trouble in cache.troubles:
-        yield Observation(trouble.subject, trouble.sentence, (str(cache.path),), trouble.remedy)
+        yield Observation(trouble.subject, trouble.message, (str(cache.path),), trouble.hint)
 
 
 def truncated_texts(window: TruncationStats) -> Iterator[Observation]:
-    """EQ151: texts that the model reads only in part."""
+    """EQ151: texts longer than the input window of the model."""
     if window.truncated:
         reads = f"{format_count(window.tokens)} tokens" if window.tokens is not None else "its window"
         yield Observation(
@@ -32,7 +32,7 @@ def truncated_texts(window: TruncationStats) -> Iterator[Observation]:
 
 
 def low_index_recall(system: FittedRetriever) -> Iterator[Observation]:
-    """EQ152: the approximate index behind a system misses what an exact search finds."""
+    """EQ152: the approximate index of a system misses what an exact search finds."""
     recall = system.index_recall
     if recall is not None and recall.recall < 1 - MAX_RECALL_LOSS:
         yield Observation(
@@ -51,9 +51,9 @@ CHECKS: tuple[Check, ...] = (
         applies_to=VectorCache,
         function=cache_problem,
         why="""\
-Vectors are kept so that nothing is embedded twice. Where the file cannot be written or is damaged, they
-are computed anew and not kept: the figures are the same, and the work is done again each time.""",
-        remedy="make the folder writable, or set EQUIPOISE_CACHE to another one",
+Vectors are cached so that no text is embedded twice. If the file cannot be written or is damaged, they
+are computed again and not stored: the scores are the same, but each run repeats the work.""",
+        hint="make the folder writable, or set EQUIPOISE_CACHE to another folder",
         example="""\
 import numpy
 from equipoise.checks.registry import run_checks
@@ -65,15 +65,15 @@ run_checks(cache)""",
     ),
     Check(
         code="EQ151",
-        title="texts beyond the model's window",
+        title="texts longer than the model's input window",
         severity=Severity.TIP,
         applies_to=TruncationStats,
         function=truncated_texts,
         why="""\
-A model reads a fixed number of tokens and silently drops the rest. An answer that stands in the dropped part
-cannot be found by its vector, and a model with a larger window then wins for a reason that has
-nothing to do with how well it understands.""",
-        remedy="split the texts into chunks that fit, or take a model that reads more",
+A model reads a fixed number of tokens and drops the rest without a message. An answer in the dropped part
+cannot be found by its vector, and a model with a larger window then scores higher for a reason
+other than embedding quality.""",
+        hint="split the texts into chunks that fit, or use a model with a larger window",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import TruncationStats
@@ -81,14 +81,14 @@ run_checks(TruncationStats("minilm", tokens=256, texts=100, truncated=12, lost_t
     ),
     Check(
         code="EQ152",
-        title="the index misses what exact search finds",
+        title="low recall of the index",
         severity=Severity.TIP,
         applies_to=FittedRetriever,
         function=low_index_recall,
         why="""\
 An approximate index trades some of the nearest neighbours for speed. What it misses lowers every score of the
-system, and without this figure the loss would be put down to the model.""",
-        remedy="search exactly while comparing models, or raise the index's effort",
+system, and without this value the loss would be attributed to the model.""",
+        hint="use exact search to compare models, or raise the search effort of the index",
         example="""\
 import numpy
 from equipoise import retriever

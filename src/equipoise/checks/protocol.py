@@ -1,4 +1,4 @@
-"""Checks of tuning: were parameters chosen on equal terms, and what is the figure of the choice worth?"""
+"""Checks of the experimental protocol: partial runs, baselines, tuning budgets and truncation."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from equipoise.types import Severity, with_label
 if TYPE_CHECKING:
     from equipoise.tuning.grid import Trial, TuningRecord
 
-# Checks of the protocol: whether a run is what its figures take it for.
 
 PARTIAL_RUN = "EQ206"
 
 
 def partial_run(result: Result) -> Iterator[Observation]:
-    """EQ206: a result that was read from a run directory which is not complete."""
+    """EQ206: a result from a run directory that is not complete."""
     status = result.settings.get("status", "complete")
     if status != "complete":
         reason = result.settings.get("status_reason") or "no reason was recorded"
@@ -37,17 +36,17 @@ def partial_run(result: Result) -> Iterator[Observation]:
         )
 
 
-def no_lexical_baseline(line_up: ComparedSystems) -> Iterator[Observation]:
-    """EQ107: models are compared with each other, and with nothing that only looks at words."""
+def no_lexical_baseline(systems: ComparedSystems) -> Iterator[Observation]:
+    """EQ107: a comparison of models without a lexical baseline."""
     try:
-        lacking = len(line_up.specs) > 1 and not has_lexical_baseline(line_up.specs)
-    except EquipoiseError:  # a name that is no spec does not say what the system looks at
+        is_missing = len(systems.specs) > 1 and not has_lexical_baseline(systems.specs)
+    except EquipoiseError:  # a name that is not a spec does not tell whether the system is lexical
         return
-    if lacking:
+    if is_missing:
         yield Observation(
-            ", ".join(line_up.specs),
-            "no system that only looks at words is compared with these models",
-            (f"{pluralize(len(line_up.specs), 'system')} compared",),
+            ", ".join(systems.specs),
+            "the comparison has no lexical baseline",
+            (f"{pluralize(len(systems.specs), 'system')} compared",),
         )
 
 
@@ -59,9 +58,9 @@ PROTOCOL_CHECKS: tuple[Check, ...] = (
         applies_to=ComparedSystems,
         function=no_lexical_baseline,
         why="""\
-On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs next to nothing and
-needs no download. A comparison of models alone cannot show that none of them is worth its price.""",
-        remedy="add bm25: or tfidf: to the systems",
+On many collections BM25 or TF-IDF over character n-grams is as good as a model, costs almost nothing and
+needs no download. A comparison of models alone cannot show whether any of them is worth its cost.""",
+        hint="add bm25: or tfidf: to the systems",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.types import Severity
@@ -75,10 +74,10 @@ run_checks(ComparedSystems(["minilm", "use"]))""",
         applies_to=Result,
         function=partial_run,
         why="""\
-The run directory says of itself that the run was interrupted or failed. What it holds is what was finished
-before that. The units that come last are not a sample of all of them, so the figures may move in either
-direction when the rest is there, and a comparison with a complete run is not on equal terms.""",
-        remedy="run the command again until it ends; what was finished is not done twice",
+The run directory records that the run was interrupted or failed. It contains only the units finished
+before that. The last units are not a random sample, so the scores may move in either
+direction when the run is complete, and a comparison with a complete run is not valid.""",
+        hint="repeat the command until it completes; finished work is not repeated",
         example="""\
 from dataclasses import replace
 from equipoise import Ranking, evaluate
@@ -90,18 +89,18 @@ run_checks(replace(result, settings={"status": "partial", "status_reason": "inte
 
 
 DEPTHS = ("top_k", "k", "depth")
-"""Parameters that say how much is retrieved: what is among the first five is also among the first ten."""
+"""Parameters of the retrieval depth: the first five results are part of the first ten."""
 MAX_TRUNCATION_GAP = 0.01
-"""A hundredth of the texts more or less hardly moves any score; from there on the loss may decide one."""
+"""The largest difference in the share of truncated texts that hardly changes a score."""
 EQUAL_COST_RATIO = 0.9
-"""Below this share of the dearest a system spends less, and not just rounds otherwise."""
+"""Below this ratio to the highest cost a system spends less, beyond rounding."""
 PLACES = 4
 MAX_LISTED = 3
 
 
 @dataclass(frozen=True)
 class TunedSystem:
-    """A system, how its parameters were chosen, and whether the figure reported for it is the nested one."""
+    """A system, its tuning, and whether its reported score is the nested one."""
 
     system: str
     tuning: TuningRecord
@@ -110,17 +109,17 @@ class TunedSystem:
 
     @classmethod
     def of(cls, system: str, tuning: TuningRecord) -> Self:
-        """A system that reports the nested figure where its tuning has one, else the best trial's."""
+        """A system that reports the nested score if its tuning has one, else that of the best trial."""
         return cls(system, tuning, nested=bool(tuning.folds))
 
 
 @dataclass(frozen=True)
 class TuningBudgets:
-    """How much tuning each system got.
+    """The tuning budget of each system.
 
-    ``trials`` counts the points of the grid by system. ``terms`` holds whatever else was given to each, in
-    words and by name, such as the values of a parameter or a budget; ``spent`` is what a unit costs with what
-    was chosen, in ``unit``.
+    ``trials`` is the number of grid points by system. ``terms`` are other settings of the tuning by name, such
+    as the values of a parameter or a budget. ``spent`` is the cost per unit of the selected configuration,
+    in ``unit``.
     """
 
     trials: Mapping[str, int]
@@ -135,51 +134,53 @@ class TuningBudgets:
 
     @classmethod
     def of_results(cls, results: Sequence[Result]) -> Self:
-        """What the results say of their tuning in their settings; what one does not say is unknown."""
-        told = {result.system: result.settings for result in results if TRIALS in result.settings}
+        """The tuning that the settings of the results record; missing entries are unknown."""
+        tuned = {result.system: result.settings for result in results if TRIALS in result.settings}
         return cls(
-            {system: int(settings[TRIALS]) for system, settings in told.items()},
-            {system: _terms(settings) for system, settings in told.items()},
-            {system: float(each[SPENT]) for system, each in told.items() if each.get(SPENT) is not None},
+            {system: int(settings[TRIALS]) for system, settings in tuned.items()},
+            {system: _terms(settings) for system, settings in tuned.items()},
+            {system: float(settings[SPENT]) for system, settings in tuned.items() if settings.get(SPENT) is not None},
         )
 
 
 @dataclass(frozen=True)
 class TruncationBySystem:
-    """What each of several systems did not read of the same texts."""
+    """Truncation of the same texts by several systems."""
 
     windows: Sequence[TruncationStats]
 
     @classmethod
     def of_results(cls, results: Sequence[Result]) -> Self:
-        """What the results say of their windows in their settings."""
-        told = [(result.system, result.settings.get(WINDOW)) for result in results]
+        """The truncation that the settings of the results record."""
+        windows = [(result.system, result.settings.get(WINDOW)) for result in results]
         return cls(
             [
-                TruncationStats(name, seen.get("tokens"), int(seen.get("texts") or 0), seen.get("truncated"), None)
-                for name, seen in told
-                if isinstance(seen, Mapping)
+                TruncationStats(
+                    name, window.get("tokens"), int(window.get("texts") or 0), window.get("truncated"), None
+                )
+                for name, window in windows
+                if isinstance(window, Mapping)
             ]
         )
 
 
 def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Observation]:
-    """EQ201: the figure is that of the best of several trials, on the units that made it the best."""
+    """EQ201: the score is that of the best of several trials, on the units that selected it."""
     tuning = tuned.tuning
     trials = len(tuning.affordable)
     if tuned.nested or trials < 2:
         return
     best = f"{tuning.trial_metric} {format_value(tuning.optimistic, PLACES)} is the best of {trials} trials"
-    honest = f"on units that had no say it is {format_value(tuning.nested, PLACES)}"
+    nested = f"the nested score, on held-out units, is {format_value(tuning.nested, PLACES)}"
     yield Observation(
         tuned.system,
-        f"{best} on the same units that chose it, so luck is counted as merit",
-        (best, *(() if isnan(tuning.nested) else (f"{honest}, {format_difference(-tuning.gap, PLACES)}",))),
+        f"{best} on the same units that selected it, so the score is optimistic",
+        (best, *(() if isnan(tuning.nested) else (f"{nested}, {format_difference(-tuning.gap, PLACES)}",))),
     )
 
 
 def monotone_parameter(tuned: TunedSystem) -> Iterator[Observation]:
-    """EQ202: a depth was tuned that can only help, and nothing made it cost anything."""
+    """EQ202: a retrieval depth was tuned without a cost, although more depth can only help."""
     tuning = tuned.tuning
     if tuning.budget is not None:
         return
@@ -190,20 +191,20 @@ def monotone_parameter(tuned: TunedSystem) -> Iterator[Observation]:
             tried = sorted({_number(trial, axis) for trials in series for trial in trials})
             yield Observation(
                 tuned.system,
-                f"{axis} was tuned over {join_names([f'{each:g}' for each in tried])} without a budget, and "
-                f"{tuning.trial_metric} never falls as it grows: tuning it means taking the largest",
-                tuple(_ladder(trials, axis) for trials in series[:MAX_LISTED]),
+                f"{axis} was tuned over {join_names([f'{depth:g}' for depth in tried])} without a budget, and "
+                f"{tuning.trial_metric} never falls as it grows: tuning selects the largest value",
+                tuple(_values_by_parameter(trials, axis) for trials in series[:MAX_LISTED]),
             )
 
 
 def unequal_budgets(budgets: TuningBudgets) -> Iterator[Observation]:
-    """EQ203: some systems were tried at more points than others, at other ones, or at another price."""
+    """EQ203: systems were tuned with different numbers of trials, grids or costs."""
     unequal = [*_unequal_trials(budgets.trials), *_other_terms(budgets.terms)]
     if unequal:
         yield Observation(
             ", ".join(budgets.trials),
-            "; ".join([*unequal, *_unlike_spending(budgets)]),
-            tuple(with_label(system, ", ".join(_told(budgets, system))) for system in budgets.trials),
+            "; ".join([*unequal, *_unequal_costs(budgets)]),
+            tuple(with_label(system, ", ".join(_tuning_details(budgets, system))) for system in budgets.trials),
         )
 
 
@@ -212,25 +213,25 @@ def _unequal_trials(trials: Mapping[str, int]) -> Iterator[str]:
         most, least = max(trials, key=trials.__getitem__), min(trials, key=trials.__getitem__)
         yield (
             f"{most} got {pluralize(trials[most], 'trial')} and {least} got {trials[least]:,}, and the best of "
-            "more trials is better by luck alone"
+            "more trials scores higher by chance"
         )
 
 
 def _other_terms(terms: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """How the first system that was tuned on other terms than the first of all differs from that."""
+    """How the first system with other tuning settings differs from the first of all."""
     first, *others = terms or [""]
     for other in others:
-        unlike = [
+        different = [
             f"{name} {value} against {terms[other][name]}"
             for name, value in terms[first].items()
             if terms[other].get(name, value) != value
         ]
-        if unlike:
-            yield f"{first} and {other} were tuned on other terms ({', '.join(unlike)})"
+        if different:
+            yield f"{first} and {other} were tuned with different settings ({', '.join(different)})"
             return
 
 
-def _unlike_spending(budgets: TuningBudgets) -> Iterator[str]:
+def _unequal_costs(budgets: TuningBudgets) -> Iterator[str]:
     spent = budgets.spent
     if spent and min(spent.values()) < EQUAL_COST_RATIO * max(spent.values()):
         most, least = max(spent, key=spent.__getitem__), min(spent, key=spent.__getitem__)
@@ -240,30 +241,30 @@ def _unlike_spending(budgets: TuningBudgets) -> Iterator[str]:
         )
 
 
-def _told(budgets: TuningBudgets, system: str) -> Iterator[str]:
-    """Everything that is known of the tuning of one system."""
+def _tuning_details(budgets: TuningBudgets, system: str) -> Iterator[str]:
+    """The tuning of one system in words."""
     yield pluralize(budgets.trials[system], "trial")
     yield from (f"{name} {value}" for name, value in budgets.terms.get(system, {}).items())
     if system in budgets.spent:
-        yield f"{format_count(round(budgets.spent[system]))} {budgets.unit} a unit"
+        yield f"{format_count(round(budgets.spent[system]))} {budgets.unit} per unit"
 
 
-def unequal_truncation(seen: TruncationBySystem) -> Iterator[Observation]:
-    """EQ205: some systems read the texts to their end, and others do not."""
+def unequal_truncation(truncation: TruncationBySystem) -> Iterator[Observation]:
+    """EQ205: systems truncate different shares of the texts."""
     shares = {
         window.model: window.truncated / window.texts
-        for window in seen.windows
+        for window in truncation.windows
         if window.truncated is not None and window.texts
     }
     if not shares or max(shares.values()) - min(shares.values()) <= MAX_TRUNCATION_GAP:
         return
     worst, best = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
-    reads = {window.model: window.tokens for window in seen.windows}
-    tokens = "" if reads[worst] is None else f", of which it reads {reads[worst]:,} tokens"
-    whole = "reads all to the end" if shares[best] == 0 else f"of {format_value(shares[best], PLACES)}"
+    reads = {window.model: window.tokens for window in truncation.windows}
+    tokens = "" if reads[worst] is None else f" to {reads[worst]:,} tokens"
+    share = "none" if shares[best] == 0 else format_value(shares[best], PLACES)
     yield Observation(
         ", ".join(shares),
-        f"{worst} loses the end of {format_value(shares[worst], PLACES)} of the texts{tokens}, and {best} {whole}",
+        f"{worst} truncates {format_value(shares[worst], PLACES)} of the texts{tokens}, and {best} truncates {share}",
         tuple(
             with_label(model, f"{format_value(share, PLACES)} of the texts truncated")
             for model, share in shares.items()
@@ -272,7 +273,7 @@ def unequal_truncation(seen: TruncationBySystem) -> Iterator[Observation]:
 
 
 def _terms(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The terms of a tuning in words."""
+    """The settings of a tuning in words."""
     grid = settings.get(GRID)
     terms = {name: _values(values) for name, values in grid.items()} if isinstance(grid, Mapping) else {}
     budget = settings.get(BUDGET)
@@ -281,12 +282,12 @@ def _terms(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _values(values: Any) -> str:
-    """Several values with slashes between them: ``256/384/512``."""
+    """Several values separated by slashes: ``256/384/512``."""
     return "/".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
 
 
 def _series(trials: Sequence[Trial], axis: str) -> list[list[Trial]]:
-    """Trials that differ in this parameter alone, from its smallest value on; two of them at least."""
+    """Groups of at least two trials that differ in this parameter only, sorted by its value."""
     groups: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
         if isinstance(trial.params.get(axis), int | float) and not isnan(trial.value):
@@ -300,8 +301,8 @@ def _number(trial: Trial, axis: str) -> float:
     return float(trial.params[axis] or 0)
 
 
-def _ladder(trials: Sequence[Trial], axis: str) -> str:
-    """``top_k 5: 0.7000, 10: 0.8000``, and what was the same throughout."""
+def _values_by_parameter(trials: Sequence[Trial], axis: str) -> str:
+    """``top_k 5: 0.7000, 10: 0.8000``, and the fixed parameters."""
     fixed = ", ".join(f"{name} {value}" for name, value in trials[0].params.items() if name != axis)
     steps = ", ".join(f"{_number(trial, axis):g}: {format_value(trial.value, PLACES)}" for trial in trials)
     return f"{axis} {steps}" + (f" ({fixed})" if fixed else "")
@@ -315,11 +316,11 @@ TUNING_CHECKS: tuple[Check, ...] = (
         applies_to=TunedSystem,
         function=tuned_on_reported_units,
         why="""\
-The best of many trials is partly the best by luck, and on the units that chose it, its luck is counted.
-With 27 configurations of equal worth and 100 questions the best one looks some 6 points better than it is,
-and a 95 % interval around it covers the truth in three cases of four. A system with more trials gains
-more. The nested figure is free of this: what is scored on a unit was chosen without it.""",
-        remedy="report the nested figure, or choose on some units and report on others",
+The best of many trials is partly the best by chance, and the units that selected it repeat that chance.
+With 27 equally good configurations and 100 questions the best one scores about 6 points too high,
+and a 95 % interval around it covers the true value in 75 % of cases. A system with more trials gains
+more. The nested score is unbiased: the configuration scored on a unit was selected without it.""",
+        hint="report the nested score, or select on some units and report on others",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TunedSystem
@@ -335,11 +336,11 @@ run_checks(TunedSystem.of("minilm", tuning))""",
         applies_to=TunedSystem,
         function=monotone_parameter,
         why="""\
-Whoever retrieves more finds more: hits within the first 5 are also hits within the first 10. A metric that
-counts hits can only rise with top_k, so tuning it is no choice but the largest value of the grid, and the
-accuracy shows how much was retrieved rather than how well. Only at a price is there something to choose:
-retrieved tokens cost money and distract whoever reads them.""",
-        remedy="set a budget of retrieved tokens, hold top_k fixed, or compare the whole frontier",
+Hits within the first 5 are also hits within the first 10. A metric that
+counts hits can only rise with top_k, so tuning always selects the largest value of the grid, and the
+accuracy shows how much was retrieved rather than how well. A cost makes the choice meaningful:
+retrieved tokens cost money and distract the reader.""",
+        hint="set a budget of retrieved tokens, fix top_k, or compare the whole frontier",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TunedSystem
@@ -354,11 +355,11 @@ run_checks(TunedSystem.of("minilm", TuningRecord("accuracy", trials, 2, None, 0.
         applies_to=TuningBudgets,
         function=unequal_budgets,
         why="""\
-The more points of a grid a system is tried at, the better its best one looks, whatever the system is worth. A
-new method with 27 trials beats its equal with one. So does one that may retrieve 7,000 tokens beside one
-that may retrieve 200: whoever retrieves more finds more. Each system gets the same grid and the same budget,
-or the comparison is one of effort.""",
-        remedy="tune all systems over the same grid, within the same budget",
+The more grid points a system is tried at, the higher its best score, whatever its quality. A
+new method with 27 trials beats an equally good one with one trial. A system that may retrieve 7,000 tokens
+beats one that may retrieve 200, because it finds more. Without the same grid and budget for every system
+the comparison measures the tuning effort.""",
+        hint="tune all systems over the same grid, within the same budget",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TuningBudgets
@@ -371,10 +372,10 @@ run_checks(TuningBudgets({"minilm": 27, "bm25": 1}))""",
         applies_to=TruncationBySystem,
         function=unequal_truncation,
         why="""\
-A model that reads 256 tokens of a 512-token chunk searches half a document, while another, or a system that
-looks at words, reads it all. The figures then compare the windows as much as the models, and smaller chunks
-may turn the order round.""",
-        remedy="use chunks that every model reads to the end, or report the truncation beside the figures",
+A model that reads 256 tokens of a 512-token chunk searches half a document, while another, or a lexical
+system, reads all of it. The scores then compare the windows as much as the models, and smaller chunks
+may reverse the order.""",
+        hint="use chunks that fit every model, or report the truncation with the scores",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import TruncationStats

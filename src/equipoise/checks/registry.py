@@ -49,10 +49,10 @@ def checks_for(subject_type: type) -> tuple[Check, ...]:
     """The checks that apply to a type, ordered by code."""
     modules: list[str] = []
     for base in subject_type.__mro__[:-1]:
-        own = base.__dict__.get("__checks__")
-        modules += CORE_CHECKS.get(f"{base.__module__}:{base.__qualname__}", (own or base.__module__,))
-    found = {check.code: check for name in modules for check in getattr(import_module(name), "CHECKS", ())}
-    return tuple(found[code] for code in sorted(found))
+        declared = base.__dict__.get("__checks__")
+        modules += CORE_CHECKS.get(f"{base.__module__}:{base.__qualname__}", (declared or base.__module__,))
+    checks = {check.code: check for name in modules for check in getattr(import_module(name), "CHECKS", ())}
+    return tuple(checks[code] for code in sorted(checks))
 
 
 @cache

@@ -118,5 +118,5 @@ def _measure(vector_cache: VectorCache) -> CacheSize:
         return CacheSize(0, 0, vector_cache.max_bytes)
     usage = vector_cache.size()
     for trouble in vector_cache.troubles:
-        raise StoreError(f"{trouble.subject}: {trouble.sentence}", hint=trouble.remedy)
+        raise StoreError(f"{trouble.subject}: {trouble.message}", hint=trouble.hint)
     return usage

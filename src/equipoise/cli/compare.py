@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import options, output
-from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems
+from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
 from equipoise.cli.output import Output, Step, after_comparison, pass_output
-from equipoise.cli.score import Statistics, catalogue_with
+from equipoise.cli.score import catalogue_with
 from equipoise.errors import ParameterError
 from equipoise.report.findings import findings_section, sort_by_severity
 from equipoise.report.pairwise import comparison_sections
@@ -20,8 +19,8 @@ from equipoise.runs.store import load_run
 from equipoise.stats.result import Result
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
-    from equipoise.metrics.catalogue import MetricCatalogue
     from equipoise.stats.comparison import Comparison
 
 HELP = """
@@ -36,39 +35,14 @@ directories written by eq score -o; NAME=path gives a system a name of its own.
 """
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is to be compared, and how."""
-
-    metrics: tuple[str, ...] = ()
-    primary: str | None = None
-    test: str = "randomisation"
-    correction: str = "holm"
-    flips: int = 10_000
-    statistics: Statistics = field(default_factory=Statistics)
-
-    def compare(self, systems: dict[str, Evidence | Result], catalogue: MetricCatalogue) -> Comparison:
-        """The comparison; a primary metric alone is compared alone."""
-        asked = self.metrics or ((self.primary,) if self.primary else None)
-        return compare_systems(
-            systems,
-            asked,
-            primary=self.primary,
-            test=self.test,
-            correction=self.correction,
-            flips=self.flips,
-            catalogue=catalogue,
-            **self.statistics.options(next(iter(systems.values()))),
-        )
-
-
 @click.command(help=HELP, short_help="Compare systems.")
 @click.argument("systems", nargs=-1)
 @options.reading_options
-@options.comparing_options
+@options.primary_option
 @options.metric_option
-@options.flips_option
-@options.statistics_options
+@options.ties_option
+@options.cluster_options
+@options.stats_options()
 @options.plugin_option
 @options.fail_option
 @options.output_options
@@ -78,13 +52,12 @@ def compare(
     systems: tuple[str, ...],
     primary: str | None,
     metrics: tuple[str, ...],
-    test: str,
-    correction: str,
-    flips: int,
     plugins: tuple[str, ...],
     fail_on: str | None,
+    cluster: str | None,
+    cluster_by: str | None,
     reading: EvidenceOptions,
-    statistics: Statistics,
+    config: StatsConfig,
 ) -> int:
     """See ``HELP``."""
     named = parse_systems(systems)
@@ -93,13 +66,19 @@ def compare(
             f"a comparison needs at least two systems, and {len(named) or 'none'} was named",
             hint="name run files or run directories: eq compare a.trec b.trec --qrels truth.qrels",
         )
-    settings = Settings(metrics, primary, test, correction, flips, statistics)
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(named) + 1) as step:
         gathered, cautions = gather(named, reading, step, labels=labels)
         step("comparing")
-        comparison = settings.compare(gathered, catalogue)
+        units = next(iter(gathered.values())).unit_ids.tolist()
+        comparison = compare_systems(
+            gathered,
+            metrics or ((primary,) if primary else None),
+            primary=primary,
+            config=ClusterOptions(cluster, cluster_by).resolve(config, units),
+            catalogue=catalogue,
+        )
     show_comparison(out, comparison, cautions)
     if cautions:
         return output.FAILED_UNITS

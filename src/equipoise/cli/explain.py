@@ -104,7 +104,7 @@ def _check_page(code: str) -> InfoPage:
     return InfoPage(
         f"{check.code}  {check.title}",
         check.why,
-        {"severity": str(check.severity), "remedy": check.remedy},
+        {"severity": str(check.severity), "hint": check.hint},
         {"Example": check.example.splitlines()},
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from equipoise.cli import options, output
@@ -10,6 +12,9 @@ from equipoise.errors import ParameterError
 from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
 from equipoise.runs.regression_gate import TESTS
 from equipoise.runs.store import StoredRun, find_runs, load_run
+
+if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
 
 HELP = """
 \b
@@ -60,11 +65,7 @@ so few units that no p could be small enough.
 )
 @click.option("--allow-missing", is_flag=True, help="Let units that a run lacks score 0, and go on.")
 @options.metric_option
-@click.option("--level", type=float, default=0.95, show_default=True, help="How sure: of intervals and losses.")
-@click.option(
-    "--flips", type=click.IntRange(min=1), default=10_000, show_default=True, help="Random draws of the test."
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness.")
+@options.stats_options(omit=("test", "correction"))
 @options.output_options
 @pass_output
 def gate(
@@ -77,9 +78,7 @@ def gate(
     test: str,
     allow_missing: bool,
     metrics: tuple[str, ...],
-    level: float,
-    flips: int,
-    seed: int,
+    config: StatsConfig,
 ) -> int:
     """See ``HELP``."""
     if baseline is None and (margin or metrics):
@@ -91,9 +90,7 @@ def gate(
         confident=confident,
         against=against,
         allow_missing=allow_missing,
-        level=level,
-        flips=flips,
-        seed=seed,
+        config=config,
     )
     _show(out, found)
     return output.DONE if found.passed else output.GATE_FAILED
@@ -115,4 +112,4 @@ def _show(out: Output, found: GateResult) -> None:
         return
     for verdict in found.verdicts:
         if not (out.quiet and verdict.passed):
-            out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.sentence}")
+            out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.message}")

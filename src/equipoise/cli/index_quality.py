@@ -16,10 +16,11 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, progress_bar
-from equipoise.cli.score import refuse_unwritable
 from equipoise.errors import ParameterError
+from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.geometry.sharded_search import MapFunction
     from equipoise.runs.executors import Executor
     from equipoise.runs.manifest import Manifest
@@ -75,9 +76,7 @@ def geometries() -> list[str]:
 @click.option("--collection", metavar="NAME", help="Collection in the store; default: a hash of the vectors.")
 @click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
-@options.seed_option
+@options.stats_options(omit=("test", "correction", "n_permutations"))
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
 @options.output_options
@@ -93,9 +92,7 @@ def index_quality(
     collection: str | None,
     name: str | None,
     threads: int,
-    level: float,
-    resamples: int,
-    seed: int,
+    config: StatsConfig,
     output: str | None,
     engine: Executor,
 ) -> int:
@@ -108,13 +105,13 @@ def index_quality(
     from equipoise.tasks import index_quality as task
 
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     store_options = _settings(settings)
     shards, points = open_shards(corpus), read_matrix(queries)
     files = [*dict.fromkeys(_file(shard.rows, corpus) for shard in shards.parts), queries]
     system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in store_options.items())])
     manifest = replace(
-        Manifest.start(system, command=out.command, seed=seed, inputs=files),
+        Manifest.start(system, command=out.command, seed=config.seed, inputs=files),
         parameters={"store": store_label(spec), "geometry": geometry, "k": k, **store_options},
     )
     target = collection or _collection(manifest, geometry, store_options)
@@ -127,7 +124,7 @@ def index_quality(
                 opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch
             )
             exact = opened_store.exact
-        result = measurement.result(system, level=level, resamples=resamples, seed=seed)
+        result = measurement.result(system, config=config)
         _show(out, result, measurement, exact=exact)
         if output is not None:
             _write_run(out, result, measurement, manifest, Path(output))

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from equipoise.io.tables import Table, read_table
 from equipoise.io.text import STDIN
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
     from equipoise.metrics.catalogue import MetricCatalogue
 
@@ -224,7 +225,7 @@ def _naming(path: str) -> Iterator[None]:
         yield
     except EquipoiseError as error:
         hint = NO_CLASS if isinstance(error, NotFiniteError) else error.hint
-        raise type(error)(f"{path}: {error.sentence}", hint=hint, excerpt=error.excerpt) from error
+        raise type(error)(f"{path}: {error.message}", hint=hint, excerpt=error.excerpt) from error
 
 
 def _first(table: Mapping[str, object]) -> str:
@@ -234,6 +235,18 @@ def _first(table: Mapping[str, object]) -> str:
 # Units that belong together: cluster labels from a table, or from a part of each unit's id.
 
 UNIT_COLUMNS = ("unit_id", *QUERY_COLUMNS, "id")
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where the cluster of each unit is read from: a column of a table, or a part of the unit id."""
+
+    table: str | None = None
+    pattern: str | None = None
+
+    def resolve(self, config: StatsConfig, unit_ids: Sequence[Any]) -> StatsConfig:
+        """The config with the clusters of these units."""
+        return replace(config, clusters=read_clusters(unit_ids, table=self.table, pattern=self.pattern))
 
 
 def read_clusters(

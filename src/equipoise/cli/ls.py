@@ -51,14 +51,14 @@ def models(out: Output) -> None:
                 ReportColumn("what it is", [each.title for each in found], rank=1, shortens="end", extra=True),
             ]
         ),
-        *_remedies(found),
+        *_hints(found),
     )
 
 
-def _remedies(found: Sequence[ModelListing]) -> list[Paragraph]:
+def _hints(found: Sequence[ModelListing]) -> list[Paragraph]:
     """Each missing package once, with the command that installs it."""
-    lines = {each.lack.what: each.lack.remedy for each in found if not each.works}
-    return [Paragraph(remedy, lead=f"{what}: ") for what, remedy in lines.items()]
+    lines = {each.lack.what: each.lack.hint for each in found if not each.works}
+    return [Paragraph(hint, lead=f"{what}: ") for what, hint in lines.items()]
 
 
 def _number(value: int | None) -> str:

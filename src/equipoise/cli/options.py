@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from equipoise.cli.output import Output
+from equipoise.config import CORRECTION_NAMES, DEFAULT_STATS, TEST_ALIASES, StatsConfig, Ties
 from equipoise.errors import EquipoiseError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -78,6 +79,18 @@ class NameType(NamedType, ABC):
         ]
 
 
+class ModelType(NameType):
+    """A model spec, such as ``minilm`` or ``bm25:``. It is resolved later, when the model is loaded."""
+
+    name = "model"
+
+    def known(self) -> Iterable[tuple[str, str]]:
+        """The models that ``eq ls models`` lists, with their titles."""
+        from equipoise.models.inventory import list_models
+
+        return ((model.spec, model.title) for model in list_models())
+
+
 class MetricType(NameType):
     """A metric, such as ``nDCG@10``."""
 
@@ -114,9 +127,9 @@ def names_in(module: str, table: str) -> Callable[[], list[str]]:
     return lambda: list(getattr(import_module(module), table))
 
 
-tie_rules = names_in("equipoise.types", "Ties")
-tests = names_in("equipoise.stats.paired_tests", "TESTS")
-corrections = names_in("equipoise.stats.corrections", "CORRECTIONS")
+tie_rules = partial(list[str], Ties)
+tests = partial(list[str], TEST_ALIASES)
+corrections = partial(list[str], CORRECTION_NAMES)
 severities = names_in("equipoise.types", "Severity")
 """How grave a finding can be, gravest first."""
 
@@ -184,31 +197,11 @@ plugin_option = click.option(
 
 primary_option = click.option("--primary", type=MetricType(), help="The metric that decides the order.")
 
-test_option = one_of("--test", "paired test", tests, "randomisation", "The paired test.")
-
-correction_option = one_of("--correction", "correction", corrections, "holm", "For having compared more than one pair.")
-
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness."
-)
-
-flips_option = click.option(
-    "--flips",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Random flips of the randomisation test.",
-)
-
 fail_option = click.option(
     "--fail-on",
     type=ChoiceWithHint("severity", severities),
     help="Exit 1 when there is a finding this grave or graver.",
 )
-
-
-comparing_options: Decorator = _joined(primary_option, test_option, correction_option)
-"""How systems are compared."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,33 +227,72 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(collected)
 
 
-def statistics_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How sure is sure: ties, clusters, level, resampling and the seed; one ``statistics`` in all."""
+ties_option = one_of("--ties", "tie rule", tie_rules, "expected", "Order of equal scores.")
 
-    @wraps(command)
-    def collected(*args: Any, **options: Any) -> Any:
-        from equipoise.cli.score import Statistics
+cluster_options: Decorator = _joined(
+    click.option(
+        "--cluster",
+        metavar="FILE:COLUMN",
+        help="Clusters of units, from a table with a column of unit ids.",
+    ),
+    click.option("--cluster-by", metavar="REGEX", help="Clusters of units, from a part of each unit id."),
+)
+"""Units that are resampled together."""
 
-        return command(*args, statistics=_taken(Statistics, options), **options)
+test_option = one_of("--test", "paired test", tests, "randomisation", "Paired test of a difference.")
 
-    return _joined(
-        one_of("--ties", "tie rule", tie_rules, "expected", "What equal scores mean."),
-        click.option(
-            "--cluster",
-            metavar="FILE:COLUMN",
-            help="Units that belong together, from a table with a column of unit ids.",
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
+)
+
+
+def stats_options(
+    *, omit: Iterable[str] = (), n_resamples: int = DEFAULT_STATS.n_resamples, min_resamples: int = 1
+) -> Decorator:
+    """The options of ``StatsConfig``; the command gets them as one ``config``.
+
+    ``--ties``, where the command declares it, becomes part of the config. ``omit`` names fields without an
+    option, which keep their defaults.
+    """
+    declared: dict[str, Decorator] = {
+        "test": test_option,
+        "correction": one_of(
+            "--correction", "correction", corrections, DEFAULT_STATS.correction, "Correction for multiple comparisons."
         ),
-        click.option("--cluster-by", metavar="REGEX", help="The same, from a part of each unit's id."),
-        click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-        click.option(
-            "--resamples",
-            type=click.IntRange(min=1),
-            default=2000,
+        "confidence_level": click.option(
+            "--confidence-level",
+            type=float,
+            default=DEFAULT_STATS.confidence_level,
             show_default=True,
-            help="Bootstrap resamples.",
+            help="Confidence level of the intervals.",
         ),
-        seed_option,
-    )(collected)
+        "n_resamples": click.option(
+            "--n-resamples",
+            type=click.IntRange(min=min_resamples),
+            default=n_resamples,
+            show_default=True,
+            help="Bootstrap resamples per interval.",
+        ),
+        "n_permutations": click.option(
+            "--n-permutations",
+            type=click.IntRange(min=1),
+            default=DEFAULT_STATS.n_permutations,
+            show_default=True,
+            help="Random sign patterns of the randomisation test.",
+        ),
+        "seed": seed_option,
+    }
+    chosen = {name: option for name, option in declared.items() if name not in omit}
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collected(*args: Any, **options: Any) -> Any:
+            fields_of_config = {name: options.pop(name) for name in (*chosen, "ties") if name in options}
+            return command(*args, config=StatsConfig(**fields_of_config), **options)
+
+        return _joined(*chosen.values())(collected)
+
+    return decorate
 
 
 def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
@@ -326,7 +358,7 @@ def _tell_of_cache(out: Output) -> None:
 
     kept = VectorCache.default()
     for trouble in kept.troubles if kept is not None else ():
-        out.note(f"warning: {trouble.subject}: {trouble.sentence}; {trouble.remedy}")
+        out.note(f"warning: {trouble.subject}: {trouble.message}; {trouble.hint}")
 
 
 # Options that take several values after their name: ``--models minilm bm25: hash``.

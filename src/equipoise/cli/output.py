@@ -136,7 +136,7 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE, which Windows does not name
 def report(error: BaseException, out: Output) -> int:
     """Write the error to standard error, and return the exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        out.error({"code": "interrupted", "sentence": "interrupted", "hint": ""}, "interrupted")
+        out.error({"code": "interrupted", "message": "interrupted", "hint": ""}, "interrupted")
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return _hang_up()
@@ -161,7 +161,7 @@ def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:
 def _fields(error: EquipoiseError) -> dict[str, Any]:
     return {
         "code": error.code,
-        "sentence": error.sentence,
+        "message": error.message,
         "hint": error.hint,
         "excerpt": error.excerpt,
         "exit_code": error.exit_code,
@@ -194,7 +194,7 @@ def _unexpected(error: BaseException, out: Output) -> int:
     else:
         hint = "this is a bug in equipoise; run it again with -v and report its output and that of eq doctor"
     sentence = "there is not enough memory" if isinstance(error, MemoryError) else f"unexpected {reason}"
-    fields = {"code": "unexpected", "sentence": sentence, "hint": hint, "exit_code": UNEXPECTED}
+    fields = {"code": "unexpected", "message": sentence, "hint": hint, "exit_code": UNEXPECTED}
     out.error(fields, f"error: {sentence}\nhint: {hint}")
     return UNEXPECTED
 

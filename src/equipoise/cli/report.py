@@ -13,13 +13,15 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.output import Output, pass_output
 from equipoise.cli.score import catalogue_with
-from equipoise.errors import ParameterError, StoreError
+from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.store import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.metrics.catalogue import MetricCatalogue
     from equipoise.stats.comparison import Comparison
 
@@ -40,8 +42,8 @@ server. RUN is a run directory or a folder that holds some; NAME=path gives a sy
 @click.command(help=REPORT_HELP, short_help="Write runs as one HTML page.")
 @click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write.")
-@options.comparing_options
-@options.seed_option
+@options.primary_option
+@options.stats_options()
 @click.option("--charts", metavar="FOLDER", help="Write the charts here as well, as PNG and SVG.")
 @click.option("--no-charts", "plain", is_flag=True, help="Leave the charts out of the page.")
 @options.output_options
@@ -51,16 +53,16 @@ def report(
     runs: tuple[str, ...],
     output: str,
     primary: str | None,
-    test: str,
-    correction: str,
-    seed: int,
+    config: StatsConfig,
     charts: str | None,
     plain: bool,
 ) -> int:
     """See ``REPORT_HELP``."""
     if not runs:
         raise ParameterError("no run was named", hint="name a run directory: eq report results/ -o report.html")
-    refuse_unwritable(output, charts)
+    if charts is not None:
+        check_writable(charts)
+    check_writable(output, example="report.html")
     from equipoise.report.publish import STEPS, chart_note, write_report
 
     with out.progress(STEPS) as step:
@@ -68,12 +70,10 @@ def report(
             named_runs(runs),
             output,
             primary=primary,
-            test=test,
-            correction=correction,
-            seed=seed,
+            config=config,
             charts=not plain,
-            pictures=charts,
-            step=step,
+            charts_folder=charts,
+            progress=step,
         )
     for caution in page.cautions:
         out.note(f"caution: {caution}")
@@ -116,17 +116,6 @@ def _named(word: str) -> tuple[str, str]:
     return ("", word) if not equals or Path(word).exists() else (name, path)
 
 
-def refuse_unwritable(output: str, charts: str | None) -> None:
-    """Say before the work begins that the page or the charts could not be written."""
-    target = Path(output)
-    if charts is not None and Path(charts).is_file():
-        raise StoreError(f"{charts} is a file, where a folder should be", hint="name a folder for the charts")
-    if target.is_dir():
-        raise StoreError(f"{output} is a folder", hint=f"name a file in it: -o {target / 'report.html'}")
-    if not target.parent.is_dir():
-        raise StoreError(f"there is no folder {target.parent}", hint=f"make it first: mkdir -p {target.parent}")
-
-
 HELP = """
 \b
   eq export results/ --to latex -o table.tex
@@ -152,31 +141,29 @@ ALONE = ("trec",)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What is to be exported of the runs, and how they are compared."""
+class ExportedRuns:
+    """Reads the runs of an export and compares them."""
 
     metrics: tuple[str, ...]
     primary: str | None
-    test: str
-    correction: str
+    config: StatsConfig
     catalogue: MetricCatalogue
 
     def read(self, path: Path) -> StoredRun:
-        """The run with the metrics that were asked for, or with all it has."""
+        """The run with the requested metrics, or with all of its own."""
         run = load_run(path)
-        asked = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
-        return replace(run, result=with_metrics(run.result, asked, catalogue=self.catalogue))
+        requested = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
+        return replace(run, result=with_metrics(run.result, requested, catalogue=self.catalogue))
 
     def compare(self, runs: Sequence[StoredRun]) -> Comparison | None:
-        """How the runs compare; nothing for a single one."""
+        """The comparison of the runs; None for a single one."""
         if len(runs) < 2:
             return None
         return compare(
             [run.result for run in runs],
             self.metrics or None,
             primary=self.primary,
-            test=self.test,
-            correction=self.correction,
+            config=self.config,
             catalogue=self.catalogue,
         )
 
@@ -191,7 +178,8 @@ class Settings:
     default=False,
     help="With --to csv: leave cells that start with = + - @ as they are; else an apostrophe precedes them.",
 )
-@options.comparing_options
+@options.primary_option
+@options.stats_options()
 @options.metric_option
 @options.plugin_option
 @options.output_options
@@ -205,22 +193,21 @@ def export(
     formulas: bool,
     primary: str | None,
     metrics: tuple[str, ...],
-    test: str,
-    correction: str,
+    config: StatsConfig,
     plugins: tuple[str, ...],
 ) -> int:
     """See ``HELP``."""
     if not runs:
         raise ParameterError("there is nothing to export", hint="name run directories, or a folder that holds some")
-    settings = Settings(metrics, primary, test, correction, catalogue_with(plugins))
+    exported = ExportedRuns(metrics, primary, config, catalogue_with(plugins))
     paths = find_runs(*runs)
     with out.progress(len(paths) + 1) as step:
         stored = []
         for path in paths:
             step(f"reading {path.name}")
-            stored.append(settings.read(path))
+            stored.append(exported.read(path))
         step("comparing")
-        comparison = None if units or to in ALONE else settings.compare(stored)
+        comparison = None if units or to in ALONE else exported.compare(stored)
     _write(out, _exported(stored, comparison, to, units=units, formulas=formulas), output)
     cautions = [run.caution for run in stored if run.caution]
     for caution in cautions:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.inputs import EvidenceOptions, SystemInput, needs_labels, parse_systems, read_clusters
+from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
 from equipoise.cli.output import Output, Step, next_command, pass_output
-from equipoise.errors import ParameterError, StoreError
+from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.errors import ParameterError
 from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
@@ -23,38 +24,12 @@ from equipoise.report.findings import findings_section
 from equipoise.report.tables import score_part
 from equipoise.reproduce.report import emulation_notes
 from equipoise.runs.evaluate import evaluate
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import save_run
 
 if TYPE_CHECKING:
-    from equipoise.evidence.base import Evidence
     from equipoise.stats.result import Result
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """How sure is sure: ties, clusters, level, resampling and the seed."""
-
-    ties: str = "expected"
-    cluster: str | None = None
-    cluster_by: str | None = None
-    level: float = 0.95
-    resamples: int = 2000
-    seed: int = 0
-
-    def options(self, subject: Evidence | Result) -> dict[str, Any]:
-        """These as arguments of ``evaluate`` and ``compare``, with clusters for the units of the subject."""
-        return self.options_for(subject.unit_ids.tolist())
-
-    def options_for(self, units: Sequence[Any]) -> dict[str, Any]:
-        """The same for units that are known by their ids alone."""
-        return {
-            "ties": self.ties,
-            "clusters": read_clusters(units, table=self.cluster, pattern=self.cluster_by),
-            "level": self.level,
-            "resamples": self.resamples,
-            "seed": self.seed,
-        }
 
 
 def reproduce() -> list[str]:
@@ -77,10 +52,11 @@ class Scorer:
     """Everything that scoring a source needs besides the source."""
 
     reading: EvidenceOptions
-    statistics: Statistics
+    config: StatsConfig
     metrics: tuple[str, ...]
     catalogue: MetricCatalogue
     like: str | None = None
+    clusters: ClusterOptions = field(default_factory=ClusterOptions)
 
     def score(self, source: SystemInput) -> Result:
         """What one system scores."""
@@ -92,7 +68,7 @@ class Scorer:
             self.metrics or None,
             system=source.name,
             catalogue=self.catalogue,
-            **self.statistics.options(evidence),
+            config=self.clusters.resolve(self.config, evidence.unit_ids.tolist()),
         )
 
     def _score_like(self, source: SystemInput, like: str) -> Result:
@@ -104,13 +80,12 @@ class Scorer:
                 f"--like scores runs as other libraries do, and {source.path} holds logits",
                 hint="write the ranked lists to a run file first",
             )
-        if self.statistics.ties != Statistics.ties:
+        if self.config.ties != DEFAULT_STATS.ties:
             raise ParameterError(
-                f"--like {like} decides about equal scores, and so does --ties {self.statistics.ties}",
+                f"--like {like} decides about equal scores, and so does --ties {self.config.ties}",
                 hint="leave out one of them",
             )
         truth = self.reading.judgements
-        settings = self.statistics.options_for(list(truth))
         return score_like(
             read_run(source.path, tag=self.reading.run_tag),
             truth,
@@ -119,13 +94,13 @@ class Scorer:
             system=source.name,
             corpus_size=self.reading.corpus_size,
             catalogue=self.catalogue,
-            **{name: value for name, value in settings.items() if name != "ties"},
+            config=self.clusters.resolve(self.config, list(truth)),
         )
 
     def run(self, source: SystemInput, command: Sequence[str]) -> tuple[Result, Manifest]:
         """The result and the manifest of a run that is complete, ready to be written."""
         manifest = replace(
-            Manifest.start(source.name, command=command, seed=self.statistics.seed),
+            Manifest.start(source.name, command=command, seed=self.config.seed),
             datasets=_fingerprints(self.reading.truth),
             inputs=_fingerprints([source.path]),
         )
@@ -136,13 +111,6 @@ def _fingerprints(paths: Sequence[str]) -> dict[str, str | None]:
     """The fingerprint of each file; a pipe has none, since it can be read only once."""
     files = {path: split_member(path)[0] for path in paths}
     return {path: file_sha256(file) if file.is_file() else None for path, file in files.items()}
-
-
-def refuse_unwritable(folder: str) -> None:
-    """Say before the work begins that the results could not be kept."""
-    path = Path(folder)
-    if path.exists() and not path.is_dir():
-        raise StoreError(f"{folder} is a file, where a folder should be", hint="name another folder with -o")
 
 
 def write_runs(runs: Sequence[tuple[Result, Manifest]], folder: str, step: Step) -> list[str]:
@@ -181,7 +149,9 @@ are those that another library would print; eq why says how they differ from our
     type=options.ChoiceWithHint("preset", reproduce),
     help="Score as this library would; see eq why.",
 )
-@options.statistics_options
+@options.ties_option
+@options.cluster_options
+@options.stats_options()
 @options.plugin_option
 @options.fail_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory for each system here.")
@@ -196,14 +166,16 @@ def score(
     plugins: tuple[str, ...],
     fail_on: str | None,
     output: str | None,
+    cluster: str | None,
+    cluster_by: str | None,
     reading: EvidenceOptions,
-    statistics: Statistics,
+    config: StatsConfig,
 ) -> int:
     """See ``HELP``."""
     systems = _systems(runs, logits)
     if output is not None:
-        refuse_unwritable(output)
-    scorer = Scorer(reading, statistics, metrics, catalogue_with(plugins), like)
+        check_writable(output)
+    scorer = Scorer(reading, config, metrics, catalogue_with(plugins), like, ClusterOptions(cluster, cluster_by))
     with out.progress(len(systems) * (1 if output is None else 2)) as step:
         made = []
         for system in systems:

@@ -1,4 +1,4 @@
-"""What every kind of evidence can do: name its units, be taken apart, be shuffled, be stored."""
+"""The base class of evidence, npz storage, and validation of columns of numbers and ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from equipoise.errors import (
     ShapeError,
     StoreError,
 )
-from equipoise.io.atomic import write_bytes
 from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
 
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Evidence(ABC):
-    """What was observed, enough for every metric of its kind.
+    """Observations per unit, sufficient to compute every metric of its kind.
 
-    ``take`` serves the bootstrap, the folds and the slices; ``shuffled`` defines the chance level:
-    it keeps everything that the system did not decide and randomises what it did.
+    ``take`` is used by the bootstrap, cross-validation folds and slices. ``shuffled`` defines the chance level: it
+    randomises what the system predicted and keeps everything else.
     """
 
     kind: ClassVar[str]
@@ -51,11 +50,11 @@ class Evidence(ABC):
 
     @abstractmethod
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same units, scored by a system that knows nothing."""
+        """The same units with random predictions."""
 
     @abstractmethod
     def to_arrays(self) -> Arrays:
-        """Plain arrays that hold all of it; no Python objects inside."""
+        """All content as plain arrays without Python objects."""
 
     @classmethod
     @abstractmethod
@@ -64,6 +63,8 @@ class Evidence(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write one npz file; equal evidence gives equal bytes."""
+        from equipoise.io.atomic import write_bytes
+
         write_bytes(path, pack_npz({"kind": np.array(self.kind), **self.to_arrays()}))
 
     @classmethod
@@ -73,7 +74,7 @@ class Evidence(ABC):
         kind = str(arrays.pop("kind", ""))
         if kind != cls.kind:
             raise StoreError(
-                f"{path} holds {kind or 'no'} evidence, not {cls.kind}",
+                f"{path} contains {kind or 'no'} evidence, not {cls.kind}",
                 hint="equipoise.load_evidence reads any kind",
             )
         return cls.from_arrays(arrays)
@@ -91,17 +92,17 @@ def pack_npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unpack_npz(path: str | Path, data: bytes | None = None) -> Arrays:
-    """All arrays of an npz file; ``data`` are its bytes, where they were read already."""
+    """All arrays of an npz file; ``data`` are its bytes, if they were read already."""
     try:
         content = Path(path).read_bytes() if data is None else data
     except FileNotFoundError as error:
         raise StoreError(f"there is no evidence file {path}", hint="check the path") from error
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} is not an evidence file: {error}") from error
-    return unpacked(content, str(path))
+    return unpack_npz_bytes(content, str(path))
 
 
-def unpacked(data: bytes, name: str) -> Arrays:
+def unpack_npz_bytes(data: bytes, name: str) -> Arrays:
     """All arrays of the bytes of an npz file."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -110,17 +111,17 @@ def unpacked(data: bytes, name: str) -> Arrays:
             arrays = {name: archive[name] for name in archive.files}
     except EquipoiseError:
         raise
-    except Exception as error:  # zip and npy parsers raise a dozen kinds for damaged bytes
+    except Exception as error:  # zip and npy parsers raise many exception types for damaged bytes
         reason = str(error) or type(error).__name__
         raise StoreError(f"{name} is not an evidence file: {reason}", hint="run the command again") from error
-    strange = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
-    if strange:
-        raise StoreError(f"{name} holds {strange[0]}, which is no array", hint="run the command again")
+    invalid = [key for key, array in arrays.items() if not isinstance(array, np.ndarray)]
+    if invalid:
+        raise StoreError(f"{name} contains {invalid[0]}, which is not an array", hint="run the command again")
     return arrays
 
 
 def ids_to_array(ids: Ids) -> NDArray[Any]:
-    """Ids as an array without Python objects, ready to be stored."""
+    """Ids as an array without Python objects, for storage."""
     return ids.astype(str) if ids.dtype == object else ids
 
 
@@ -130,44 +131,41 @@ def ids_from_array(ids: NDArray[Any]) -> Ids:
 
 
 def as_ids(ids: Any, count: int) -> Ids:
-    """Ids as given, or 0, 1, 2, ... where none were given."""
+    """Ids as an array: integers or strings; 0, 1, 2, ... if ``ids`` is None."""
     if ids is None:
         return np.arange(count)
     array = np.asarray(ids)
-    return array if array.dtype.kind in "iu" else np.asarray([str(each) for each in ids], dtype=object)
-
-
-# Guards at the edge: plain columns of numbers and ids, checked once and explained.
+    return array if array.dtype.kind in "iu" else np.asarray([str(name) for name in ids], dtype=object)
 
 
 def float_column(values: Any, what: str, *, nan: bool = False) -> Floats:
-    """One float64 number a unit, all finite; ``nan=True`` lets NaN stand for "undefined"."""
+    """One float64 number per unit, all finite; ``nan=True`` allows NaN for undefined values."""
     try:
         numbers = np.asarray(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} are not numbers: {error}") from error
     if numbers.ndim != 1:
-        raise ShapeError(f"{what} have shape {numbers.shape}", hint="give one number a unit")
+        raise ShapeError(f"{what} have shape {numbers.shape}", hint="give one number per unit")
     bad = np.isinf(numbers) if nan else ~np.isfinite(numbers)
     if bad.any():
         first = int(np.argmax(bad))
         raise NotFiniteError(
-            f"{what} hold {numbers[first]} at position {first} ({int(bad.sum())} such in all)",
-            hint="drop these units or repair what produced them",
+            f"{what} contain {numbers[first]} at position {first} ({int(bad.sum())} non-finite values in total)",
+            hint="remove these units, or fix the code that produced the values",
         )
     return numbers
 
 
 def check_same_length(one: NDArray[Any], other: NDArray[Any], one_name: str, other_name: str) -> None:
-    """Refuse columns of unequal length, naming both."""
+    """Raise ``ShapeError`` for columns of unequal length."""
     if len(one) != len(other):
         raise ShapeError(
-            f"there are {len(one)} {one_name} and {len(other)} {other_name}", hint="give one of each a unit"
+            f"there are {len(one)} {one_name} and {len(other)} {other_name}", hint="give one of each per unit"
         )
 
 
 def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
-    """One id for each unit or class, none of them twice; 0, 1, 2, ... where none are given."""
+    """One unique id per unit or class; 0, 1, 2, ... if ``ids`` is None."""
     names = as_ids(None if ids is None else to_numpy(ids), count)
     if len(names) != count:
         raise ShapeError(f"there are {len(names)} {of} ids for {count}", hint=f"give one id for each {of}")
@@ -179,7 +177,7 @@ def unique_ids(ids: Any, count: int, *, of: str = "unit") -> Ids:
 
 
 def constant_column(value: np.generic, count: int) -> NDArray[Any]:
-    """A column that says the same of every unit; it takes no memory and cannot be written to.
+    """A read-only column with the same value for every unit; it takes no memory.
 
     >>> constant_column(np.int64(7), 3)
     array([7, 7, 7])
@@ -188,21 +186,18 @@ def constant_column(value: np.generic, count: int) -> NDArray[Any]:
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
-    """An array-like as a numpy array, fetched from the device where it lives on one."""
+    """An array-like as a numpy array, copied from its device if necessary."""
     if isinstance(values, (np.ndarray, list, tuple)):
         return np.asarray(values)
-    if hasattr(values, "detach"):  # torch refuses to export a tensor that still tracks gradients
+    if hasattr(values, "detach"):  # torch does not export a tensor that tracks gradients
         values = values.detach()
     if hasattr(values, "cpu"):
         values = values.cpu()
     return np.asarray(values)
 
 
-# Reading evidence back: arrays whose type, shape or values do not fit together are an error.
-
-
 class StoredArrays:
-    """The arrays of an evidence file, by name."""
+    """The arrays of an evidence file, by name; each method checks type, shape and values."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._arrays = arrays
@@ -211,20 +206,20 @@ class StoredArrays:
         return name in self._arrays
 
     def get(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
-        """The array of this name; ``kinds`` are its possible dtype kinds, None a free length."""
+        """The array of this name; ``kinds`` are the allowed dtype kinds, None in ``shape`` is any length."""
         if name not in self._arrays:
-            raise _fault(f"there is no array {name}")
+            raise _changed_file_error(f"there is no array {name}")
         array = self._arrays[name]
         fits = array.ndim == len(shape) and all(
-            length in (None, found) for length, found in zip(shape, array.shape, strict=True)
+            length in (None, actual) for length, actual in zip(shape, array.shape, strict=True)
         )
         if array.dtype.kind not in kinds or not fits:
             wanted = " x ".join("n" if length is None else str(length) for length in shape) or "one value"
-            raise _fault(f"{name} is an array of {array.dtype} with shape {array.shape}, not {wanted}")
+            raise _changed_file_error(f"{name} is an array of {array.dtype} with shape {array.shape}, not {wanted}")
         return array
 
     def ids(self, name: str, length: int | None = None) -> Ids:
-        """Names: strings or integers."""
+        """Ids: strings or integers."""
         return ids_from_array(self.get(name, "Uiu", length))
 
     def numbers(self, name: str, *shape: int | None) -> Floats:
@@ -232,32 +227,32 @@ class StoredArrays:
         return self.get(name, "fiu", *shape)
 
     def counts(self, name: str, length: int | None) -> Ints:
-        """Integers that are not negative."""
+        """Non-negative integers."""
         array = self.get(name, "iu", length)
         if array.size and array.min() < 0:
-            raise _fault(f"{name} holds {array.min()}, where a count is needed")
+            raise _changed_file_error(f"{name} contains {array.min()}; a count is expected")
         return array
 
     def codes(self, name: str, limit: int, *shape: int | None) -> Ints:
-        """Positions in something of ``limit`` items."""
+        """Indices below ``limit``."""
         array = self.get(name, "iu", *shape)
         if array.size and not (array.min() >= 0 and array.max() < limit):
-            raise _fault(f"{name} holds a position outside 0 to {limit - 1}")
+            raise _changed_file_error(f"{name} contains an index outside 0 to {limit - 1}")
         return array
 
     def offsets(self, name: str, groups: int, items: int) -> Ints:
-        """Where each group of items starts, and the end of the last one."""
+        """The start of each group of items, and the end of the last one."""
         array = self.get(name, "i", groups + 1)
         if array[0] != 0 or array[-1] != items or (np.diff(array) < 0).any():
-            raise _fault(f"{name} does not divide {items} items into {groups} groups")
+            raise _changed_file_error(f"{name} does not divide {items} items into {groups} groups")
         return array
 
     def flags(self, name: str, length: int) -> Bools:
-        """Truth values."""
+        """Booleans."""
         return self.get(name, "b", length)
 
     def flag(self, name: str) -> bool:
-        """One truth value."""
+        """One boolean."""
         return bool(self.get(name, "b"))
 
     def text(self, name: str) -> str:
@@ -269,9 +264,9 @@ class StoredArrays:
         return tuple(map(str, self.get(name, "U", None).tolist()))
 
     def below(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """The arrays whose names start with this, without it."""
+        """The arrays whose names start with the prefix, without the prefix."""
         return {name.removeprefix(prefix): array for name, array in self._arrays.items() if name.startswith(prefix)}
 
 
-def _fault(fact: str) -> StoreError:
-    return StoreError(fact, hint="the file was changed after it was written: run the command again")
+def _changed_file_error(message: str) -> StoreError:
+    return StoreError(message, hint="the file was changed after it was written: run the command again")

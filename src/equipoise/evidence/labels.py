@@ -1,4 +1,4 @@
-"""True and predicted classes, from labels or from logits; clusterings are labels too."""
+"""Evidence for classification and clustering: the true and the predicted class of each unit."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from equipoise.types import Bools, Ids, Ints
 
 BLOCK_SCORES = 1 << 22
-"""Scores looked at in one go, so that a large logit matrix needs little extra memory."""
+"""Scores per block, so that a large logit matrix needs little extra memory."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels(Evidence):
     """The true and the predicted class of each unit, as codes into ``classes``.
 
-    A clustering is the same thing with cluster names as predictions. ``tied_top`` marks the units whose
-    largest score was shared, where it is known; the lowest class code was predicted there.
+    For a clustering, the predictions are cluster names. ``tied_top`` marks the units whose largest score is tied
+    (None if unknown); the lowest class code is predicted there.
 
     >>> labels = Labels.of(["home", "work", "home"], ["home", "home", "home"])
     >>> labels.classes.tolist(), labels.true.tolist(), labels.predicted.tolist()
@@ -50,7 +50,7 @@ class Labels(Evidence):
 
     @classmethod
     def of(cls, true: Any, predicted: Any, *, unit_ids: Any = None) -> Self:
-        """Two columns of class names: integers, or anything that prints as a name."""
+        """From two columns of class names: integers, or values that are converted to strings."""
         truth, guess = as_class_labels(true, "true labels"), as_class_labels(predicted, "predicted labels")
         check_same_length(truth, guess, "true labels", "predicted ones")
         if truth.dtype == object or guess.dtype == object:
@@ -69,10 +69,10 @@ class Labels(Evidence):
         exclude: Iterable[int] = (),
         unit_ids: Any = None,
     ) -> Self:
-        """The class of the largest score in each row, against the target codes.
+        """The class with the largest score in each row, and the target codes.
 
-        ``logits`` is a (units, classes) matrix of numpy or of any array-API library; the search runs where
-        the matrix lives. Columns in ``exclude``, such as padding, can neither be predicted nor be targets.
+        ``logits`` is a (units, classes) matrix of numpy or of any array-API library; the maximum is computed on
+        its device. Columns in ``exclude``, such as padding, can be neither predictions nor targets.
 
         >>> labels = Labels.from_logits(np.array([[9.0, 1, 2], [9.0, 3, 3]]), [2, 2], exclude=[0])
         >>> labels.predicted.tolist(), labels.tied_top.tolist()
@@ -81,12 +81,12 @@ class Labels(Evidence):
         if getattr(logits, "ndim", None) != 2:
             raise ShapeError(
                 f"the logits have shape {getattr(logits, 'shape', None)}",
-                hint="give an array with one row a unit and one column a class",
+                hint="give an array with one row per unit and one column per class",
             )
         units, width = (int(size) for size in logits.shape)
-        kept = _kept_columns(exclude, width)
+        kept = _predictable_columns(exclude, width)
         true = _target_codes(targets, units, width, kept)
-        predicted, tied = _top(logits, kept)
+        predicted, tied = _argmax_with_ties(logits, kept)
         names = unique_ids(classes, width, of="class")
         return cls(unique_ids(unit_ids, units), true, predicted, names, tied)
 
@@ -96,13 +96,13 @@ class Labels(Evidence):
         return type(self)(self.unit_ids[index], self.true[index], self.predicted[index], self.classes, tied)
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same predictions, handed to the units at random."""
+        """The same predictions, assigned to the units at random."""
         order = rng.permutation(len(self))
         tied = None if self.tied_top is None else self.tied_top[order]
         return type(self)(self.unit_ids, self.true, self.predicted[order], self.classes, tied)
 
     def to_arrays(self) -> Arrays:
-        """Ids, codes, class names, and the ties where they are known."""
+        """Ids, codes, class names, and the ties if known."""
         arrays: Arrays = {
             "unit_ids": ids_to_array(self.unit_ids),
             "true": self.true,
@@ -127,25 +127,25 @@ class Labels(Evidence):
 
 
 def as_class_labels(labels: Any, what: str) -> Ids:
-    """A column of labels as integers where they are whole numbers, as strings otherwise."""
+    """A column of labels: int64 if all are integers, strings otherwise."""
     names = to_numpy(labels)
     if names.ndim != 1:
-        raise ShapeError(f"the {what} have shape {names.shape}", hint="give one label a unit")
+        raise ShapeError(f"the {what} have shape {names.shape}", hint="give one label per unit")
     if names.dtype.kind == "b":
         return names.astype(np.int64)
     if names.dtype.kind == "f":
         if not np.isfinite(names).all():
-            raise NotFiniteError(f"the {what} hold NaN or infinity", hint="every unit needs a class")
+            raise NotFiniteError(f"the {what} contain NaN or infinity", hint="every unit needs a class")
         if (names == np.rint(names)).all():
             return names.astype(np.int64)
     if names.dtype == object:
-        missing = [place for place, name in enumerate(names) if name is None or name != name]
+        missing = [index for index, name in enumerate(names) if name is None or name != name]
         if missing:
-            raise InputError(f"the {what} have no class at position {missing[0]} ({len(missing)} such in all)")
+            raise InputError(f"the {what} have no class at position {missing[0]} ({len(missing)} in total)")
     return as_ids(names, len(names))
 
 
-def _kept_columns(exclude: Iterable[int], width: int) -> Ints:
+def _predictable_columns(exclude: Iterable[int], width: int) -> Ints:
     """The class codes that can be predicted."""
     kept = np.ones(width, dtype=bool)
     for code in exclude:
@@ -170,13 +170,13 @@ def _target_codes(targets: Any, units: int, width: int, kept: Ints) -> Ints:
     if masked.any():
         raise InputError(
             f"{int(masked.sum())} targets are of an excluded class, first in row {int(np.argmax(masked))}",
-            hint="leave these rows out: no prediction can be right there",
+            hint="remove these rows: no prediction can be correct there",
         )
     return codes.astype(np.int64)
 
 
-def _top(logits: Any, kept: Ints) -> tuple[Ints, Bools]:
-    """For each row the lowest code with the largest score, and whether another class shares that score."""
+def _argmax_with_ties(logits: Any, kept: Ints) -> tuple[Ints, Bools]:
+    """For each row the lowest code with the largest score, and whether another class ties with it."""
     from array_api_compat import array_namespace, device
 
     xp = array_namespace(logits)
@@ -191,7 +191,7 @@ def _top(logits: Any, kept: Ints) -> tuple[Ints, Bools]:
         unknown = to_numpy(top != top)[:, 0]
         if unknown.any():
             raise NotFiniteError(
-                f"the logits hold NaN, first in row {start + int(np.argmax(unknown))}",
+                f"the logits contain NaN, first in row {start + int(np.argmax(unknown))}",
                 hint="a model that produces NaN cannot be scored; mask padding with exclude=",
             )
         at_top = block == top

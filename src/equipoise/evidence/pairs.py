@@ -1,4 +1,4 @@
-"""Similarities of pairs: what a system says beside what people say."""
+"""Evidence for similarity tasks: the predicted and the expected similarity of each pair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Evidence):
-    """The similarity of each pair as a system predicts it and as it is expected; a unit is a pair.
+    """The predicted and the expected similarity of each pair; a unit is a pair.
 
     >>> pairs = Pairs.of([0.9, 0.2, 0.4], expected=[1.0, 0.0, 0.5], unit_ids=["a-b", "a-c", "b-c"])
     >>> len(pairs), pairs.take(np.array([2])).predicted.tolist()
@@ -40,20 +40,20 @@ class Pairs(Evidence):
 
     @classmethod
     def of(cls, predicted: Any, expected: Any, *, unit_ids: Any = None) -> Self:
-        """Two columns of finite numbers, as long as each other."""
-        said, wanted = (
+        """From two columns of finite numbers of equal length."""
+        similarities, targets = (
             float_column(predicted, "the predicted similarities"),
             float_column(expected, "the expected ones"),
         )
-        check_same_length(said, wanted, "predicted similarities", "expected ones")
-        return cls(unique_ids(unit_ids, len(said)), said, wanted)
+        check_same_length(similarities, targets, "predicted similarities", "expected ones")
+        return cls(unique_ids(unit_ids, len(similarities)), similarities, targets)
 
     def take(self, index: Ints) -> Self:
         """The pairs at ``index``, in that order."""
         return type(self)(self.unit_ids[index], self.predicted[index], self.expected[index])
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same predictions, handed to the pairs at random."""
+        """The same predictions, assigned to the pairs at random."""
         return type(self)(self.unit_ids, rng.permutation(self.predicted), self.expected)
 
     def to_arrays(self) -> Arrays:

@@ -1,4 +1,4 @@
-"""Where the right answers landed: the evidence behind every ranking metric."""
+"""Evidence for ranking metrics: the rank of each relevant item of each unit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import Ties
 from equipoise.errors import InputError
 from equipoise.evidence import segments
 from equipoise.evidence.base import Arrays, Evidence, StoredArrays, constant_column, ids_to_array
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.io.dag import segment_indices, segment_offsets
-from equipoise.types import Bools, Floats, Ids, Ints, Ties
+from equipoise.types import Bools, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import Geometry
@@ -25,14 +26,13 @@ if TYPE_CHECKING:
 class Ranking(Evidence):
     """For each unit and each of its relevant items: gain, candidates above it, candidates tied with it.
 
-    Items of all units stand one after another, ``starts[u]:starts[u + 1]`` being those of unit ``u``,
-    best rank first. ``tied`` counts other candidates of the same score, and ``before`` those of them
-    that an order by id would put first. ``candidates`` is how many items could have been
-    ranked (at least so many, unless ``pool_known``), ``depth`` how many ranks were observed; they
-    differ for truncated lists. ``near`` holds items
-    that are not relevant but close to one (their gain is the similarity), for MaxOntSim;
-    ``random_near[u, k - 1]`` is the MaxOntSim@k that random candidates would earn unit ``u``. An item of
-    ``near`` may stand for several of equal score and similarity: ``copies`` says for how many.
+    The items of unit ``u`` are ``starts[u]:starts[u + 1]``, best rank first. ``tied`` counts other candidates with
+    the same score, and ``before`` those of them that precede the item by id. ``candidates`` is the number of items
+    that could have been ranked (a lower bound unless ``pool_known``), ``depth`` the number of observed ranks; they
+    differ for truncated lists. ``near`` ranks items that are not relevant but similar to a relevant one (their gain
+    is the similarity), for MaxOntSim; ``random_near[u, k - 1]`` is the expected MaxOntSim@k of unit ``u`` for random
+    candidates. An item of ``near`` may represent several items of equal score and similarity: ``copies`` is their
+    number.
 
     >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
     >>> ranking.ranks
@@ -64,9 +64,9 @@ class Ranking(Evidence):
         """From judgements and a run: dicts of dicts, paths of files that hold them, or arrays of ids.
 
         ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
-        ``corpus_size`` says how many items could have been retrieved; without it only those that
-        were retrieved or judged relevant are known, and the chance level rests on them. A TREC run that
-        is given as a path is read one query at a time where the lines of every query are contiguous.
+        ``corpus_size`` is the number of items that could have been retrieved; without it the chance level uses
+        only the items that were retrieved or judged relevant. A TREC run given as a path is read one query at a
+        time if the lines of every query are contiguous.
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_runs
 
@@ -85,7 +85,7 @@ class Ranking(Evidence):
     ) -> Ranking:
         """From arrays of retrieved ids, best first (or with ``scores``), and of relevant ids.
 
-        Both are matrices with a row a unit, or sequences of rows of unequal length.
+        Both are matrices with one row per unit, or sequences of rows of unequal length.
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_lists
 
@@ -95,11 +95,11 @@ class Ranking(Evidence):
 
     @classmethod
     def from_scores(cls, scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
-        """From a matrix of scores or logits (units x candidates) and the index of each right answer.
+        """From a matrix of scores or logits (units x candidates) and the column of each relevant item.
 
-        ``scores`` may be any array that follows the array API (numpy, torch on any device, ...); the
-        counting happens where it lives. ``targets`` is one index a unit, or a sequence of
-        sequences. ``exclude`` names columns that are never candidates, such as padding classes.
+        ``scores`` may be any array that follows the array API (numpy, torch on any device, ...); ranks are
+        counted on its device. ``targets`` is one index per unit, or a sequence of sequences. ``exclude`` names
+        columns that are never candidates, such as padding classes.
         """
         from equipoise.evidence.ranking_from_scores import ranking_from_scores
 
@@ -121,9 +121,9 @@ class Ranking(Evidence):
     ) -> Ranking:
         """From two matrices of vectors: the full-depth ranks of the relevant rows of ``corpus``.
 
-        ``exclude`` is one corpus row a unit that is no candidate (the unit itself; -1 for none).
-        The distances are computed in blocks of ``block_bytes`` and never held all at once. A ``device`` such
-        as "cuda" makes and counts them there; scores equal but for rounding may change places.
+        ``exclude`` is one corpus row per unit that is not a candidate (the unit itself; -1 for none).
+        The distances are computed in blocks of ``block_bytes``. With a ``device`` such as "cuda" they are computed
+        and counted there; scores that differ only by rounding may swap ranks.
         """
         from equipoise.evidence.ranking_from_vectors import ranking_from_embeddings
 
@@ -154,7 +154,7 @@ class Ranking(Evidence):
         """From scores that come in blocks, such as a fitted retriever's ``score_blocks(queries)``.
 
         Each block is a slice of the ``units`` with their scores against all ``corpus`` items, higher
-        being better; it is written over. ``relevant``, ``exclude`` and ``gains`` as for vectors.
+        being better; it is overwritten. ``relevant``, ``exclude`` and ``gains`` as for vectors.
         """
         from equipoise.evidence.ranking_from_vectors import ranking_from_blocks
 
@@ -164,7 +164,7 @@ class Ranking(Evidence):
 
     @classmethod
     def from_ranks(cls, ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
-        """From the known rank of the single right answer of each unit (1 is best).
+        """From the rank of the single relevant item of each unit (1 is best).
 
         >>> Ranking.from_ranks([2, 1, 5], candidates=10).above
         array([1, 0, 4])
@@ -188,7 +188,7 @@ class Ranking(Evidence):
         candidates: Ints | None = None,
         unknown_units: tuple[str, ...] = (),
     ) -> Ranking:
-        """From items in any order within their units: puts them best rank first."""
+        """From items in any order within their units; they are sorted by rank."""
         starts = segment_offsets(counts)
         order = segments.segment_order(above, counts)
         if before is None:
@@ -216,10 +216,9 @@ class Ranking(Evidence):
 
     @classmethod
     def of_targets(cls, unit_ids: Ids | None, *, above: Ints, tied: Ints, before: Ints, candidates: int) -> Ranking:
-        """From one relevant item a unit, of gain 1, each among as many candidates.
+        """From one relevant item per unit, of gain 1, with the same number of candidates for all units.
 
-        Units without ids are 0, 1, 2, ...
-        Columns that say the same of every unit are views of one number and take no memory.
+        Without ids, the units are 0, 1, 2, ... Constant columns are views of one number and take no memory.
         """
         starts = np.arange(len(above) + 1)
         pool = constant_column(np.int64(candidates), len(above))
@@ -238,7 +237,9 @@ class Ranking(Evidence):
     def concatenated(cls, parts: Sequence[Ranking]) -> Ranking:
         """The units of all parts, one part after another."""
         counts = np.concatenate([part.counts for part in parts])
-        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNTED[1:]}
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in COUNT_FIELDS[1:]
+        }
         near = [part.near for part in parts if part.near is not None]
         if 0 < len(near) < len(parts):
             raise InputError("some parts of the ranking have near items and some have none")
@@ -250,31 +251,31 @@ class Ranking(Evidence):
             filtered=any(part.filtered for part in parts),
             unknown_units=tuple(unit for part in parts for unit in part.unknown_units),
             near=cls.concatenated(near) if near else None,
-            random_near=_stacked([part.random_near for part in parts]),
-            copies=_joined_copies(parts),
+            random_near=_stack_tables([part.random_near for part in parts]),
+            copies=_concatenate_copies(parts),
         )
 
-    # ---- what follows from the counts -------------------------------------------------------
+    # ---- derived from the counts -------------------------------------------------------
 
     @cached_property
     def counts(self) -> Ints:
-        """How many relevant items each unit has."""
+        """The number of relevant items of each unit."""
         return np.diff(self.starts)
 
     @cached_property
     def pool(self) -> Ints:
-        """Among how many candidates each item of a unit is ranked; rivals do not count when filtered."""
+        """The number of candidates each item of a unit is ranked among; without other relevant items if filtered."""
         rivals = np.maximum(self.counts - 1, 0) if self.filtered else 0
         return np.maximum(self.candidates - rivals, 1)
 
     @cached_property
     def unit_of(self) -> Ints:
-        """The unit (as a position) that each item belongs to."""
+        """The index of the unit of each item."""
         return np.repeat(np.arange(len(self)), self.counts)
 
     @cached_property
     def slot(self) -> Ints:
-        """How many relevant items of the same unit stand before each item."""
+        """How many relevant items of the same unit precede each item."""
         return np.arange(len(self.above)) - np.repeat(self.starts[:-1], self.counts)
 
     @cached_property
@@ -284,7 +285,7 @@ class Ranking(Evidence):
 
     @cached_property
     def retrieved(self) -> Bools:
-        """Which items were retrieved at all."""
+        """Which items were retrieved."""
         return self.above != NOT_RETRIEVED
 
     @cached_property
@@ -314,25 +315,25 @@ class Ranking(Evidence):
             return self.gain
         return self.gain[np.lexsort((-self.gain, self.unit_of))]
 
-    # ---- the same evidence, seen otherwise --------------------------------------------------
+    # ---- transformations --------------------------------------------------
 
     def ordered(self, ties: Ties | str) -> Ranking:
-        """The evidence with equal scores put into one order: by id, or the best or worst one.
+        """The ranking with ties broken: by id, or in the best or worst order.
 
-        ``expected`` leaves it as it is: the metrics then take the expectation over all orders.
+        ``expected`` keeps the ties: the metrics then take the expectation over all orders.
         """
         policy = Ties(ties)
         near = self.near
         if policy is Ties.EXPECTED or not (self.has_ties or (near is not None and near.has_ties)):
             return self
         if near is not None:
-            # Relevant items are the best of a tie group, so in the worst order the near ones precede them.
+            # In the worst order, the near items of a tie group precede its relevant items.
             last = segments.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
             near = near.placed_at(segments.break_ties(near, policy) - last)
         return replace(self.placed_at(segments.break_ties(self, policy)), near=near)
 
     def placed_at(self, above: Ints) -> Ranking:
-        """The same items at other places, without ties."""
+        """The same items at other ranks, without ties."""
         order = segments.segment_order(above, self.counts)
         gain = self.gain
         if order is not None:
@@ -341,7 +342,7 @@ class Ranking(Evidence):
         return replace(self, gain=gain, above=above, tied=zeros, before=zeros, copies=None)
 
     def with_near(self, near: Ranking) -> Ranking:
-        """The same ranking with the similarity of what else was retrieved, for MaxOntSim.
+        """The same ranking with the similarity of other retrieved items, for MaxOntSim.
 
         ``near`` ranks, for the same units, items that are not relevant; its gains are similarities.
         """
@@ -363,7 +364,7 @@ class Ranking(Evidence):
         )
 
     def uninformed(self) -> Ranking:
-        """The evidence of a scorer that gives every candidate the same score."""
+        """The ranking of a system that gives every candidate the same score."""
         above = np.zeros_like(self.above)
         tied = np.repeat(self.pool - 1, self.counts)
         near = None if self.near is None else self.near.uninformed()
@@ -389,7 +390,7 @@ class Ranking(Evidence):
         )
 
     def shuffled(self, rng: np.random.Generator) -> Ranking:
-        """The relevant items at random places among the candidates; beyond the depth they are lost."""
+        """The relevant items at random ranks among the candidates; beyond the depth they are not retrieved."""
         near = self.near
         extra = np.zeros_like(self.counts) if near is None else near.counts
         counts = self.counts + extra
@@ -456,11 +457,11 @@ class Ranking(Evidence):
         return f"<Ranking: {', '.join([shape, *marks])}>"
 
 
-COUNTED = ("starts", "gain", "above", "tied", "before", "candidates", "depth")
+COUNT_FIELDS = ("starts", "gain", "above", "tied", "before", "candidates", "depth")
 
 
-def _stacked(tables: Sequence[Floats | None]) -> Floats | None:
-    """Tables one below another, as wide as the narrowest; nothing when one is missing."""
+def _stack_tables(tables: Sequence[Floats | None]) -> Floats | None:
+    """The tables concatenated, cut to the narrowest; None if one is missing."""
     known = [table for table in tables if table is not None]
     if not known or len(known) < len(tables):
         return None
@@ -468,21 +469,18 @@ def _stacked(tables: Sequence[Floats | None]) -> Floats | None:
     return np.concatenate([table[:, :width] for table in known])
 
 
-def _joined_copies(parts: Sequence[Ranking]) -> Ints | None:
-    """For how many each item stands, one where a part does not say; nothing when none does."""
+def _concatenate_copies(parts: Sequence[Ranking]) -> Ints | None:
+    """The multiplicities of all items, 1 for parts without ``copies``; None if no part has them."""
     if all(part.copies is None for part in parts):
         return None
     return np.concatenate([segments.multiplicities(part) for part in parts])
 
 
-# Units that can only be missed: what they ask for is no candidate at all.
-
-
 def unanswerable_as_misses(ranking: Ranking) -> Ranking:
-    """The same ranking, in which a unit without relevant items is a miss instead of undefined.
+    """The same ranking with units without relevant items scored as misses instead of undefined.
 
-    Such a unit gets one relevant item, a candidate beyond all others that was not retrieved, and an observed
-    depth of 0. So it scores 0 on every ranking metric, and 0 by chance as well: no order could find it.
+    Such a unit gets one relevant item that is an additional candidate and was not retrieved, and an observed depth
+    of 0. So its score and its chance level are 0 for every ranking metric.
 
     >>> ranking = unanswerable_as_misses(Ranking.from_scores(np.array([[0.9, 0.1], [0.9, 0.1]]), [[0], []]))
     >>> ranking.ranks

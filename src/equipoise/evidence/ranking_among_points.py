@@ -1,4 +1,4 @@
-"""The relatives of points, nearest first, and how many others were counted before each of them."""
+"""Rankings of points among themselves: the rank of each target of a point among all other points."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from equipoise.geometry.base import Geometry, PointArray
     from equipoise.types import Bools, Floats, Ids, Ints
 
-_SAMPLE = 512
-_ROWS = 4096
+_SAMPLE_SIZE = 512
+_ROWS_PER_SAMPLE_PRODUCT = 4096
 
 
 @dataclass(frozen=True)
 class PointTargets:
-    """The relatives of all points, one point after another, and the counts that grow as others are seen.
+    """The targets of all points, grouped by point, nearest first, and their rank counts.
 
-    ``excess`` rises within a point and stands for the distance of the relative. ``tied`` counts a relative
-    itself until ``ranking`` takes it off.
+    ``excess`` is a monotone function of the distance of the target, ascending within a point. ``tied`` includes the
+    target itself until ``ranking`` subtracts it.
     """
 
     screen: PairPrefilter
@@ -47,7 +47,7 @@ class PointTargets:
 
     @classmethod
     def of(cls, points: PointArray, pairs: Ints, geometry: Geometry, ids: Ids) -> PointTargets:
-        """From (point, relative) positions in any order."""
+        """From (point, target) index pairs in any order."""
         screen = PairPrefilter.of(points, geometry)
         excess = screen.excess(pairs[:, 0], pairs[:, 1])
         order = _nearest_first(pairs, excess)
@@ -58,53 +58,53 @@ class PointTargets:
 
     @cached_property
     def asking(self) -> Ints:
-        """The points that have relatives."""
+        """The points that have targets."""
         return np.flatnonzero(self.counts)
 
     @cached_property
     def limits(self) -> Floats:
-        """The excess of the farthest relative of each point that has one."""
+        """The excess of the farthest target of each point that has one."""
         return self.excess[self.starts[1:][self.asking] - 1]
 
     @cached_property
     def id_order(self) -> Ints:
-        """The place of each id when they are in order."""
-        place = np.empty(len(self.ids), dtype=np.int64)
-        place[np.argsort(self.ids.astype(str), kind="stable")] = np.arange(len(self.ids))
-        return place
+        """The sort position of each id."""
+        position = np.empty(len(self.ids), dtype=np.int64)
+        position[np.argsort(self.ids.astype(str), kind="stable")] = np.arange(len(self.ids))
+        return position
 
     def left_by(self, screen: PairPrefilter, which: Bools | slice = slice(None)) -> Ints:
-        """About how many others the limit of each asking point leaves, judged by an even sample of them."""
+        """Estimate the number of candidates within the limit of each point with targets, from an even sample."""
         asking, limits = self.asking[which], self.limits[which]
-        step = -(-len(self.counts) // _SAMPLE)
+        step = -(-len(self.counts) // _SAMPLE_SIZE)
         sample = screen.right[::step].T
         left = np.empty(len(asking), dtype=np.int64)
-        for start in range(0, len(left), _ROWS):
-            part = slice(start, start + _ROWS)
+        for start in range(0, len(left), _ROWS_PER_SAMPLE_PRODUCT):
+            part = slice(start, start + _ROWS_PER_SAMPLE_PRODUCT)
             scores = screen.asking(asking[part], limits[part]) @ sample
             left[part] = np.count_nonzero(scores >= 0.0, axis=1) * step
         return left
 
     def items_of(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Where the relatives of some points stand in the columns, and whose they are: places in ``rows``."""
+        """The item indices of the targets of these points, and the index in ``rows`` of their point."""
         counts = self.counts[rows]
         return segment_indices(self.starts[:-1][rows], counts), np.repeat(np.arange(len(rows)), counts)
 
     def order_equals(self, tally: GroupedCounts, columns: Ints, owners: Ints, items: Ints) -> None:
-        """Of those that tie with a relative, count the ones that an order by id puts first.
+        """Count the points tied with a target that precede it by id.
 
-        The tally holds the excess of ``columns``, grouped as ``owners`` groups ``items``.
+        ``tally`` contains the excess of ``columns``, in the groups of ``owners``.
         """
-        keys, _ = tally.places(owners, self.excess[items])
+        keys, _ = tally.keys_of(owners, self.excess[items])
         groups, members = np.unique(keys, return_inverse=True)
         own = tally.own
-        place = np.minimum(np.searchsorted(groups, own), len(groups) - 1)
-        equal: Bools = groups[place] == own
-        by_id = GroupedCounts.of(place[equal], -self.id_order[columns[equal]])
+        index = np.minimum(np.searchsorted(groups, own), len(groups) - 1)
+        equal: Bools = groups[index] == own
+        by_id = GroupedCounts.of(index[equal], -self.id_order[columns[equal]])
         self.before[items] += by_id.below(members, -self.id_order[self.relatives[items]])[0]
 
     def ranking(self) -> Ranking:
-        """The counts as evidence; a relative ties with itself, which is no tie."""
+        """The counts as a ``Ranking``; the tie of a target with itself is subtracted."""
         pool = np.full(len(self.counts), len(self.counts) - 1, dtype=np.int64)
         return Ranking.of_items(
             self.ids,
@@ -119,9 +119,9 @@ class PointTargets:
 
 
 def _nearest_first(pairs: Ints, excess: Floats) -> Ints:
-    """The order by point, then excess, then relative."""
+    """The order by point, then excess, then target."""
     order = np.argsort(excess)
-    # Two halves of 16 bits: integers so short are sorted by counting.
+    # Two halves of 16 bits: numpy sorts 16-bit integers by radix sort.
     for shift in (0, 16):
         half = (pairs[:, 0] >> shift).astype(np.uint16)
         if shift == 0 or half.any():
@@ -132,13 +132,11 @@ def _nearest_first(pairs: Ints, excess: Floats) -> Ints:
     return order
 
 
-# Rankings of points among themselves: where the relatives of each stand, nearest first.
-
 WIDE = 2048
-"""A point whose limit leaves more others than this is counted by buckets; looking at fewer is faster."""
+"""Points with more candidates than this are counted by buckets; comparing fewer is faster."""
 
-_FROM_POINTS_ROWS = 4096
-_WHOLE_ROWS = 16
+_ROWS_PER_BLOCK = 4096
+_FULL_ROWS_PER_BLOCK = 16
 
 
 def ranking_among_points(
@@ -150,10 +148,11 @@ def ranking_among_points(
     wide: int = WIDE,
     compiled: bool | None = None,
 ) -> Ranking:
-    """Where each point's relatives stand among all other points, by distance; exact, of full depth.
+    """The exact rank of each point's targets among all other points, by distance, at full depth.
 
-    ``pairs`` are (point, relative) positions, each once. A point is no candidate of its own. ``wide`` and
-    ``compiled`` decide how, never what; left alone, numba counts many points where it is installed.
+    ``pairs`` are unique (point, target) index pairs. A point is not a candidate for itself. ``wide`` and
+    ``compiled`` choose the algorithm and do not change the result; by default numba counts many points if it is
+    installed.
 
     >>> from equipoise.geometry.spaces import geometry
     >>> line = np.array([[0.0], [1.0], [3.0]])
@@ -164,36 +163,36 @@ def ranking_among_points(
     if should_use_numba(len(points), compiled):
         count_points(relatives, wide)
     else:
-        _count_plainly(relatives, wide)
+        _count_with_numpy(relatives, wide)
     return relatives.ranking()
 
 
-def _count_plainly(relatives: PointTargets, wide: int) -> None:
-    """Fill in the counts by numpy alone."""
+def _count_with_numpy(relatives: PointTargets, wide: int) -> None:
+    """Fill in the counts with numpy only."""
     fine, coarse = relatives.screen, relatives.screen.single()
     left = relatives.left_by(fine)
     whole = left > wide
     enough = np.zeros_like(whole) if coarse is None else (relatives.left_by(coarse) <= left) & ~whole
     for screen, rows in ((coarse, enough), (fine, ~enough & ~whole)):
-        for part in _parts(relatives.asking[rows], _FROM_POINTS_ROWS):
-            _look_near(relatives, part, screen or fine)
-    for part in _parts(relatives.asking[whole], _WHOLE_ROWS):
-        _look_everywhere(relatives, part)
+        for part in _blocks(relatives.asking[rows], _ROWS_PER_BLOCK):
+            _count_candidates(relatives, part, screen or fine)
+    for part in _blocks(relatives.asking[whole], _FULL_ROWS_PER_BLOCK):
+        _count_by_buckets(relatives, part)
 
 
-def _parts(rows: Ints, size: int) -> list[Ints]:
+def _blocks(rows: Ints, size: int) -> list[Ints]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _look_near(relatives: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
-    """Count what a screen leaves of the others."""
+def _count_candidates(relatives: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
+    """Count the points that the prefilter keeps."""
     limits = relatives.limits[np.searchsorted(relatives.asking, rows)]
     for places, columns in candidate_pairs(screen, rows, limits):
-        _count(relatives, rows, places, columns)
+        _add_exact_counts(relatives, rows, places, columns)
 
 
-def _look_everywhere(relatives: PointTargets, rows: Ints) -> None:
-    """Count most of the others by their buckets, and look at the rest."""
+def _count_by_buckets(relatives: PointTargets, rows: Ints) -> None:
+    """Count most points by a histogram of their scores, and the uncertain rest exactly."""
     screen = relatives.screen
     scores = screen.asking(rows, np.zeros(len(rows))) @ screen.right.T
     np.negative(scores, out=scores)
@@ -207,11 +206,11 @@ def _look_everywhere(relatives: PointTargets, rows: Ints) -> None:
         relatives.above[own] += sure
         places.append(np.full(len(unsure), place))
         columns.append(unsure)
-    _count(relatives, rows, np.concatenate(places), np.concatenate(columns))
+    _add_exact_counts(relatives, rows, np.concatenate(places), np.concatenate(columns))
 
 
-def _count(relatives: PointTargets, rows: Ints, places: Ints, columns: Ints) -> None:
-    """Add some of the others to the counts, by their distances; none of them may come twice."""
+def _add_exact_counts(relatives: PointTargets, rows: Ints, places: Ints, columns: Ints) -> None:
+    """Add points to the counts by their exact distances; each point may be added only once."""
     others = rows[places] != columns
     places, columns = places[others], columns[others]
     tally = GroupedCounts.of(places, relatives.screen.excess(rows[places], columns))

@@ -1,4 +1,4 @@
-"""Rankings from judgements and runs: dicts of dicts, or files that hold them."""
+"""Rankings from retrieved lists: runs and qrels (dicts of dicts or files), arrays of ids, or known ranks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED, candidate_counts
 from equipoise.types import Bools, Floats, Ids, Ints
 
-# Rows of ids of unequal length, laid out as one matrix.
-
 
 @dataclass(frozen=True, slots=True)
 class RaggedIds:
-    """Rows of unequal length in one matrix; whatever lies beyond a row's length is filler."""
+    """Rows of unequal length in one matrix; cells beyond the length of a row are filler."""
 
     cells: NDArray[Any]
     lengths: Ints
     largest: int = -1
-    """The largest whole number among the cells; -1 where they are names."""
+    """The largest integer among the cells; -1 if they are names."""
 
     @property
     def inside(self) -> Bools:
@@ -38,28 +36,28 @@ class RaggedIds:
 
 
 def as_ragged_ids(value: Any, what: str) -> RaggedIds:
-    """A matrix of ids, or a sequence of rows; negative integers are filler, as faiss writes it."""
+    """A matrix of ids, or a sequence of rows; negative integers are filler, as in faiss."""
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iu":
         return _without_filler(value.astype(np.int64, copy=False))
     if isinstance(value, np.ndarray) and value.ndim != 2 and value.dtype != object:
-        raise ShapeError(f"the {what} are an array of {value.ndim} dimension(s); 2 are needed", hint="one row a unit")
+        raise ShapeError(f"the {what} are an array of {value.ndim} dimension(s); 2 are needed", hint="one row per unit")
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ShapeError(f"the {what} are a {type(value).__name__}, not rows of ids", hint="one row a unit")
+        raise ShapeError(f"the {what} are a {type(value).__name__}, not rows of ids", hint="one row per unit")
     rows = [_row(row, unit, what) for unit, row in enumerate(value)]
-    whole = all(row.dtype != object or len(row) == 0 for row in rows)
+    integer = all(row.dtype != object or len(row) == 0 for row in rows)
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     width = int(lengths.max(initial=0))
-    if whole:
+    if integer:
         cells: NDArray[Any] = np.full((len(rows), width), -1, dtype=np.int64)
     else:
         cells = np.full((len(rows), width), "", dtype=object)
     for unit, row in enumerate(rows):
-        cells[unit, : len(row)] = row if whole else row.astype(str)
-    return _without_filler(cells) if whole else RaggedIds(cells, lengths)
+        cells[unit, : len(row)] = row if integer else row.astype(str)
+    return _without_filler(cells) if integer else RaggedIds(cells, lengths)
 
 
 def _without_filler(cells: Ints) -> RaggedIds:
-    # Read as unsigned, a negative number is larger than any other: one look finds both filler and largest.
+    # As unsigned integers, negative numbers are the largest: one maximum finds both filler and the largest id.
     largest = int(cells.view(np.uint64).max(initial=0))
     if largest < 1 << 63:
         return RaggedIds(cells, np.full(len(cells), cells.shape[1], dtype=np.int64), largest)
@@ -71,20 +69,20 @@ def _without_filler(cells: Ints) -> RaggedIds:
 
 
 def _row(row: Any, unit: int, what: str) -> NDArray[Any]:
-    """One row of ids; whole numbers stay numbers, anything else is a name."""
+    """One row of ids; integers stay integers, anything else becomes a string."""
     try:
         array = np.asarray(row)
     except ValueError:
         array = np.empty(())
     if array.ndim != 1:
-        raise ShapeError(f"row {unit} of the {what} is not a list of ids", hint="one row of ids a unit")
+        raise ShapeError(f"row {unit} of the {what} is not a list of ids", hint="one row of ids per unit")
     if array.dtype.kind in "iu" and (array.size == 0 or array.max() <= np.iinfo(np.int64).max):
         return array.astype(np.int64)
-    return np.array([str(each) for each in row], dtype=object)
+    return np.array([str(name) for name in row], dtype=object)
 
 
 def check_gains(gains: Any, truth: RaggedIds) -> Floats:
-    """The gains beside the relevant ids; 1 where none were given."""
+    """The gains of the relevant ids; 1 if ``gains`` is None."""
     if gains is None:
         return np.ones(truth.cells.shape)
     return values_for_ids(gains, truth, "gains", "relevant ids")
@@ -98,17 +96,15 @@ def values_for_ids(values: Any, rows: RaggedIds, what: str, of: str) -> Floats:
         matrix = np.zeros(rows.cells.shape)
         for unit, row in enumerate(values):
             if unit >= len(matrix) or np.shape(row) != (rows.lengths[unit],):
-                raise ShapeError(f"row {unit} of the {what} does not fit the {of}", hint="one number an id")
+                raise ShapeError(f"row {unit} of the {what} does not fit the {of}", hint="one number per id")
             matrix[unit, : len(row)] = row
     if matrix.shape != rows.cells.shape:
-        raise ShapeError(f"the {what} have shape {matrix.shape}, the {of} {rows.cells.shape}", hint="one number an id")
+        raise ShapeError(f"the {what} have shape {matrix.shape}, the {of} {rows.cells.shape}", hint="one number per id")
     return matrix
 
 
-# Rankings from arrays of retrieved and relevant ids, or from ranks that are already known.
-
 _TABLE_SLOTS = 1 << 18
-"""Slots of the position table: it should stay in the second-level cache."""
+"""Slots of the position table: it should stay in the L2 cache."""
 
 
 def ranking_from_lists(
@@ -125,19 +121,19 @@ def ranking_from_lists(
     if len(lists.cells) != len(truth.cells):
         raise ShapeError(
             f"{len(lists.cells)} lists were retrieved for {len(truth.cells)} units",
-            hint="give one row of retrieved ids a unit",
+            hint="give one row of retrieved ids per unit",
         )
     units = unique_ids(unit_ids, len(lists.cells))
     gain = check_gains(gains, truth)
-    values = None if scores is None else _from_lists_scores(scores, lists, units)
+    values = None if scores is None else _check_list_scores(scores, lists, units)
     if values is not None:
-        lists, values = _best_first(lists, values)
+        lists, values = _sort_by_score(lists, values)
     codes, wanted, span = _codes(lists, truth)
-    places = _places(codes, lists, wanted, truth, span, units)
+    places = _target_positions(codes, lists, wanted, truth, span, units)
     found = np.where(places >= 0, places, NOT_RETRIEVED)
     tied, before = np.zeros_like(found), np.zeros_like(found)
     if values is not None:
-        found, tied, before = _ties(values, lists, found, truth)
+        found, tied, before = _tie_counts(values, lists, found, truth)
     depth = lists.lengths
     kept = truth.inside & (gain > 0)
     return Ranking.of_items(
@@ -156,11 +152,11 @@ def ranking_from_ranks(ranks: Any, *, candidates: int, unit_ids: Any = None) -> 
     """See ``Ranking.from_ranks``."""
     array = np.asarray(ranks)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ShapeError("ranks must be one whole number a unit", hint="for example [2, 1, 5]")
+        raise ShapeError("ranks must be one integer per unit", hint="for example [2, 1, 5]")
     wrong = (array < 1) | (array > candidates)
     if wrong.any():
         raise InputError(
-            f"rank {array[wrong][0]} does not lie between 1 and the {candidates} candidates",
+            f"rank {array[wrong][0]} is not between 1 and {candidates}, the number of candidates",
             hint="ranks start at 1",
         )
     count = len(array)
@@ -176,16 +172,16 @@ def ranking_from_ranks(ranks: Any, *, candidates: int, unit_ids: Any = None) -> 
     )
 
 
-def _from_lists_scores(scores: Any, lists: RaggedIds, units: Ids) -> Floats:
+def _check_list_scores(scores: Any, lists: RaggedIds, units: Ids) -> Floats:
     values = values_for_ids(scores, lists, "scores", "retrieved ids")
     if np.isnan(values[lists.inside]).any():
         row = int(np.flatnonzero((np.isnan(values) & lists.inside).any(axis=1))[0])
-        raise NotFiniteError(f"unit {units[row]} has a score that is no number", hint="drop items without a score")
+        raise NotFiniteError(f"unit {units[row]} has a NaN score", hint="remove items without a score")
     return values
 
 
-def _best_first(lists: RaggedIds, values: Floats) -> tuple[RaggedIds, Floats]:
-    """The lists in falling order of their scores."""
+def _sort_by_score(lists: RaggedIds, values: Floats) -> tuple[RaggedIds, Floats]:
+    """The lists in descending order of their scores."""
     if lists.inside.all() and (values[:, 1:] <= values[:, :-1]).all():
         return lists, values
     values = np.where(lists.inside, values, -np.inf)
@@ -195,12 +191,12 @@ def _best_first(lists: RaggedIds, values: Floats) -> tuple[RaggedIds, Floats]:
 
 
 def _codes(lists: RaggedIds, truth: RaggedIds) -> tuple[Ints, Ints, int]:
-    """Ids as small whole numbers; filler becomes the number just beyond them."""
+    """Ids as small integers; filler becomes the integer after the largest."""
     if lists.cells.dtype.kind in "iu" and truth.cells.dtype.kind in "iu":
         span = max(lists.largest, truth.largest) + 1
         if span <= 8 * _TABLE_SLOTS:
-            return _filled(lists, span), _filled(truth, span), span
-    kept = np.concatenate([rows.cells[rows.inside].astype(_common(lists, truth)) for rows in (lists, truth)])
+            return _with_filler_code(lists, span), _with_filler_code(truth, span), span
+    kept = np.concatenate([rows.cells[rows.inside].astype(_common_dtype(lists, truth)) for rows in (lists, truth)])
     names, code = np.unique(kept, return_inverse=True)
     split = int(lists.lengths.sum())
     codes = []
@@ -211,22 +207,22 @@ def _codes(lists: RaggedIds, truth: RaggedIds) -> tuple[Ints, Ints, int]:
     return codes[0], codes[1], len(names)
 
 
-def _common(lists: RaggedIds, truth: RaggedIds) -> Any:
+def _common_dtype(lists: RaggedIds, truth: RaggedIds) -> Any:
     return np.int64 if lists.cells.dtype.kind == truth.cells.dtype.kind == "i" else str
 
 
-def _filled(rows: RaggedIds, span: int) -> Ints:
+def _with_filler_code(rows: RaggedIds, span: int) -> Ints:
     if (rows.lengths == rows.cells.shape[1]).all():
         return rows.cells
     return np.where(rows.inside, rows.cells, span)
 
 
-def _places(codes: Ints, lists: RaggedIds, wanted: Ints, truth: RaggedIds, span: int, units: Ids) -> Ints:
-    """Where each wanted id stands in its unit's list, -1 where it does not.
+def _target_positions(codes: Ints, lists: RaggedIds, wanted: Ints, truth: RaggedIds, span: int, units: Ids) -> Ints:
+    """The position of each relevant id in the list of its unit, -1 if it was not retrieved.
 
-    The ids of a few lists are written into a table by position; what is read back tells both where
-    the wanted ones stand and whether an id stood twice. The table is never cleared: an entry counts
-    only if the list holds the wanted id at that very place.
+    The positions of a few lists are written into a table indexed by id. Reading it back gives the positions of the
+    relevant ids and finds ids listed twice. The table is never cleared: an entry is valid only if the list has the
+    relevant id at that position.
     """
     count, width = codes.shape
     step = max(1, _TABLE_SLOTS // (span + 1))
@@ -234,45 +230,45 @@ def _places(codes: Ints, lists: RaggedIds, wanted: Ints, truth: RaggedIds, span:
     table = np.zeros(step * (span + 1), dtype=small)
     shift = (np.arange(step) * (span + 1))[:, None]
     column = np.tile(np.arange(width, dtype=small), step)
-    places = np.full(wanted.shape, -1, dtype=np.int64)
+    positions = np.full(wanted.shape, -1, dtype=np.int64)
     if width == 0:
-        return places
+        return positions
     for start in range(0, count, step):
         block = codes[start : start + step]
-        asked = wanted[start : start + step]
+        targets = wanted[start : start + step]
         slots = (block + shift[: len(block)]).reshape(-1)
         position = column[: slots.size]
         table[slots] = position
-        overwritten = table.take(slots, mode="clip") != position  # clip: every slot is known to be inside
+        overwritten = table.take(slots, mode="clip") != position  # clip: every slot is inside the table
         if overwritten.any():
-            _refuse_repeats(lists, units, start, overwritten, block, span)
-        place = table[asked + shift[: len(block)]].astype(np.int64)
-        there = (np.take_along_axis(block, place, axis=1) == asked) & (asked != span)
-        places[start : start + step] = np.where(there, place, -1)
+            _check_no_repeats(lists, units, start, overwritten, block, span)
+        found = table[targets + shift[: len(block)]].astype(np.int64)
+        valid = (np.take_along_axis(block, found, axis=1) == targets) & (targets != span)
+        positions[start : start + step] = np.where(valid, found, -1)
     ordered = np.sort(np.where(truth.inside, wanted, -1 - np.arange(wanted.shape[1])), axis=1)
     double = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if double.any():
-        raise _listed_twice(truth, units, int(np.flatnonzero(double)[0]), "relevant")
-    return places
+        raise _duplicate_error(truth, units, int(np.flatnonzero(double)[0]), "relevant")
+    return positions
 
 
-def _refuse_repeats(lists: RaggedIds, units: Ids, start: int, overwritten: Bools, block: Ints, span: int) -> None:
-    """An id that stood twice overwrote its own entry; filler may."""
+def _check_no_repeats(lists: RaggedIds, units: Ids, start: int, overwritten: Bools, block: Ints, span: int) -> None:
+    """Raise ``DuplicateError`` if an id overwrote its own entry; filler may."""
     rows = (overwritten.reshape(block.shape) & (block != span)).any(axis=1)
     if rows.any():
-        raise _listed_twice(lists, units, start + int(np.flatnonzero(rows)[0]), "retrieved")
+        raise _duplicate_error(lists, units, start + int(np.flatnonzero(rows)[0]), "retrieved")
 
 
-def _listed_twice(rows: RaggedIds, units: Ids, row: int, what: str) -> DuplicateError:
+def _duplicate_error(rows: RaggedIds, units: Ids, row: int, what: str) -> DuplicateError:
     names, times = np.unique(rows.cells[row, : rows.lengths[row]], return_counts=True)
     return DuplicateError(
         f"unit {units[row]} lists the {what} id {names[times > 1][0]} twice",
-        hint="each id may stand once a unit",
+        hint="each id may occur once per unit",
     )
 
 
-def _ties(values: Floats, lists: RaggedIds, found: Ints, truth: RaggedIds) -> tuple[Ints, Ints, Ints]:
-    """Above, tied and before of each wanted place, when scores may be equal; lists are best first."""
+def _tie_counts(values: Floats, lists: RaggedIds, found: Ints, truth: RaggedIds) -> tuple[Ints, Ints, Ints]:
+    """Above, tied and before of each relevant item, from scores that may be equal; lists are best first."""
     zeros = np.zeros_like(found)
     same = (values[:, 1:] == values[:, :-1]) & lists.inside[:, 1:]
     if not same.any():
@@ -291,20 +287,20 @@ def _ties(values: Floats, lists: RaggedIds, found: Ints, truth: RaggedIds) -> tu
     tied = np.where(there, end - above, 0)
     before = zeros.copy()
     for unit, item in np.argwhere(tied > 0):
-        own = str(truth.cells[unit, item])
-        equals = lists.cells[unit, above[unit, item] : end[unit, item] + 1]
-        before[unit, item] = sum(str(each) > own for each in equals)
+        relevant_id = str(truth.cells[unit, item])
+        tied_ids = lists.cells[unit, above[unit, item] : end[unit, item] + 1]
+        before[unit, item] = sum(str(tied_id) > relevant_id for tied_id in tied_ids)
     return above, tied, before
 
 
 Qrels = Mapping[str, Mapping[str, float]]
 Scores = Mapping[str, Mapping[str, float]]
 
-_NAMED = (Mapping, str, Path)
+_DICT_OR_PATH = (Mapping, str, Path)
 _BLOCK_SCORES = 1 << 16
 _BLOCK_UNITS = 256
-"""Units looked at together: as many as fill the one, or this many if their lists are long."""
-_MOST_SCORES = 1 << 20
+"""Scores and units per block: a block ends at ``_BLOCK_SCORES``, but not before it has this many units."""
+_MAX_BLOCK_SCORES = 1 << 20
 _STREAM_SCORES, _STREAM_UNITS = 1 << 15, 1 << 12
 """Scores and units of a streamed run that are in memory at a time."""
 
@@ -314,12 +310,12 @@ Counted = tuple[Ints, Floats, Ints, Ints, Ints]
 
 def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
     """See ``Ranking.from_runs``."""
-    if not isinstance(qrels, _NAMED) and not isinstance(run, _NAMED):
+    if not isinstance(qrels, _DICT_OR_PATH) and not isinstance(run, _DICT_OR_PATH):
         return ranking_from_lists(run, qrels, corpus_size=corpus_size)
     judgements = _judgements(qrels)
     units = list(judgements)
     if not units:
-        raise InputError("the judgements hold no unit at all", hint="check the qrels")
+        raise InputError("the judgements contain no units", hint="check the qrels")
     if isinstance(run, str | Path):
         ranking = streamed_ranking(judgements, run, corpus_size=corpus_size)
         if ranking is not None:
@@ -330,7 +326,7 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
     try:
         depth = np.fromiter(map(len, lists), np.int64, len(lists))
     except TypeError as error:
-        raise _explained(units, [], lists) from error
+        raise _invalid_value_error(units, [], lists) from error
     parts = [
         _count(units[part], [judgements[unit] for unit in units[part]], lists[part], depth[part])
         for part in _blocks(depth)
@@ -342,18 +338,18 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
 def streamed_ranking(
     judgements: Qrels, path: str | Path, *, tag: str | None = None, corpus_size: int | None = None
 ) -> Ranking | None:
-    """The ranking of a TREC run file in memory that its size does not change, or None.
+    """The ranking of a TREC run file, read in constant memory; None if that is not possible.
 
-    Only a block of lists is in memory at a time, beside the judgements and the counts. None where the lines
-    of a query are not contiguous, the file has another format, or anything in it is wrong: then the whole
-    file has to be read. The ranking is the same.
+    Only one block of lists is in memory at a time, in addition to the judgements and the counts. The result is None
+    if the lines of a query are not contiguous, the file has another format, or it contains an error: then the
+    complete file must be read. The ranking is the same.
     """
-    from equipoise.io.run_files import runs_stream_run
+    from equipoise.io.run_files import stream_run
     from equipoise.io.text import NotStreamableError
 
     stream = _Stream(judgements)
     try:
-        for unit, scores in runs_stream_run(path, tag=tag):
+        for unit, scores in stream_run(path, tag=tag):
             if not stream.add(unit, scores):
                 return None
         return stream.ranking(corpus_size)
@@ -362,7 +358,7 @@ def streamed_ranking(
 
 
 class _Stream:
-    """Lists that come one at a time, counted block by block."""
+    """Collects lists one at a time and counts them block by block."""
 
     def __init__(self, judgements: Qrels) -> None:
         self.judgements = judgements
@@ -378,7 +374,7 @@ class _Stream:
         self.widest = 0
 
     def add(self, unit: str, scores: Mapping[str, float]) -> bool:
-        """Take one more list; False if there was one of this unit before."""
+        """Add the list of one unit; False if the unit was added before."""
         place = self.place_of.get(unit)
         if place is None:
             if unit in self.unknown:
@@ -462,7 +458,7 @@ def _scores(run: Any) -> Scores:
 def _mapping(value: Any, what: str, form: str) -> Mapping[str, Mapping[str, float]]:
     if not isinstance(value, Mapping):
         raise InputError(
-            f"the {what}: a {type(value).__name__} is no dict of dicts",
+            f"the {what}: a {type(value).__name__} is not a dict of dicts",
             hint=f"give {form}, a path, or use Ranking.from_lists for arrays",
         )
     return value
@@ -474,7 +470,7 @@ def _blocks(depth: Ints) -> Iterator[slice]:
     for unit, width in enumerate(depth.tolist()):
         widest = max(widest, width)
         units = unit + 1 - start
-        full = _BLOCK_SCORES if units > _BLOCK_UNITS else _MOST_SCORES
+        full = _BLOCK_SCORES if units > _BLOCK_UNITS else _MAX_BLOCK_SCORES
         if widest * units > full and units > 1:
             yield slice(start, unit)
             start, widest = unit, width
@@ -488,10 +484,10 @@ def _count(
     try:
         matrix, found, gains = _gather(judged, lists, depth)
     except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
-        raise _explained(units, judged, lists) from error
+        raise _invalid_value_error(units, judged, lists) from error
     sizes = np.fromiter(map(len, judged), np.int64, len(judged))
     if np.isnan(gains).any() or np.count_nonzero(np.isnan(matrix)) > matrix.size - depth.sum():
-        raise _explained(units, judged, lists)
+        raise _invalid_value_error(units, judged, lists)
     relevant = gains > 0
     counts = sizes
     if not relevant.all():
@@ -506,10 +502,10 @@ def _count(
 def _gather(
     judged: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """The lists as rows of a matrix (NaN where one has ended), the judged items' scores, the gains.
+    """The lists as rows of a matrix (padded with NaN), the scores of the judged items, the gains.
 
-    Reading floats out of dicts is what all the time goes into: ``struct`` does it fastest, and
-    looking up the judged items right after finds the dict still in the cache.
+    Reading floats from dicts takes most of the time: ``struct`` is fastest, and looking up the judged items
+    immediately afterwards finds the dict in the cache.
     """
     widest = int(depth.max(initial=0))
     matrix = np.full((len(lists), widest), np.nan)
@@ -522,7 +518,7 @@ def _gather(
         found.extend(map(row.get, items))
         gains.extend(items.values())
         offset += widest * matrix.itemsize
-    # None, for an item that was not retrieved, becomes NaN.
+    # None, the score of an item that was not retrieved, becomes NaN.
     return matrix, np.array(found, dtype=np.float64), np.array(gains, dtype=np.float64)
 
 
@@ -533,26 +529,26 @@ def _before(
     thresholds: Floats,
     tied: Ints,
 ) -> Ints:
-    """For each tied item, the equals whose id sorts after its own: trec_eval puts those first."""
+    """For each tied item, the number of tied items with a larger id: trec_eval puts those first."""
     before = np.zeros_like(tied)
     if not tied.any():
         return before
     first = np.cumsum(counts) - counts
     unit_of = np.repeat(np.arange(len(counts)), counts)
     for unit in np.unique(unit_of[tied > 0]):
-        own = [item for item, gain in judged[unit].items() if gain > 0]
-        places: dict[float, dict[str, int]] = {}
+        relevant = [item for item, gain in judged[unit].items() if gain > 0]
+        positions: dict[float, dict[str, int]] = {}
         for index in np.flatnonzero(tied[first[unit] : first[unit] + counts[unit]]) + first[unit]:
             score = float(thresholds[index])
-            if score not in places:
-                equals = sorted((item for item, s in lists[unit].items() if s == score), key=str, reverse=True)
-                places[score] = {item: place for place, item in enumerate(equals)}
-            before[index] = places[score][own[index - first[unit]]]
+            if score not in positions:
+                tied_items = sorted((item for item, s in lists[unit].items() if s == score), key=str, reverse=True)
+                positions[score] = {item: position for position, item in enumerate(tied_items)}
+            before[index] = positions[score][relevant[index - first[unit]]]
     return before
 
 
-def _explained(units: list[str], judged: list[Any], lists: list[Any]) -> InputError:
-    """The error for the first row that is no dict, or the first score or gain that is no number."""
+def _invalid_value_error(units: list[str], judged: list[Any], lists: list[Any]) -> InputError:
+    """The error for the first row that is not a dict, or the first score or gain that is not a number."""
     for what, rows in (("score", lists), ("gain", judged)):
         for unit, row in zip(units, rows, strict=False):
             if not isinstance(row, Mapping):
@@ -563,10 +559,10 @@ def _explained(units: list[str], judged: list[Any], lists: list[Any]) -> InputEr
             for item, value in row.items():
                 if not _is_number(value):
                     return NotFiniteError(
-                        f"the {what} of item {item!r} for unit {unit!r} is {value!r}, which is no number",
-                        hint=f"every {what} must be a number; leave out items that have none",
+                        f"the {what} of item {item!r} for unit {unit!r} is {value!r}, which is not a number",
+                        hint=f"every {what} must be a number; remove items without one",
                     )
-    return InputError("a score or a gain is no number", hint="scores and gains are floats")
+    return InputError("a score or a gain is not a number", hint="scores and gains are floats")
 
 
 def _is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Rankings from a matrix of scores or logits: the rank of a target is a count over its row."""
+"""Rankings from a matrix of scores or logits, in one call or in batches (``RankingStream``)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from equipoise.types import Ints
 
 _HOST_BLOCK_BYTES = 16 << 20
-"""Rows handed on at a time, so that a file larger than memory is read piece by piece."""
+"""Bytes of scores per block, so that a file larger than memory is read in blocks."""
 
 _DEVICE_BLOCK_CELLS = 1 << 26
-"""Cells compared at a time on another device: bounds the memory of the comparison's flags."""
+"""Scores per block on another device: bounds the memory of the comparison results."""
 
 
 def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
     """See ``Ranking.from_scores``."""
     scores = as_host_array(scores)
     if isinstance(scores, np.ndarray) and scores.dtype.kind not in "fiub":
-        raise InputError(f"the scores are {scores.dtype} and no real numbers", hint="give a matrix of numbers")
+        raise InputError(f"the scores are {scores.dtype}, not real numbers", hint="give a matrix of numbers")
     if len(scores.shape) != 2:
         raise ShapeError(f"the scores have {len(scores.shape)} dimension(s); 2 are needed", hint="units x candidates")
     units, width = int(scores.shape[0]), int(scores.shape[1])
@@ -40,7 +40,7 @@ def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_
         row = int(np.repeat(np.arange(units), counts)[np.isin(flat, dropped)][0])
         raise InputError(
             f"the target of unit {row} is an excluded column",
-            hint="leave out units whose answer is no candidate",
+            hint="remove units whose target is not a candidate",
         )
     count = _count_on_host if isinstance(scores, np.ndarray) else _count_on_device
     above, tied, before = count(scores, flat, counts, dropped)
@@ -58,7 +58,7 @@ def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_
 
 
 def as_host_array(array: Any) -> Any:
-    """A numpy view of an array that already lies in host memory; any other array as it is."""
+    """A numpy view of an array in host memory; an array on another device unchanged."""
     if isinstance(array, np.ndarray):
         return array
     if hasattr(array, "detach"):
@@ -67,12 +67,12 @@ def as_host_array(array: Any) -> Any:
         try:
             return np.from_dlpack(array)
         except (BufferError, TypeError, ValueError, RuntimeError):
-            return array  # another device, or a number format that numpy does not know
+            return array  # another device, or a dtype that numpy does not support
     return np.asarray(array)
 
 
 def _targets(targets: Any, units: int, width: int) -> tuple[Ints, Ints]:
-    """The target columns of all units one after another, and how many each unit has."""
+    """The target columns of all units concatenated, and the number of targets of each unit."""
     array = _as_numpy(targets)
     if array is not None and array.ndim == 1 and array.dtype.kind in "iu":
         flat, counts = array.astype(np.int64), np.ones(len(array), dtype=np.int64)
@@ -82,19 +82,19 @@ def _targets(targets: Any, units: int, width: int) -> tuple[Ints, Ints]:
             raise InputError("targets must be column numbers", hint="for example [3, 0, 7]")
         flat, counts = rows.cells[rows.inside], rows.lengths
     if len(counts) != units:
-        raise ShapeError(f"there are {len(counts)} targets for {units} rows of scores", hint="one a row")
+        raise ShapeError(f"there are {len(counts)} targets for {units} rows of scores", hint="one per row")
     wrong = (flat < 0) | (flat >= width)
     if wrong.any():
         row = int(np.repeat(np.arange(units), counts)[wrong][0])
         raise InputError(
-            f"target {flat[wrong][0]} of unit {row} is no column of the scores",
+            f"target {flat[wrong][0]} of unit {row} is not a column of the scores",
             hint=f"columns are 0 to {width - 1}",
         )
     return flat, counts
 
 
 def _as_numpy(values: Any) -> NDArray[Any] | None:
-    """The values as an array; None when they are rows of unequal length."""
+    """The values as an array; None if they are rows of unequal length."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
     try:
@@ -128,9 +128,9 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
         row = np.repeat(np.arange(len(block)), own)
         limit = block[row, flat[items]]
         try:
-            above[items], tied[items] = count_above_and_tied(block, limit, own, refuse_nan=real)
-        except NanScoreError as found:
-            raise _no_number(part.start + found.row) from None
+            above[items], tied[items] = count_above_and_tied(block, limit, own, check_nan=real)
+        except NanScoreError as error:
+            raise _nan_error(part.start + error.row) from None
         if dropped.size:
             others = block[:, dropped][row]
             above[items] -= (others > limit[:, None]).sum(axis=1)
@@ -138,12 +138,12 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
         for item in np.flatnonzero(tied[items] > 0):
             equal = block[row[item]] == limit[item]
             equal[dropped] = False
-            before[items.start + item] = _before(np.flatnonzero(equal), int(flat[items][item]))
+            before[items.start + item] = _n_ties_before(np.flatnonzero(equal), int(flat[items][item]))
     return above, tied, before
 
 
 def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tuple[Ints, Ints, Ints]:
-    """The same counts with the array's own library, where the array lives; only counts travel."""
+    """The same counts on the device of the array; only counts are copied to the host."""
     from array_api_compat import array_namespace, device, to_device
 
     xp = array_namespace(scores)
@@ -162,7 +162,7 @@ def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tu
     for part in _blocks(int(scores.shape[0]), max(1, _DEVICE_BLOCK_CELLS // max(1, width))):
         block = scores[part, :]
         if real and bool(xp.any(xp.isnan(block))):
-            raise _no_number(part.start + int(np.flatnonzero(host(xp.isnan(block)).any(axis=1))[0]))
+            raise _nan_error(part.start + int(np.flatnonzero(host(xp.isnan(block)).any(axis=1))[0]))
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(part.stop - part.start), counts[part])
         cell = xp.asarray(row * width + flat[items], device=where)
@@ -172,31 +172,30 @@ def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tu
         equal = (rows == limit) & candidates
         tied[items] = host(xp.count_nonzero(equal, axis=1)) - 1
         for item in np.flatnonzero(tied[items] > 0):
-            before[items.start + item] = _before(np.flatnonzero(host(equal[int(item), :])), int(flat[items][item]))
+            before[items.start + item] = _n_ties_before(
+                np.flatnonzero(host(equal[int(item), :])), int(flat[items][item])
+            )
     return above, tied, before
 
 
-def _before(equals: Ints, target: int) -> int:
-    """How many columns of the same score an order by id puts before the target; ids are names."""
+def _n_ties_before(equals: Ints, target: int) -> int:
+    """How many columns with the same score precede the target by id; ids are compared as strings."""
     return sum(str(column) > str(target) for column in equals.tolist())
 
 
-def _no_number(unit: int) -> NotFiniteError:
+def _nan_error(unit: int) -> NotFiniteError:
     return NotFiniteError(
-        f"the scores of unit {unit} hold a value that is no number (NaN)",
-        hint="mask what is no candidate with exclude= or with -inf",
+        f"the scores of unit {unit} contain NaN",
+        hint="mask columns that are not candidates with exclude= or with -inf",
     )
-
-
-# Evidence that arrives in batches, from one process or from many.
 
 
 @dataclass
 class RankingStream:
-    """Collects rankings batch by batch; any split and any order of merging give the same bytes.
+    """Collects rankings batch by batch; any split into batches and any order of merging give the same result.
 
-    Only counts are kept, never the scores. Units are numbered in the order they come unless they
-    bring ids; streams that will be merged need ids, and ``compute`` puts the units in their order.
+    Only counts are stored, not the scores. Units are numbered in their order unless they have ids. Streams that
+    will be merged need ids; ``compute`` sorts the units by id.
 
     >>> stream = RankingStream()
     >>> stream.update(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
@@ -216,20 +215,20 @@ class RankingStream:
         self.parts.append(Ranking.from_scores(scores, targets, exclude=self.exclude, unit_ids=unit_ids))
 
     def merge(self, other: RankingStream) -> None:
-        """Add all that another stream has seen."""
+        """Add all batches of another stream."""
         self.parts.extend(other.parts)
 
     def __len__(self) -> int:
         return sum(len(part) for part in self.parts)
 
     def compute(self) -> Ranking:
-        """The ranking of all units seen so far, ordered by unit id."""
+        """The ranking of all units so far, sorted by unit id."""
         if not self.parts:
-            raise InputError("the stream has seen no unit yet", hint="call update first")
+            raise InputError("the stream has no units yet", hint="call update first")
         kinds = {part.unit_ids.dtype.kind for part in self.parts}
         if len(kinds) > 1:
             raise InputError(
-                "some batches came with names as unit ids and some with numbers or none",
+                "some batches have names as unit ids and some have integers or none",
                 hint="give unit_ids of one kind to every update",
             )
         whole = Ranking.concatenated(self.parts)
@@ -238,6 +237,6 @@ class RankingStream:
         twice = np.flatnonzero(ids[1:] == ids[:-1])
         if len(twice):
             raise DuplicateError(
-                f"unit {ids[twice[0]]} came twice", hint="give unit_ids to update when streams are merged"
+                f"unit {ids[twice[0]]} was added twice", hint="give unit_ids to update when streams are merged"
             )
         return whole.take(order)

@@ -1,7 +1,8 @@
-"""Rankings at full depth over a corpus of shards: every shard counts for itself, and counts are added.
+"""Full-depth rankings from vectors: matrices in memory, blocks of scores, a GPU, or shards on disk.
 
-What the product of matrices cannot tell from a limit is scored pair by pair, so ranks and ties are those of
-the vectors themselves, the same however the corpus is cut; see ``geometry.tiles``.
+For shards, each shard is counted separately and the counts are added. Scores of a matrix product that are too
+close to the target's score for its rounding error are computed again pair by pair. So ranks and ties are those of
+the vectors and do not depend on the division into shards; see ``geometry.sharded_search``.
 """
 
 from __future__ import annotations
@@ -38,12 +39,10 @@ from equipoise.io.dag import segment_offsets
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
-# Rankings at full depth, block by block: from two matrices of vectors, or from blocks of scores.
-
 _BLOCK_BYTES = 64 << 20
 
 Blocks = Iterable[tuple[slice, NDArray[Any]]]
-"""Rows of queries, and their scores against the whole corpus; a block may be written over."""
+"""Rows of queries, and their scores against the whole corpus; a block may be overwritten."""
 
 
 def ranking_from_embeddings(
@@ -68,7 +67,7 @@ def ranking_from_embeddings(
         found = asked.ranked(blocks, unit_ids)
     else:
         found = asked.ranked_on(device, queries, corpus, geometry, block_bytes, unit_ids)
-    return replace(found, invalid_points=_from_embeddings_complaints(geometry, queries, corpus))
+    return replace(found, invalid_points=_invalid_points(geometry, queries, corpus))
 
 
 def ranking_from_blocks(
@@ -85,8 +84,8 @@ def ranking_from_blocks(
     return RelevantRows.of(relevant, gains, exclude, units=units, corpus=corpus).ranked(blocks, unit_ids)
 
 
-def _from_embeddings_complaints(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray[Any]) -> str:
-    """What is wrong with points that could be ranked all the same, such as vectors without a direction."""
+def _invalid_points(geometry: str | Geometry, queries: NDArray[Any], corpus: NDArray[Any]) -> str:
+    """A description of invalid points that can be ranked nevertheless, such as zero vectors; empty if none."""
     from equipoise.geometry.spaces import geometry as named
 
     checked = {"queries": named(geometry).check(queries), "corpus": named(geometry).check(corpus)}
@@ -95,7 +94,7 @@ def _from_embeddings_complaints(geometry: str | Geometry, queries: NDArray[Any],
 
 @dataclass(frozen=True)
 class RelevantRows:
-    """Which rows of a corpus are relevant to each unit, and which one is no candidate (-1: none)."""
+    """The relevant corpus rows of each unit, and the row that is not a candidate (-1: none)."""
 
     rows: Ints
     counts: Ints
@@ -105,10 +104,12 @@ class RelevantRows:
 
     @classmethod
     def of(cls, relevant: Any, gains: Any, exclude: Any, *, units: int, corpus: int) -> RelevantRows:
-        """Checked rows, one list a query; gains of 0 and below are not relevant."""
-        rows = as_ragged_ids(_one_a_query(relevant), "relevant rows")
+        """Validated rows, one list per query; rows with gains of 0 or less are not relevant."""
+        rows = as_ragged_ids(_as_rows_per_query(relevant), "relevant rows")
         if len(rows.cells) != units:
-            raise ShapeError(f"there are relevant rows for {len(rows.cells)} of {units} queries", hint="one a query")
+            raise ShapeError(
+                f"there are relevant rows for {len(rows.cells)} of {units} queries", hint="one list per query"
+            )
         gain = check_gains(gains, rows)
         kept = rows.inside & (gain > 0)
         flat, counts = rows.cells[kept], kept.sum(axis=1)
@@ -116,18 +117,18 @@ class RelevantRows:
             raise InputError("relevant rows must be row numbers", hint="for example [[3, 7], [0]]")
         if flat.size and flat.max() >= corpus:
             raise InputError(f"relevant row {flat.max()} is not in the corpus", hint=f"rows are 0 to {corpus - 1}")
-        hidden = _hidden(exclude, units, corpus)
+        hidden = _excluded_rows(exclude, units, corpus)
         both = np.repeat(hidden, counts) == flat
         if both.any():
             unit = int(np.repeat(np.arange(units), counts)[both][0])
             raise InputError(
                 f"the relevant row of query {unit} is excluded as well",
-                hint="a unit is no candidate of its own",
+                hint="a unit is not a candidate for itself",
             )
         return cls(flat, counts, gain[kept], hidden, corpus)
 
     def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
-        """Where the relevant rows stand among the scores of all rows, which come in blocks of units."""
+        """The ranking of the relevant rows from the scores of all rows, in blocks of units."""
         starts = segment_offsets(self.counts)
         above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
         for part, scores in blocks:
@@ -152,7 +153,7 @@ class RelevantRows:
         block_bytes: int | None,
         unit_ids: Any,
     ) -> Ranking:
-        """The same, with scores that are made and counted on a device."""
+        """The ranking with scores computed and counted on a device."""
 
         from equipoise.geometry.gpu_search import GpuSearch
 
@@ -161,7 +162,7 @@ class RelevantRows:
         return self.counted(*counts, unit_ids)
 
     def counted(self, above: Ints, tied: Ints, before: Ints, unit_ids: Any) -> Ranking:
-        """The evidence from counts that were made elsewhere, in the order of the rows."""
+        """The ranking from counts in the order of the rows."""
         pool = self.corpus - (self.hidden >= 0)
         return Ranking.of_items(
             unique_ids(unit_ids, len(self.counts)),
@@ -175,31 +176,28 @@ class RelevantRows:
         )
 
 
-def _one_a_query(relevant: Any) -> Any:
-    """A flat array or list of row numbers is one relevant row a query."""
+def _as_rows_per_query(relevant: Any) -> Any:
+    """A flat array or list of row numbers as one relevant row per query."""
     flat = np.ndim(relevant) == 1 if isinstance(relevant, np.ndarray) else all(map(np.isscalar, relevant))
     return np.asarray(relevant)[:, None] if flat else relevant
 
 
-def _hidden(exclude: Any, units: int, corpus: int) -> Ints:
+def _excluded_rows(exclude: Any, units: int, corpus: int) -> Ints:
     hidden = np.full(units, -1, dtype=np.int64) if exclude is None else np.asarray(exclude, dtype=np.int64)
     if hidden.shape != (units,):
-        raise ShapeError(f"exclude has shape {hidden.shape}; one corpus row a query is needed", hint="-1 for none")
+        raise ShapeError(f"exclude has shape {hidden.shape}; one corpus row per query is needed", hint="-1 for none")
     if hidden.max(initial=-1) >= corpus:
         raise InputError(f"row {hidden.max()} cannot be excluded: the corpus has {corpus}", hint="-1 for none")
     return hidden
 
 
-# Rankings at full depth from vectors on a GPU: the scores are made and counted there, only counts travel.
-
-
 def gpu_rank_counts(
     search: Any, queries: Any, rows: Ints, counts: Ints, hidden: Ints, block_bytes: int | None = None
 ) -> tuple[Ints, Ints, Ints]:
-    """For each relevant row: how many candidates of its unit are above, tied, and tied but first by id.
+    """For each relevant row: how many candidates of its unit are above, tied, and tied with a preceding id.
 
-    ``rows`` are the relevant corpus rows, ``counts`` how many each unit has, ``hidden`` the row that is no
-    candidate of it (-1: none).
+    ``rows`` are the relevant corpus rows, ``counts`` their number per unit, ``hidden`` the row that is not a
+    candidate for the unit (-1: none). Scores are computed and counted on the device; only counts are copied.
     """
     from equipoise.geometry.gpu_search import index_tensor
 
@@ -214,7 +212,7 @@ def gpu_rank_counts(
         limit = scores[index_tensor(row, scores.device), index_tensor(rows[items], scores.device)]
         found, equal = count_thresholds_gpu(scores, index_tensor(row, scores.device), limit)
         above[items], tied[items] = found.cpu().numpy(), equal.cpu().numpy() - 1
-        for item, first in _earlier(scores, row, rows[items], limit, np.flatnonzero(tied[items] > 0)):
+        for item, first in _ties_before(scores, row, rows[items], limit, np.flatnonzero(tied[items] > 0)):
             before[items.start + item] = first
     return above, tied, before
 
@@ -222,10 +220,9 @@ def gpu_rank_counts(
 def ranking_from_points_on(
     device: Any, points: PointArray, pairs: Ints, geometry: Geometry, *, unit_ids: Any = None
 ) -> Ranking:
-    """What ``ranking_from_points`` gives, from products on a device instead of the distances themselves.
+    """The ranking of ``ranking_among_points``, from matrix products on a device instead of exact distances.
 
-    Relatives nearly as far as another point may change places with it: a product rounds, and distances that
-    nearly agree are told apart only by the host.
+    Targets nearly as far as another point may swap ranks with it, because the products are rounded.
     """
     from equipoise.geometry.gpu_search import GpuSearch
 
@@ -246,14 +243,14 @@ def ranking_from_points_on(
     )
 
 
-def _earlier(scores: Any, row: Ints, rows: Ints, limit: Any, items: Ints) -> Iterator[tuple[int, int]]:
-    """Of tied items: how many others an order by id puts first."""
+def _ties_before(scores: Any, row: Ints, rows: Ints, limit: Any, items: Ints) -> Iterator[tuple[int, int]]:
+    """For each tied item, how many of its ties precede it by id."""
     for item in items.tolist():
         equal = (scores[int(row[item])] == limit[item]).nonzero()[:, 0].cpu().numpy().astype(str)
         yield item, int((equal > str(rows[item])).sum())
 
 
-_TAKEN_AT_ONCE = 4096
+_ROWS_PER_READ = 4096
 
 
 def ranking_from_shards(
@@ -289,18 +286,18 @@ def ranking_from_shards(
         done += len(shard)
         if progress is not None:
             progress(done)
-    # A relevant row has met itself, which is no tie.
+    # A relevant row was also compared with itself.
     counts = replace(counts, tied=counts.tied - 1)
     counts -= limits.hidden(asked, shards, wanted.hidden)
-    made = wanted.counted(counts.above, counts.tied, counts.before, unit_ids)
-    return replace(made, invalid_points=_complaints(geometry, points, len(shards), counts.zeros))
+    ranking = wanted.counted(counts.above, counts.tied, counts.before, unit_ids)
+    return replace(ranking, invalid_points=_invalid_shard_points(geometry, points, len(shards), counts.zeros))
 
 
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
-    """For each relevant row: how many others score above it, how many tie, how many of these go first by id.
+    """For each relevant row: how many other rows score above it, tie with it, and tie with a preceding id.
 
-    ``zeros`` are the corpus rows without a direction.
+    ``zeros`` are the zero vectors of the corpus.
     """
 
     above: Ints
@@ -310,7 +307,7 @@ class ShardCounts:
 
     @classmethod
     def none(cls, items: int) -> ShardCounts:
-        """Nothing counted yet."""
+        """Zero counts."""
         above, tied, before = (np.zeros(items, dtype=np.int64) for _ in range(3))
         return cls(above, tied, before, np.empty(0, dtype=np.int64))
 
@@ -322,7 +319,7 @@ class ShardCounts:
         return ShardCounts(self.above - other.above, self.tied - other.tied, self.before - other.before, self.zeros)
 
     def compare(self, items: Ints, rows: Ints, scores: Floats, limits: TargetScores) -> None:
-        """Add corpus rows with their scores, each beside the relevant row that it is compared with."""
+        """Add corpus rows with their scores; ``items`` are the relevant rows they are compared with."""
         equal = scores == limits.scores[items]
         np.add.at(self.above, items, scores > limits.scores[items])
         np.add.at(self.tied, items, equal)
@@ -334,7 +331,7 @@ class ShardCounts:
 
 @dataclass(frozen=True, slots=True)
 class TargetScores:
-    """The relevant rows of all queries, one query after another, and the score of each."""
+    """The relevant rows of all queries, grouped by query, and their scores."""
 
     counts: Ints
     rows: Ints
@@ -346,7 +343,7 @@ class TargetScores:
         return cls(counts, rows, _scores(asked, shards, np.repeat(np.arange(len(counts)), counts), rows))
 
     def hidden(self, asked: PreparedQueries, shards: Shards, hidden: Ints) -> ShardCounts:
-        """What the rows that are no candidates (-1: none) have added to the counts."""
+        """The counts contributed by the rows that are not candidates (-1: none)."""
         found = ShardCounts.none(len(self.rows))
         units = np.flatnonzero(hidden >= 0)
         scores = np.zeros(len(hidden))
@@ -358,7 +355,7 @@ class TargetScores:
 
 
 def count_shard(asked: PreparedQueries, limits: TargetScores, shard: Shard) -> ShardCounts:
-    """What one shard adds to the counts."""
+    """The counts of one shard."""
     counts = ShardCounts.none(len(limits.rows))
     starts = segment_offsets(limits.counts)
     room = asked.room(QUERIES_AT_ONCE)
@@ -368,36 +365,36 @@ def count_shard(asked: PreparedQueries, limits: TargetScores, shard: Shard) -> S
         for start in range(0, len(asked), QUERIES_AT_ONCE):
             part = slice(start, start + QUERIES_AT_ONCE)
             block = asked.block(part)
-            seen = _Seen(limits.counts[part], int(starts[start]), block.product(tile, room))
-            _count(block, tile, first, seen, limits, counts)
+            seen = _QueryBlock(limits.counts[part], int(starts[start]), block.product(tile, room))
+            _count_block(block, tile, first, seen, limits, counts)
     return replace(counts, zeros=np.concatenate(zeros))
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A block of queries: how many relevant rows each has, where the first stands, all scores of a tile."""
+class _QueryBlock:
+    """A block of queries: relevant rows per query, the index of the first, and the scores of a tile."""
 
     counts: Ints
     start: int
     near: PointArray
 
     def in_turn(self) -> Iterator[tuple[Ints, Ints]]:
-        """The queries with their first relevant row, then those that have a second one, and so on."""
+        """The queries with their first relevant row, then those with a second one, and so on."""
         starts = self.start + segment_offsets(self.counts)[:-1]
         for number in range(int(self.counts.max(initial=0))):
             query = np.flatnonzero(self.counts > number)
             yield query, starts[query] + number
 
 
-def _count(
+def _count_block(
     block: PreparedQueries,
     tile: CorpusTile,
     first: int,
-    seen: _Seen,
+    seen: _QueryBlock,
     limits: TargetScores,
     counts: ShardCounts,
 ) -> None:
-    """Count what is surely above each limit, and look at what may be."""
+    """Count the scores certainly above each limit, and compare the uncertain ones exactly."""
     slack = block.slack(tile)
     for query, items in seen.in_turn():
         near = seen.near if len(query) == len(seen.near) else seen.near[query]
@@ -414,18 +411,18 @@ def _count(
 
 
 def _scores(asked: PreparedQueries, shards: Shards, queries: Ints, rows: Ints) -> Floats:
-    """Scores of pairs whose rows lie anywhere."""
+    """Scores of pairs of queries and corpus rows."""
     found = np.empty(len(rows))
     order = np.argsort(rows, kind="stable")
-    for start in range(0, len(rows), _TAKEN_AT_ONCE):
-        part = order[start : start + _TAKEN_AT_ONCE]
+    for start in range(0, len(rows), _ROWS_PER_READ):
+        part = order[start : start + _ROWS_PER_READ]
         vectors = shards.take(rows[part])
         found[part] = asked.pairs(queries[part], vectors, distances.norm(vectors), np.arange(len(part)))
     return found
 
 
-def _complaints(geometry: str | Geometry, queries: Any, corpus: int, zeros: Ints) -> str:
-    """What is wrong with points that could be ranked all the same, in the words of the geometry."""
+def _invalid_shard_points(geometry: str | Geometry, queries: Any, corpus: int, zeros: Ints) -> str:
+    """A description of invalid points that can be ranked nevertheless, from the geometry; empty if none."""
     space = geometry_of(geometry)
     checked = {"queries": space.check(queries)}
     faults = space.check(np.zeros((1, 2))).faults

@@ -1,4 +1,4 @@
-"""Arithmetic on places: segments of units, order within them, tie groups, random places."""
+"""Array operations on the items of units: segment sums, order by rank, tie groups, random ranks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import Ties
 from equipoise.errors import ParameterError
 from equipoise.io.dag import segment_offsets
-from equipoise.types import Floats, Ints, Ties
+from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.evidence.ranking import Ranking
@@ -96,7 +97,7 @@ def rank_within_tie(ranking: Ranking, key: Floats | Ints) -> Ints:
 
 
 def multiplicities(ranking: Ranking) -> Ints:
-    """For how many equal items each one stands."""
+    """How many equal items each item represents."""
     return np.ones_like(ranking.above) if ranking.copies is None else ranking.copies
 
 

@@ -94,7 +94,7 @@ class Sets(Evidence):
     unknown_units: tuple[str, ...] = ()
     credit: PartialCredit | None = None
     counted: dict[Any, tuple[Any, ...]] = field(default_factory=dict, init=False)
-    """Counts a document that a metric has made once; whoever takes documents takes their counts with them."""
+    """Counts per document, cached by the metrics; ``take`` selects the counts together with the documents."""
     dealt: dict[Any, Any] = field(default_factory=dict, init=False)
     """Counts of these sets dealt to the documents at random, for the chance levels."""
 
@@ -102,7 +102,7 @@ class Sets(Evidence):
     def of(cls, gold: Mapping[Any, Iterable[Element]], predicted: Mapping[Any, Iterable[Element]]) -> Self:
         """Sets by document; a bare term is affirmed. The documents of ``gold`` are the units.
 
-        An entry that stands twice in one set is refused: it would be one entry, and someone meant two.
+        A duplicate entry in one set is an error.
         """
         truth, answer = _entries_by_document(gold, "gold"), _entries_by_document(predicted, "predicted")
         everything = {entry for side in (truth, answer) for found in side.values() for entry in found}

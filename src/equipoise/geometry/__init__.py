@@ -1,4 +1,4 @@
-"""Notions of nearness: what a distance is, which points are valid, and who is nearest."""
+"""Geometries: distances, validity of points, and nearest neighbours."""
 
 from equipoise.geometry.base import Geometry, InvalidRows, PointArray, PreparedCorpus, Validity, as_vectors
 from equipoise.geometry.search import Neighbors, SearchCorpus, nearest_neighbors, score_blocks

@@ -1,4 +1,4 @@
-"""What every geometry can do, and the form in which a corpus waits for its queries."""
+"""The base class of geometries, validation of points, and the prepared form of a corpus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.geometry import distances
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-# Points at the edge: whatever came in becomes a two-dimensional array of floats, or a sentence.
+# Conversion of input to a two-dimensional array of floats.
 
 PointArray = NDArray[np.floating[Any]]
 """One point a row, float32 or float64."""
@@ -53,7 +53,7 @@ def _float_type(dtype: np.dtype[Any]) -> DTypeLike:
     return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
 
 
-# What is wrong with some points of a geometry: how many, which, why, and whether they can be used at all.
+# Validity: which points are invalid, why, and whether they can be used.
 
 _SHOWN = 5
 
@@ -64,7 +64,7 @@ class InvalidRows:
 
     rows: Ints
     predicate: str
-    remedy: str
+    hint: str
     fatal: bool = True
     finite: bool = True
 
@@ -108,14 +108,12 @@ class Validity:
         for fault in self.faults:
             if fault.fatal:
                 kind = InputError if fault.finite else NotFiniteError
-                raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.remedy)
+                raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.hint)
 
 
 def faults(*found: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
     """Fatal faults from masks over the rows; a mask without a row is no fault."""
-    return tuple(
-        InvalidRows(np.flatnonzero(mask), predicate, remedy) for mask, predicate, remedy in found if mask.any()
-    )
+    return tuple(InvalidRows(np.flatnonzero(mask), predicate, hint) for mask, predicate, hint in found if mask.any())
 
 
 _ROWS_AT_ONCE = 1024
@@ -125,7 +123,7 @@ _ROWS_AT_ONCE = 1024
 class PreparedCorpus:
     """A corpus ready for ``Geometry.similarity``: the right factor of the product, and a factor per point.
 
-    The scale stands apart from the rows so that a large corpus need not be copied to be normalised.
+    The scale is separate from the rows, so that a large corpus is not copied for normalisation.
     """
 
     rows: PointArray
@@ -176,7 +174,7 @@ class Geometry(ABC):
         return self, points.astype(np.float64, copy=False)
 
     def norm(self, points: ArrayLike) -> Floats:
-        """How far out each point lies: the euclidean length, unless the class says otherwise."""
+        """The norm of each point: the euclidean norm, unless the class overrides it."""
         return distances.norm(points)
 
     def check(self, points: ArrayLike) -> Validity:
@@ -228,5 +226,5 @@ def _all_finite(points: PointArray) -> Bools:
 
 
 def _not_finite(mask: Bools) -> InvalidRows:
-    remedy = "find where the embedder returned NaN or infinity; empty texts are a usual cause"
-    return InvalidRows(np.flatnonzero(mask), "hold NaN or infinity", remedy, finite=False)
+    hint = "find where the embedder returned NaN or infinity; empty texts are a usual cause"
+    return InvalidRows(np.flatnonzero(mask), "hold NaN or infinity", hint, finite=False)

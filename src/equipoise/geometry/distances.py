@@ -172,7 +172,7 @@ def lorentz_norm(x: ArrayLike, curvature: float = 1.0) -> Floats:
 
 
 def ball_to_hyperboloid(x: ArrayLike, curvature: float = 1.0) -> Floats:
-    """The point of the hyperboloid that stands for a point of the ball; one coordinate more, time first.
+    """The point of the hyperboloid that corresponds to a point of the ball; one coordinate more, time first.
 
     >>> ball_to_hyperboloid([0.0, 0.0]).tolist()
     [1.0, 0.0, 0.0]
@@ -185,7 +185,7 @@ def ball_to_hyperboloid(x: ArrayLike, curvature: float = 1.0) -> Floats:
 
 
 def hyperboloid_to_ball(x: ArrayLike, curvature: float = 1.0) -> Floats:
-    """The point of the ball that stands for a point of the hyperboloid; the inverse of the above.
+    """The point of the ball that corresponds to a point of the hyperboloid; the inverse of the above.
 
     >>> hyperboloid_to_ball([1.0, 0.0, 0.0]).tolist()
     [0.0, 0.0]

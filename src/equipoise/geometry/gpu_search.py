@@ -1,7 +1,7 @@
-"""Exact search where the vectors lie on a GPU: blocks of queries against the whole corpus, made there.
+"""Exact search on a GPU: blocks of queries against the whole corpus.
 
-As many queries are taken at a time as the free memory allows. Only what is kept travels back. Products are in
-the precision of the points; coarser ones are asked for by name, and their scores differ as their digits do.
+The size of a block depends on the free memory of the device. Only results are copied to the host. Products have
+the precision of the points; a lower precision must be requested by name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEVICE_TYPES = ("cuda", "mps", "xpu", "cpu")
 """Kinds of devices that hold numbers; torch has names for others that do not."""
 
 _GROUP = 64
-"""Neighbouring columns whose largest score stands for them all."""
+"""Adjacent columns that are represented by their largest score."""
 
 _HOST_BYTES = 1 << 29
 """For a block where the device is the processor itself."""
@@ -93,7 +93,7 @@ class GpuSearch:
     def of(
         cls, queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry, device: Any, precision: str
     ) -> tuple[GpuSearch, Any]:
-        """The corpus, made ready and sent, and the queries beside it."""
+        """The prepared corpus and the prepared queries on the device."""
         if precision not in PRECISIONS:
             raise UnknownNameError.of("precision", precision, PRECISIONS)
         where = torch_device(device)
@@ -251,7 +251,7 @@ def _products(precision: str) -> Iterator[None]:
 
 
 def index_tensor(values: Ints, device: Any) -> Any:
-    """Whole numbers as a tensor of the device."""
+    """Integers as a tensor on the device."""
     import torch
 
     return torch.as_tensor(values, device=device)

@@ -1,4 +1,4 @@
-"""A matrix product that never overlooks a near pair, and the distance that then decides.
+"""A prefilter for pairs within a distance: a matrix product with an error bound, then the exact distance.
 
 A product of matrices finds distances fast and rounds them. So it only screens: it carries one column more,
 which raises every score by more than rounding can have lowered it, and another, which takes off the score
@@ -69,7 +69,7 @@ class PairPrefilter:
         if not self.reach * lengths.max(initial=0.0) < LARGEST_SINGLE:
             return None
         left, right = self.left.astype(np.float32), self.right.astype(np.float32)
-        # Beside this the errors of float64 are nothing.
+        # The errors of float64 are negligible compared with this.
         slack = ((left.shape[1] + 8) / 2 * np.finfo(np.float32).eps * lengths).astype(np.float32)
         left[:, -2] = slack
         return replace(self, left=left, right=right, slack=slack)
@@ -95,7 +95,7 @@ class PairPrefilter:
         return limits + np.abs(limits) * (2 * float(np.finfo(self.left.dtype).eps) * self.left.shape[1])
 
 
-# All pairs of points within a limit that each point sets for itself: screened by products, tile by tile.
+# All pairs of points within a limit per point, prefiltered by matrix products in tiles.
 
 ROWS, COLUMNS = 512, 256
 """A tile of scores: 1 MB, which the second-level cache holds between the product and the comparison."""

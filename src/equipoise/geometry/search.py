@@ -18,7 +18,7 @@ from equipoise.geometry.topk import ThresholdTopK, bytes_per_query, top_k_column
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
-# Equal rows of a corpus, and equal scores for them.
+# Duplicate rows of a corpus, which must get equal scores.
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class SearchCorpus:
     space: Geometry
     points: PointArray
     prepared: PreparedCorpus
-    twins: DuplicateRows
+    duplicates: DuplicateRows
 
     @classmethod
     def of(cls, points: ArrayLike, geometry: str | Geometry = "cosine") -> SearchCorpus:
@@ -226,7 +226,7 @@ class _Search:
     space: Geometry
     queries: PointArray
     corpus: PreparedCorpus
-    twins: DuplicateRows
+    duplicates: DuplicateRows
 
     @classmethod
     def of(cls, queries: ArrayLike, corpus: ArrayLike | SearchCorpus, geometry: str | Geometry) -> _Search:
@@ -242,7 +242,7 @@ class _Search:
             left = left.astype(common, copy=False)
             if common != corpus.points.dtype:
                 corpus = SearchCorpus._prepared(corpus.space, corpus.points.astype(common))
-        return cls(corpus.space, corpus.space.prepare_queries(left), corpus.prepared, corpus.twins)
+        return cls(corpus.space, corpus.space.prepare_queries(left), corpus.prepared, corpus.duplicates)
 
     def best(self, queries: PointArray, k: int) -> tuple[Ints, PointArray]:
         """The best k for some queries: by short lists where that can pay, else from whole rows."""
@@ -253,13 +253,13 @@ class _Search:
         sure, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
         indices = np.empty((len(queries), k), dtype=np.int64)
         scores = np.empty((len(queries), k), dtype=queries.dtype)
-        indices[sure], scores[sure] = self.twins.expand(distinct[sure], distinct_scores[sure], k)
+        indices[sure], scores[sure] = self.duplicates.expand(distinct[sure], distinct_scores[sure], k)
         indices[rest], scores[rest] = self._from_whole_rows(queries[rest], k)
         return indices, scores
 
     def whole_rows(self, queries: PointArray, block_bytes: int) -> Iterator[tuple[slice, PointArray]]:
         """Blocks of queries against the whole corpus; copies of a point take the score of the first."""
-        total, copies = len(self.corpus), self.twins.copies
+        total, copies = len(self.corpus), self.duplicates.copies
         rows = _even_share(len(queries), block_bytes // max(1, total * queries.itemsize))
         buffer = np.empty((rows, total), dtype=queries.dtype)
         for start in range(0, len(queries), rows):
@@ -269,7 +269,7 @@ class _Search:
                 part = slice(column, column + 4 * _TILE)
                 self.space.similarity(queries[block], self.corpus[part], out=scores[:, part])
             if len(copies):
-                scores[:, copies] = scores[:, self.twins.first[copies]]
+                scores[:, copies] = scores[:, self.duplicates.first[copies]]
             yield block, scores
 
     def _from_whole_rows(self, queries: PointArray, k: int) -> tuple[Ints, PointArray]:
@@ -285,7 +285,7 @@ class _Search:
 
         Tile i holds every step-th distinct point from the i-th on: an even sample, whatever order they have.
         """
-        distinct = self.twins.distinct
+        distinct = self.duplicates.distinct
         step = -(-len(distinct) // _TILE)
         shortlist = ThresholdTopK(len(queries), min(k, len(distinct)), queries.dtype)
         tile = np.empty((len(queries), _TILE), dtype=queries.dtype)

@@ -1,9 +1,9 @@
-"""Scores of queries against a tile of vectors: a product that tells them nearly, and pairs that tell exactly.
+"""Exact nearest neighbours in a corpus of shards: matrix products with an error bound, then exact pair scores.
 
-A product of matrices rounds, and how it rounds a pair depends on where the pair stands in its blocks. So the
+A product of matrices rounds, and how it rounds a pair depends on its position in the blocks. So the
 product only sorts out what is surely above a limit and what is surely below. The few in between are
 scored pair by pair in float64. An answer then depends on the vectors alone: not on the tiles, the shards, the
-threads or the library that multiplies; and equal vectors score equal wherever they lie.
+threads or the library that multiplies; and equal vectors have equal scores in any position.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class PreparedQueries:
             )
 
 
-# Exact nearest neighbours in a corpus of shards: the best of each shard, merged.
+# The top k of each shard, merged.
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,4 +1,4 @@
-"""A corpus in parts, each in memory or in a file: more vectors than memory holds, looked at part by part."""
+"""A corpus in shards, each in memory or in a memory-mapped file: for corpora larger than memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from equipoise.io.text import PathLike, display_path, read_error
 if TYPE_CHECKING:
     from equipoise.types import Ints
 
-# Rows of a matrix that lies in a file, mapped a window at a time: what was looked at is let go of again.
+# Rows of a matrix in a file, memory-mapped one window at a time; pages are released after use.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class MappedRows:
 
     @classmethod
     def of(cls, mapped: np.memmap[Any, Any]) -> MappedRows | None:
-        """The rows behind a mapped matrix; None where they do not lie one after another in a file."""
+        """The rows of a memory-mapped matrix; None if they are not contiguous in a file."""
         if mapped.ndim != 2 or mapped.filename is None or not mapped.flags.c_contiguous:
             return None
         return cls(str(mapped.filename), mapped.dtype.str, mapped.shape[1], int(mapped.offset), 0, mapped.shape[0])
@@ -90,7 +90,7 @@ SHARD_BYTES = 512 << 20
 class Shard:
     """Some vectors of a corpus, and the number that the first of them has in all of it.
 
-    int8 rows stand for the whole numbers times a float32 step a row; without ``steps``, for themselves.
+    int8 rows are multiplied by one float32 step per row; without ``steps`` they are used unchanged.
     """
 
     rows: NDArray[Any] | MappedRows
@@ -224,10 +224,10 @@ def _taken(rows: NDArray[Any] | MappedRows, places: Ints) -> NDArray[Any]:
     return rows.take(places) if isinstance(rows, MappedRows) else rows[places]
 
 
-# A corpus of vectors as files: found, and opened without being read.
+# Discovery of the files of a corpus; they are opened without being read.
 
 STEPS = ".steps.npy"
-"""Beside ``NAME.npy`` of int8 rows lies ``NAME.steps.npy``: the float32 step of each row."""
+"""``NAME.steps.npy`` in the folder of ``NAME.npy`` (int8 rows): the float32 step of each row."""
 
 
 def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
@@ -281,7 +281,7 @@ def _rows(file: Path) -> NDArray[Any] | MappedRows:
     return (MappedRows.of(array) if isinstance(array, np.memmap) else None) or array
 
 
-# Vectors written as the shards of a corpus, each file whole or not there.
+# Writing the shards of a corpus; each file is written atomically.
 
 SHARD_DTYPES = ("float32", "int8")
 ROWS = 250_000
@@ -291,7 +291,7 @@ _OURS = re.compile(r"(\d{5,})(?:\.steps)?\.npy")
 def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, kind: str = "float32") -> Shards:
     """Write vectors, which come in blocks of any size, as shards of so many rows, and open them.
 
-    ``int8`` keeps whole numbers from -127 to 127 and each vector's own step. A shard appears when it is
+    ``int8`` keeps integers from -127 to 127 and one step per vector. A shard appears when it is
     whole, and takes the place of an earlier one of its number. When the disk fills, the shards that are whole
     stay, and the error says how many they are.
     """
@@ -327,7 +327,7 @@ def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, k
 
 
 def quantize_int8(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Whole numbers from -127 to 127, and the step that makes a row of them a vector.
+    """The vectors quantised to integers from -127 to 127, and the step of each row.
 
     >>> whole, steps = quantize_int8(np.array([[1.0, -0.5]]))
     >>> whole.tolist(), round(float(steps[0, 0]) * 127, 6)

@@ -1,4 +1,4 @@
-"""The five notions of nearness as small frozen objects: distance, validity, and a surrogate for ranking.
+"""The five geometries: distance, validity of points, and a surrogate score for ranking.
 
 The surrogate orders points exactly as the distance does, nearer is higher, and is one matrix product and at
 most one scaling: no arcosh and no square root. Its value is named in each class.
@@ -152,8 +152,8 @@ class Poincare(Geometry):
     def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         outside = finite & test_rows_in_blocks(points, lambda block: distances.norm(self._scaled(block)) >= 1.0)
         predicate = f"lie on or outside the ball of radius {self.curvature**-0.5:g}"
-        remedy = "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
-        return faults((outside, predicate, remedy))
+        hint = "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
+        return faults((outside, predicate, hint))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ class Lorentz(Geometry):
             )
         off = finite & test_rows_in_blocks(points, self._off)
         predicate = f"lie off the hyperboloid <x, x> = {-1.0 / self.curvature:g} with time first and positive"
-        remedy = "points of the ball need geometry=poincare; check the curvature and where the time stands"
-        return faults((off, predicate, remedy))
+        hint = "points of the ball need geometry=poincare; check the curvature and where the time stands"
+        return faults((off, predicate, hint))
 
     def _off(self, points: PointArray) -> Bools:
         rows = points.astype(np.float64)
@@ -217,7 +217,7 @@ class Lorentz(Geometry):
 def _of_size_one(points: PointArray, size: float) -> Floats:
     """The points in float64, scaled so that ``size`` becomes about 1.
 
-    A power of two rounds nothing, and squares neither leave the range nor dwarf the ones beside them.
+    Scaling by a power of two is exact, and prevents overflow and underflow of the squares.
     """
     rows = points.astype(np.float64, copy=False)
     return np.ldexp(rows, -np.frexp(size)[1]) if size > 0.0 else rows
@@ -239,7 +239,7 @@ def _inverse_lengths(points: PointArray) -> PointArray:
 
 
 def _round_middle(points: PointArray) -> tuple[float, ...]:
-    """A point near the middle of the cloud, so round that moving whole numbers there keeps them whole.
+    """A point near the centre of the data, rounded so that subtracting it keeps integers exact.
 
     Ties between equidistant points would not survive a move by the mean, which rounds every coordinate.
     """
@@ -286,7 +286,7 @@ def _require_positive(curvature: float) -> None:
         )
 
 
-# Geometries by name, with the synonyms under which people know them.
+# Geometries by name, with aliases.
 
 GEOMETRIES: dict[str, type[Geometry]] = {space.name: space for space in (Cosine, Dot, Euclidean, Poincare, Lorentz)}
 

@@ -1,7 +1,7 @@
 """Top-k from a stream of score tiles: a threshold that is guessed, a short list, and a proof at the end.
 
 When a share f of the corpus has been seen, about k*f of the final best k are among it, so the score at a
-rank safely beyond k*f lies below the final k-th score. What does not beat this threshold is dropped with one
+rank safely beyond k*f is below the final k-th score. What does not beat this threshold is dropped with one
 comparison. The guess needs no trust: if, at the end, at least k scores beat the threshold, then they hold the
 best k, ties included; a row where fewer do is reported as unproven, and the caller ranks it in full.
 """
@@ -117,7 +117,7 @@ def _room(k: int) -> int:
     return 3 * k + 64
 
 
-# The best k of each query among all that has come by so far.
+# The running top k of each query.
 
 _LEAST_WAITING = 1 << 13
 
@@ -164,7 +164,7 @@ class RunningTopK:
         self._waiting, self._count = [], 0
 
 
-# The best k columns of each row of a whole score matrix: the plain way, for any scores and any k.
+# The top k columns of each row of a score matrix, for any scores and any k.
 
 
 def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
@@ -190,7 +190,7 @@ def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
-# The best k columns of wide rows: a bound from group maxima leaves few scores to sort.
+# The top k columns of wide rows: a bound from group maxima leaves few scores to sort.
 
 _GROUPS = 8
 """Groups for every wanted column: so many that few of the best fall into one group."""

@@ -21,7 +21,7 @@ from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
 from equipoise.io.text import PathLike, display_path, read_error
 from equipoise.types import require_extra
 
-# One array inside a larger file, as a view of the file: nothing is read before it is looked at.
+# A memory-mapped view of one array inside a larger file.
 
 _LOCAL_HEADER_BYTES = 30
 _LENGTH_BYTES = 8
@@ -247,14 +247,14 @@ def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:
     return member
 
 
-# Blocks of a memory-mapped file: what has been read is given back, so that memory stays small.
+# Blocks of a memory-mapped file: pages are released after use, so that resident memory stays small.
 
 
 class MappedPages:
     """The mapping beneath an array, if there is one whose pages may be dropped after use.
 
     Pages of a mapped file stay in the memory of the process once they are read, up to the size of the file.
-    Those that only mirror the file can go: whoever needs them again gets them from the file.
+    Clean pages can be dropped: they are read from the file again if needed.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:

@@ -1,6 +1,6 @@
-"""Putting a whole directory in the place of another, so that a crash leaves the old one or the new one.
+"""Atomic replacement of directories and files: a crash leaves the old content or the new, never a part.
 
-A directory is written beside its target as ``.NAME.WRITER.part`` and then renamed. Where the target exists it
+A directory is written next to its target as ``.NAME.WRITER.part`` and then renamed. Where the target exists it
 first steps aside as ``.NAME.WRITER.old``; a crash between the two renames is repaired by the
 next writer, and until then readers find the old one there. WRITER names host and process, so that what a dead
 writer left behind can be told from what a living one is busy with.
@@ -49,7 +49,7 @@ def atomic_directory(target: Path) -> Iterator[Path]:
 
 
 def current_path(target: Path) -> Path:
-    """Where the content of ``target`` is: there, or beside it while it is being replaced."""
+    """The path of the content of ``target``: itself, or the backup while it is being replaced."""
     if not target.exists():
         aside = _beside(target, OLD)
         if aside:
@@ -104,14 +104,14 @@ def _put(part: Path, target: Path, old: Path) -> None:
             target.rename(old)
         part.rename(target)
     except BaseException:
-        # Nothing new stands there, so the old one goes back; a crash in between is for ``clean_up``.
+        # The new directory is not there, so the old one is restored; a crash in between is for ``clean_up``.
         if old.exists() and not target.exists():
             old.rename(target)
         raise
 
 
 def _beside(target: Path, ending: str) -> list[Path]:
-    """The directories of writers of ``target``, and of no other target whose name begins alike."""
+    """The directories of writers of ``target``, and of no other target with the same prefix."""
     with suppress(OSError):
         return [
             entry
@@ -160,7 +160,7 @@ def host_id() -> str:
     return f"{crc32(socket.gethostname().encode()):08x}"
 
 
-# Writing files whole or not at all.
+# Atomic writes of files.
 
 _FULL = {
     errno.ENOSPC: "the disk is full",
@@ -173,7 +173,7 @@ _ROOM = "make room: what was finished before stays, and the same command goes on
 def write_text(path: PathLike, text: str) -> None:
     """Replace a file by this text in one step; a name that ends in .gz is compressed.
 
-    Whoever reads the path meanwhile sees the old content or the new, never a part, and equal texts
+    A reader of the path sees the old content or the new, never a part, and equal texts
     give equal bytes.
     """
     try:
@@ -230,7 +230,7 @@ def atomic_file(target: Path) -> Iterator[BinaryIO]:
 
 
 def write_error(path: PathLike, error: BaseException | None, *, hint: str = "") -> EquipoiseError:
-    """The error of a file or a folder that cannot be written; whoever meets a full disk can go on later.
+    """The error of a file or a folder that cannot be written; a full disk is a ``PartialError``.
 
     >>> write_error("results", OSError(errno.ENOSPC, "No space left on device")).exit_code
     3

@@ -18,7 +18,7 @@ from equipoise.types import Ints
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
-# Who hangs from whom, as arrays: the targets of every node, and walks over whole layers at once.
+# Edges as arrays: the targets of every node, and traversals layer by layer.
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -100,7 +100,7 @@ def reachable(links: Links, start: int) -> Ints:
     return np.flatnonzero(shortest_paths(links, np.array([start])) >= 0)
 
 
-# The transitive closure of a hierarchy, and the way back: which of closed pairs are direct.
+# The transitive closure of a hierarchy, and the transitive reduction.
 
 
 def closure(count: int, edges: Ints) -> Ints:
@@ -135,7 +135,7 @@ def closure(count: int, edges: Ints) -> Ints:
 def transitive_reduction(count: int, pairs: Ints) -> tuple[Bools, Ints]:
     """Which of closed pairs are direct, and the pairs that are missing for them to be closed.
 
-    A pair is direct when no third node stands between its two.
+    A pair is direct if no third node is between its two nodes.
 
     >>> direct, missing = transitive_reduction(3, np.array([[0, 1], [0, 2], [1, 2]]))
     >>> direct.tolist(), missing.tolist()
@@ -156,7 +156,7 @@ def _grown(array: Ints, size: int) -> Ints:
     return np.concatenate([array, np.empty(max(size, 2 * len(array)) - len(array), dtype=np.int64)])
 
 
-# Rows of unequal length in two arrays: the compressed form of lists of places.
+# Rows of unequal length in two arrays (CSR).
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,7 @@ class Rows:
 
     @property
     def owner(self) -> Ints:
-        """The row that each value stands in."""
+        """The row of each value."""
         return np.repeat(np.arange(len(self)), self.counts)
 
     def slots(self, rows: Ints) -> Ints:
@@ -206,7 +206,7 @@ class Rows:
         return segment_indices(first, self.starts[rows + 1] - first)
 
     def reversed(self) -> Rows:
-        """For each place that occurs as a value, the rows it stands in: children from parents."""
+        """For each index that occurs as a value, the rows that contain it: children from parents."""
         return Rows.grouped(self.values, self.owner, len(self))
 
 
@@ -214,7 +214,7 @@ class Rows:
 class AncestorTable:
     """The ancestors of every term, the term itself among them, and the steps up to each.
 
-    ``rows`` is ascending within each term; ``steps`` stands beside ``rows.values``: the length of the
+    ``rows`` is ascending within each term; ``steps`` is aligned with ``rows.values``: the length of the
     shortest upward path from the term to that ancestor, 0 for itself.
     """
 

@@ -1,4 +1,4 @@
-"""A dataset: immutable, checked when it is made, and known by the hash of its content."""
+"""Datasets: immutable, validated on construction, identified by a content hash; the reader of BEIR folders."""
 
 from __future__ import annotations
 

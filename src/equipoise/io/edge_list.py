@@ -1,4 +1,4 @@
-"""Edge lists of trees and graphs: one ``child, parent`` pair a line, several parents allowed."""
+"""Edge lists of trees and graphs: one ``child, parent`` pair per line, several parents allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from equipoise.errors import DuplicateError, FormatError, InputError
 from equipoise.io.tables import delimiter_of, format_of, records
 from equipoise.io.text import PathLike, TextFile, open_text
 
-# First lines of edge lists: whether they name the two columns, and which of them is the parent's.
+# Header detection: whether the first line names the columns, and which one is the parent.
 
 Roles = tuple[str, str]
 

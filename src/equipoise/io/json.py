@@ -20,7 +20,7 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _Repeated(Exception):  # noqa: N818  (a signal; the sentence needs file and line)
-    """A key stands twice in one object."""
+    """A key occurs twice in one object."""
 
 
 class _Constant(Exception):  # noqa: N818
@@ -109,7 +109,7 @@ def _constant(file: TextFile, text: str, first_line: int) -> InputError:
 
 
 def _repeated_key(text: str) -> tuple[str, int, int]:
-    """The first key that stands twice in one object, and the places of both in the text."""
+    """The first duplicate key of an object, and both its positions in the text."""
     open_objects: list[dict[str, int]] = []
     string, place = "", 0
     for match in _TOKEN.finditer(text):
@@ -131,7 +131,7 @@ def _line(text: str, place: int, first_line: int) -> int:
     return first_line - 1 + len(f"{text[:place]}.".encode("utf-8", "replace").splitlines())
 
 
-# Values of JSON, checked for their types when they are read back.
+# Type checks of JSON values.
 
 SHOWN = 40
 """Characters of a wrong value that a message shows."""

@@ -15,7 +15,7 @@ from equipoise.errors import DuplicateError, FormatError, InputError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, TextFile, open_text
 
-# What a file of an ontology says, term by term, before anything is made of it.
+# The terms of an ontology file.
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -277,7 +277,7 @@ def _obograph_term(node: dict[str, Any], meta: _Meta, parents: dict[str, list[st
 
 @dataclass(frozen=True, slots=True)
 class _Meta:
-    """What stands under ``meta``: texts, and properties by the last word of their IRI."""
+    """The content of ``meta``: texts, and properties by the last word of their IRI."""
 
     version: str
     obsolete: bool
@@ -314,7 +314,7 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
     )
 
 
-# Files of ontologies: OBO text or OBO-graph JSON, plain or gzipped, told apart by their content.
+# Ontology files: OBO text or OBO-graph JSON, plain or gzipped; the format is detected from the content.
 
 _JSON = re.compile(rb"\{|\[\s*[{\[\]\"]")
 """How JSON begins and a stanza such as ``[Term]`` does not."""

@@ -1,4 +1,7 @@
-"""TREC runs (query Q0 doc rank score tag) and qrels (query iteration doc relevance)."""
+"""Readers and writers of runs and qrels: TREC, JSON, JSONL, CSV, TSV (also of BEIR) and parquet.
+
+A TREC run line is ``query Q0 doc rank score tag``, a qrels line ``query iteration doc relevance``.
+"""
 
 from __future__ import annotations
 
@@ -79,15 +82,15 @@ def read_trec_qrels(path: PathLike) -> Qrels:
 def parse_run(file: TextFile, *, tag: str | None = None) -> Run:
     """``read_trec_run`` on a file that is already open."""
     layout = RUN if tag is None else UNTAGGED_RUN
-    return _fast(file, layout) or _careful(file, layout)
+    return _parse_columns(file, layout) or _parse_line_by_line(file, layout)
 
 
 def parse_qrels(file: TextFile) -> Qrels:
     """``read_trec_qrels`` on a file that is already open."""
-    return _fast(file, QRELS) or _careful(file, QRELS)
+    return _parse_columns(file, QRELS) or _parse_line_by_line(file, QRELS)
 
 
-def stream_run(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+def parse_run_blocks(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
     """The lists of a TREC run, one after another, from blocks of whole lines: only one is in memory.
 
     A query whose lines are not contiguous comes more than once. Whatever ``parse_run`` would refuse, and a
@@ -145,15 +148,15 @@ def _write(path: PathLike, lines: list[str]) -> None:
 
 
 class _Names(dict[bytes, str]):
-    """One string for each id, however often it stands in the file."""
+    """One string object per id, however often it occurs in the file."""
 
     def __missing__(self, key: bytes) -> str:
         name = self[key] = key.decode("utf-8")
         return name
 
 
-def _fast(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]] | None:
-    """The table by columns, or None as soon as anything is unusual: then ``_careful`` decides."""
+def _parse_columns(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]] | None:
+    """The table by columns, or None as soon as anything is unusual: then ``_parse_line_by_line`` decides."""
     table: dict[str, dict[str, Any]] = {}
     names = _Names()
     current, values_of, count = None, {}, 0
@@ -207,7 +210,7 @@ def _values(column: tuple[bytes, ...], layout: TrecLayout) -> list[float] | None
     return values if clean and b"_" not in b"".join(column) else None
 
 
-def _careful(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
+def _parse_line_by_line(file: TextFile, layout: TrecLayout) -> dict[str, dict[str, Any]]:
     """The table line by line, stopping at the first line that is wrong, with all that is known of it."""
     table: dict[str, dict[str, Any]] = {}
     line_of: dict[tuple[str, str], int] = {}
@@ -287,9 +290,9 @@ def _writable_number(value: float, query: str, doc: str) -> str:
         raise NotFiniteError(f"document {doc} of query {query} has the score {value!r}") from error
 
 
-# Runs and qrels in whatever form they come: TREC, JSON, JSONL, CSV, TSV (also BEIR's), parquet.
+# Runs and qrels in any supported format.
 
-# Ids come before plain names: a column "query" beside a "query_id" holds the text of the query.
+# Id columns first: in a table with "query_id" and "query", the column "query" is the text of the query.
 QUERY_COLUMNS = ("query_id", "qid", "query", "topic", "unit")
 DOC_COLUMNS = ("doc_id", "document_id", "corpus_id", "item_id", "docno", "pid", "doc", "document", "item")
 SCORE_COLUMNS = ("score", "similarity", "sim", "relevance", "rel", "label")
@@ -321,7 +324,7 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
     return _read(path, _run_kind(tag))
 
 
-def runs_stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
+def stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
     """The lists of a TREC run file one after another, so that a file of any size takes little memory.
 
     A query whose lines are not contiguous comes more than once. Raises ``NotStreamableError`` where the file
@@ -331,7 +334,7 @@ def runs_stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple
     start = next(blocks, b"")
     if format_of(path) not in (None, "tsv") or _guessed(TextFile("", start), _run_kind(tag))[0] != "trec":
         raise NotStreamableError(f"{path} is no TREC run")
-    return stream_run(chain([start], blocks), tag=tag)
+    return parse_run_blocks(chain([start], blocks), tag=tag)
 
 
 def _run_kind(tag: str | None) -> _Kind:
@@ -347,7 +350,7 @@ def _run_kind(tag: str | None) -> _Kind:
 def read_qrels(path: PathLike) -> Qrels:
     """Relevance by query and document; formats as for ``read_run``, and BEIR's TSV.
 
-    Judgements written as whole numbers stay ints.
+    Judgements written as integers stay ints.
     """
     kind = _Kind(
         "qrels",

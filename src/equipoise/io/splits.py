@@ -44,7 +44,7 @@ def kfold_splits(
 
 
 def _dealt(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
-    """Deal the units like cards, stratum after stratum, without starting anew at each stratum."""
+    """Assign the units to folds round-robin, stratum after stratum, without restarting at each stratum."""
     shuffled = rng.permutation(len(strata))
     by_stratum = shuffled[np.argsort(strata[shuffled], kind="stable")]
     fold_of = np.empty(len(strata), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Rows of JSONL, JSON, CSV, TSV and parquet files, each knowing where it stands in its file."""
+"""Rows of JSONL, JSON, CSV, TSV and parquet files, each with its position in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening text files: whatever stands in the way is explained with file, line and remedy."""
+"""Reading text files and numbers; errors name the file and the line and give a hint."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def display_path(path: PathLike) -> str:
 
 
 def read_error(path: PathLike, error: OSError | ValueError) -> InputError:
-    """The sentence for a path that the operating system would not open."""
+    """The error for a path that the operating system cannot open."""
     name = display_path(path)
     if isinstance(error, FileNotFoundError):
         return _missing(Path(path), name)
@@ -182,7 +182,7 @@ def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
     return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
 
 
-# Reading one number: what Python calls a number is more than what a file may hold.
+# Parsing one number: stricter than Python's ``float``.
 
 LONGEST_INTEGER = 310
 """Characters; every finite float has fewer, and Python refuses to read integers of thousands."""
@@ -233,11 +233,11 @@ def _finite(value: Real) -> int | float:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-# Text files read in blocks of whole lines, so that a file of any size takes little memory.
+# Text files read in blocks of complete lines, in constant memory.
 
 BLOCK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 20
-_BLOCKS_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_PREFIX = b"\x1f\x8b"
 
 
 class NotStreamableError(Exception):
@@ -255,7 +255,7 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
         if os.fspath(path) == STDIN or not stat.S_ISREG(os.stat(path).st_mode):
             raise NotStreamableError(f"{path} is not a regular file")
         with open(path, "rb") as file:
-            zipped = file.read(len(_BLOCKS_GZIP_MAGIC)) == _BLOCKS_GZIP_MAGIC
+            zipped = file.read(len(_GZIP_PREFIX)) == _GZIP_PREFIX
             file.seek(0)
             if zipped:
                 yield from _blocks(gunzipped(str(path), file, os.fstat(file.fileno()).st_size))

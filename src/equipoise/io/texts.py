@@ -21,7 +21,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class TextItem(NamedTuple):
-    """One text, the id that its file gives it, and the line or row where it stands."""
+    """One text, its id in the file, and its line or row."""
 
     text: str
     id: str
@@ -40,7 +40,7 @@ class TextSource:
     _items: Callable[[], Iterator[TextItem]]
 
     def items(self) -> Iterator[TextItem]:
-        """All texts, read anew."""
+        """All texts, read again on each call."""
         return (item for item in self._items() if item.text.strip())
 
 

@@ -1,4 +1,4 @@
-"""What a metric is: a value with a spelling, declared facts, and a function of evidence."""
+"""The base classes of metrics: a name with parameters, declared properties, and a function of evidence."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LARGEST_CUTOFF = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class MetricValue:
-    """What a metric says of one body of evidence.
+    """The value of a metric on one evidence object.
 
-    ``value`` is the figure people quote. Where it is a mean over units, ``per_unit`` holds the parts
-    (NaN where undefined) and ``weights`` how much each counts (None: alike); a corpus-level figure
-    such as a correlation has no parts, and ``undefined`` says how many units it leaves out.
+    If the value is a mean over units, ``per_unit`` holds the unit values (NaN if undefined) and ``weights`` their
+    weights (None: equal). A corpus-level value such as a correlation has no unit values; ``undefined`` is the number
+    of units it leaves out.
     """
 
     value: float
@@ -44,10 +44,10 @@ class MetricValue:
 
 
 class Metric(ABC, Generic[E]):
-    """A figure with a name, bounds, a direction, a chance level and a source, each declared once.
+    """A metric: its name, bounds, direction, chance level and reference are declared in one class.
 
-    Subclasses are frozen dataclasses whose fields are the parameters; a field ``k`` is the cutoff.
-    The spelling is made from them, and the parser reads the same spelling back.
+    Subclasses are frozen dataclasses whose fields are the parameters; a field ``k`` is the cutoff. The name is
+    built from them, and the parser reads the same name back.
     """
 
     symbol: ClassVar[str]
@@ -60,13 +60,13 @@ class Metric(ABC, Generic[E]):
     needs_cutoff: ClassVar[bool] = False
     formula: ClassVar[str] = ""
     undefined: ClassVar[str] = "a unit without relevant items"
-    undefined_remedy: ClassVar[str] = ""
-    """What to do about units without a value, where that is not about the judgements."""
+    undefined_hint: ClassVar[str] = ""
+    """What to do about undefined units, if the judgements are not the cause."""
     cite: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
-        """The canonical spelling, for example ``MAP(norm=R)@10``."""
+        """The canonical name, for example ``MAP(norm=R)@10``."""
         parameters = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -98,19 +98,19 @@ class Metric(ABC, Generic[E]):
 
     @abstractmethod
     def measure(self, evidence: E) -> MetricValue:
-        """The figure, with its per-unit parts where it has them."""
+        """The value, with the unit values if it is a mean over units."""
 
     def bounds_on(self, evidence: E) -> tuple[float, float]:
-        """The values that are possible on this evidence; ``bounds`` unless the evidence narrows them."""
+        """The range of possible values on this evidence; ``bounds`` unless the evidence narrows it."""
         return self.bounds
 
     @property
     def chance_stream(self) -> str:
-        """The stream of randomness of the chance level; metrics of one stream see the same shuffles."""
+        """The name of the random stream of the chance level; metrics of one stream use the same shuffles."""
         return self.name
 
     def chance(self, evidence: E, rng: np.random.Generator) -> float:
-        """What a system that knows nothing would score: the mean over shuffled evidence."""
+        """The chance level: the mean value over shuffled evidence."""
         return float(np.mean([self.measure(evidence.shuffled(rng)).value for _ in range(N_CHANCE_SHUFFLES)]))
 
 
@@ -119,10 +119,10 @@ class UnitMetric(Metric[E]):
 
     @abstractmethod
     def per_unit(self, evidence: E) -> Floats:
-        """One number a unit; NaN where it is undefined."""
+        """One number per unit; NaN if undefined."""
 
     def weights(self, evidence: E) -> Floats | None:
-        """How much each unit counts; None when all count alike."""
+        """The weight of each unit; None for equal weights."""
         return None
 
     def measure(self, evidence: E) -> MetricValue:

@@ -1,4 +1,4 @@
-"""All metrics that have a name: the built-in ones, and those that users bring."""
+"""The catalogue of metrics by name: the built-in metrics, and metrics registered by users."""
 
 from __future__ import annotations
 

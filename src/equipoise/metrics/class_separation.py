@@ -1,4 +1,4 @@
-"""How close points of a class lie, how far apart classes are, and who the neighbours of a point are."""
+"""Class separation of vectors: silhouette, cohesion within classes, distance between classes, k-NN purity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from equipoise.metrics.intrinsic import NOISE, directions, mean_cosine, row_bloc
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
-# How well classes are separated: the silhouette, without ever holding all distances.
+# The silhouette, computed in blocks without storing all distances.
 
 Distance = Literal["cosine", "euclidean"]
 
@@ -139,7 +139,7 @@ def class_sums(space: Space, metric: str) -> tuple[Floats, Ints, Ints]:
 class ClusterCoherence(CorpusMetric[Space]):
     """Mean cosine over the pairs of points of a class, averaged over the classes.
 
-    From -1 to 1. Classes count alike; one with a single point has no pair and is left out. The cosine of a
+    From -1 to 1. Classes have equal weight; one with a single point has no pair and is left out. The cosine of a
     zero vector with any other is 0. Chance is the mean cosine of all pairs: a collapsed space is coherent
     however it is labelled.
 
@@ -167,7 +167,7 @@ class ClusterCoherence(CorpusMetric[Space]):
         return float(np.mean((squares - directed)[several] / (sizes * (sizes - 1))[several]))
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The mean cosine of all pairs: a pair within a random class is any of them alike."""
+        """The mean cosine of all pairs: all pairs are equally likely within a random class."""
         if np.isnan(self.value(evidence)):
             return nan
         return mean_cosine(directions(evidence)[0], len(evidence))
@@ -177,7 +177,7 @@ class ClusterCoherence(CorpusMetric[Space]):
 class ClusterSeparation(CorpusMetric[Space]):
     """Mean of 1 - cosine over the points of one class and those of another, averaged over pairs of classes.
 
-    From 0 to 2. Pairs of classes count alike; the cosine of a zero vector with any other is 0. Chance is the
+    From 0 to 2. Pairs of classes have equal weight; the cosine of a zero vector with any other is 0. Chance is the
     mean distance of all pairs of points.
 
     >>> space = Space.of([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]], labels=["x", "x", "y"])
@@ -206,7 +206,7 @@ class ClusterSeparation(CorpusMetric[Space]):
         return float(np.clip(1.0 - crossed / (count * (count - 1)), 0.0, 2.0))
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The mean distance of all pairs: a pair across random classes is any of them alike."""
+        """The mean distance of all pairs: all pairs are equally likely across random classes."""
         if np.isnan(self.value(evidence)):
             return nan
         return 1.0 - mean_cosine(directions(evidence)[0], len(evidence))

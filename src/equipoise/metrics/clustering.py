@@ -1,4 +1,4 @@
-"""Clusterings that agree with classes, whatever their clusters are called."""
+"""Clustering metrics: agreement of clusters with classes, independent of the cluster names."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _ratio(part: float, whole: float) -> float:
 
 @dataclass(frozen=True)
 class AdjustedRand(CorpusMetric[Labels]):
-    """Pairs of units that both partitions put together, less those expected by luck, over the most possible
+    """Pairs of units that both partitions put together, less those expected by chance, over the most possible
     less those expected.
 
     At most 1; 0 is exactly the chance level, and it can fall below. Names of clusters do not matter.
@@ -84,7 +84,7 @@ class AdjustedRand(CorpusMetric[Labels]):
     cite = "Hubert and Arabie, Journal of Classification 2, 1985"
 
     def value(self, evidence: Labels) -> float:
-        """The index; NaN where no partition could have done better or worse than luck."""
+        """The index; NaN if every partition gives the value expected by chance."""
         table = contingency(evidence)
         together, classes, clusters = (int((each * (each - 1)).sum()) / 2 for each in table)
         pairs = len(evidence) * (len(evidence) - 1) / 2
@@ -135,7 +135,7 @@ class MutualInformation(CorpusMetric[Labels]):
 class Homogeneity(CorpusMetric[Labels]):
     """The share of the classes' entropy that the clusters explain: 1 when each cluster holds one class only.
 
-    From 0 to 1. As many clusters as units are perfectly homogeneous; read it beside completeness.
+    From 0 to 1. As many clusters as units are perfectly homogeneous; report it together with completeness.
 
     >>> round(Homogeneity().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
     1.0
@@ -160,7 +160,7 @@ class Homogeneity(CorpusMetric[Labels]):
 class Completeness(CorpusMetric[Labels]):
     """The share of the clusters' entropy that the classes explain: 1 when each class is in one cluster only.
 
-    From 0 to 1. Read it beside homogeneity.
+    From 0 to 1. Report it together with homogeneity.
 
     >>> round(Completeness().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
     0.6667
@@ -186,7 +186,7 @@ class VMeasure(CorpusMetric[Labels]):
     """Weighted harmonic mean of homogeneity and completeness, (1 + beta) h c / (beta h + c).
 
     From 0 to 1. ``beta`` above 1 favours completeness. Computed from entropies, so that a single cluster
-    over several classes earns 0. Not adjusted for luck.
+    over several classes earns 0. Not adjusted for chance.
 
     >>> round(VMeasure().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
     0.8

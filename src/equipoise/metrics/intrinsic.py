@@ -1,4 +1,4 @@
-"""What vectors tell without any truth: rank, spread, crowding."""
+"""Intrinsic metrics of vectors, without labels: effective rank, isotropy, hubness, norms, concept diversity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from equipoise.metrics.base import DOWN, N_CHANCE_SHUFFLES, CorpusMetric
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats
 
-# Unit vectors, and looking at all pairs of points a block at a time.
+# Unit vectors, and blocks over all pairs of points.
 
 BLOCK_BYTES = 32 << 20
 NOISE = 1e-12
@@ -49,7 +49,7 @@ def mean_cosine(units: Floats, points: int | None = None) -> float:
 
 
 class IntrinsicMetric(CorpusMetric[Space]):
-    """A property of the vectors that no truth is held against, and so without a chance level."""
+    """A property of the vectors that needs no labels and has no chance level."""
 
     evidence = Space
 
@@ -165,7 +165,7 @@ class Uniformity(IntrinsicMetric):
 class Hubness(IntrinsicMetric):
     """Skewness of how often each point is among the ``neighbours`` nearest of another point, by cosine.
 
-    Around 0 when all points are neighbours alike; high when a few hubs are near to everything and
+    Around 0 when all points are neighbours equally often; high when a few hubs are near to everything and
     crowd out the rest of any search. Points tied for the last place share it. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.8, 0.6], [0.8, -0.6], [0.3, 1.0]])
@@ -247,7 +247,7 @@ class Isotropy(IntrinsicMetric):
         return float(np.clip((axes - 1) / (size - 1), 0.0, 1.0))
 
 
-# The quality terms of concept scores: diversity, variance and the spread of norms.
+# Terms of the concept quality score: diversity, variance and the spread of norms.
 
 
 def random_vectors(space: Space, rng: np.random.Generator) -> Space:
@@ -258,7 +258,7 @@ def random_vectors(space: Space, rng: np.random.Generator) -> Space:
 
 
 class RandomBaselineMetric(CorpusMetric[Space]):
-    """A property of the vectors, held against random vectors of the same shape and the same norms."""
+    """A property of the vectors; chance is its value for random vectors of the same shape and norms."""
 
     evidence = Space
 

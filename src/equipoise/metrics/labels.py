@@ -1,4 +1,4 @@
-"""Classes predicted right."""
+"""Classification metrics of ``Labels``: accuracy, precision, recall and F1."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _shares(part: Ints, whole: Ints) -> Floats:
 class ClassAverageMetric(CorpusMetric[Labels]):
     """A score of each class, averaged over the classes that are true or predicted somewhere.
 
-    ``weighted`` counts a class by its true units, ``macro`` counts all alike, ``micro`` pools units first.
+    ``weighted`` counts a class by its true units, ``macro`` weights all classes equally, ``micro`` pools units first.
     """
 
     average: ClassAverage = "weighted"

@@ -1,4 +1,4 @@
-"""How well predicted similarities follow the expected ones."""
+"""Metrics of similarity pairs: correlation and error of the predicted against the expected similarities."""
 
 from __future__ import annotations
 

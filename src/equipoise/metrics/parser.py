@@ -1,4 +1,4 @@
-"""Reading metrics as they are spelled: ``nDCG@10``, ``HR@{1,3,5,10}``, ``MAP(norm=R)@10``."""
+"""The parser of metric names: ``nDCG@10``, ``HR@{1,3,5,10}``, ``MAP(norm=R)@10``."""
 
 from __future__ import annotations
 

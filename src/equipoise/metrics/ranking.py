@@ -1,4 +1,4 @@
-"""The ranking metrics, each declared once."""
+"""The ranking metrics: declarations with parameters, bounds, chance levels and references."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _INF = float("inf")
 
 
 class RankingMetric(UnitMetric[Ranking]):
-    """A mean over units of a function of where the relevant items landed."""
+    """A mean over units of a function of the ranks of the relevant items."""
 
     evidence = Ranking
     cite = "McSherry and Najork 2008 (ties)"
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """Exact: a scorer that knows nothing gives every candidate the same score."""
+        """Exact: the expected value if every candidate has the same score."""
         return self.measure(evidence.uninformed()).value
 
 

@@ -1,7 +1,7 @@
-"""Every ranking metric as a pure function of a ``Ranking``: one number a unit, NaN where undefined.
+"""The ranking metrics as pure functions of a ``Ranking``: one number per unit, NaN if undefined.
 
-Each has two paths. Without ties a rank is a number and the definition is applied as it stands; with
-ties the expectation over the orders of equal scores takes its place (``expectation``).
+Each has two paths. Without ties a rank is an integer and the textbook definition is applied; with
+ties the result is the expectation over all orders of equal scores, in closed form.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TABLE = 65_536
 
 
 def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
-    """The chance that at least one relevant member stands at a rank up to ``limit``.
+    """The probability that at least one relevant member has a rank up to ``limit``.
 
     One minus C(size - seen, relevant) / C(size, relevant), the product taken over the shorter side.
     """
@@ -249,7 +249,7 @@ def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, un
     copies = np.concatenate([multiplicities(ranking), multiplicities(near)])
     order = np.lexsort((above, -value, unit))
     unit, value, above, size, copies = unit[order], value[order], above[order], size[order], copies[order]
-    # Later units lie lower than all of an earlier one, so one running minimum serves them all.
+    # The values of later units are below those of earlier units, so one running minimum is enough for all.
     offset = (len(ranking) - unit) * (int(above.max(initial=0)) + 1)
     first = np.minimum.accumulate(above + offset) - offset
     opens = np.ones(len(unit), dtype=bool)
@@ -317,5 +317,5 @@ def _discounts(last: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _cut_discounts(k: int) -> Floats:
-    """The discounts of the ranks 1 .. k, and a 0 for whatever lies below."""
+    """The discounts of the ranks 1 .. k, and 0 for all lower ranks."""
     return np.append(_discounts(k), 0.0)

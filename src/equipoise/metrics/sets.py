@@ -15,7 +15,7 @@ from equipoise.metrics.base import MetricValue, UnitMetric
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-# What gold and predicted sets of documents have in common, counted document by document.
+# Counts of the intersection of gold and predicted sets per document.
 
 Mode = Literal["strict", "present", "id"]
 
@@ -99,7 +99,7 @@ def pair_credits(gold: TermSets, predicted: TermSets, wanted: Ints, given: Ints,
     return hits
 
 
-# Predicted sets dealt to the documents at random: what precision, recall and F1 are by luck.
+# The chance level: predicted sets assigned to the documents at random.
 
 MIN_PERMUTATIONS = 20
 N_PERMUTATIONS = 200
@@ -145,7 +145,7 @@ def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False
 
 
 def expected_hits(sets: Sets, mode: Mode) -> float:
-    """The mean number of exact hits over all deals: every gold set meets every predicted one alike often."""
+    """The mean number of exact hits over all assignments of predicted sets to documents."""
     entries = max(1, len(sets.terms)) * len(sets.assertions)
     wanted, given = (
         np.bincount(side.terms * len(sets.assertions) + side.assertions, minlength=entries)
@@ -267,7 +267,7 @@ class SetPrecision(SetAverageMetric):
     aliases = ("Precision", "precision")
     formula = r"\frac{TP}{TP + FP}"
     undefined = "a document without predicted terms"
-    undefined_remedy = "lower the threshold if no document should stay without a prediction, or read recall too"
+    undefined_hint = "lower the threshold if no document should stay without a prediction, or read recall too"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: SetOverlap) -> Floats:
@@ -315,7 +315,7 @@ class SetF1(SetAverageMetric):
     aliases = ("f1", "F1-score")
     formula = r"\frac{2\,TP}{2\,TP + FP + FN}"
     undefined = "a document without gold and without predicted terms"
-    undefined_remedy = "nothing was there and nothing was found: leave them out, or annotate them"
+    undefined_hint = "nothing was there and nothing was found: leave them out, or annotate them"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: SetOverlap) -> Floats:

@@ -1,4 +1,4 @@
-"""Vectors held against what is known of the points: depths and edges."""
+"""Metrics of vectors against a known structure: depths and edges of a graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from equipoise.metrics.intrinsic import (
 from equipoise.metrics.pairs import average_ranks, correlation
 from equipoise.types import Floats, require_extra
 
-# Figures of the graph alone: they say nothing about the vectors, and so nothing about the model.
+# Values of the graph alone: they do not depend on the vectors, and so not on the model.
 
 
 def graph_of(space: Space) -> Any:
@@ -45,7 +45,7 @@ def graph_of(space: Space) -> Any:
 
 
 class GraphMetric(CorpusMetric[Space]):
-    """A figure of the edges, whatever the vectors are; a model that knows nothing earns the same."""
+    """A value of the edges that does not depend on the vectors; the chance level is the same value."""
 
     evidence = Space
 
@@ -108,7 +108,7 @@ class GraphClustering(GraphMetric):
 class NormDepthCorrelation(CorpusMetric[Space]):
     """Spearman's correlation of each point's norm with its depth; equals share the mean of their ranks.
 
-    From -1 to 1; positive when deeper points lie farther out. The norms are those of the geometry where the
+    From -1 to 1; positive when deeper points are farther from the origin. The norms are those of the geometry where the
     evidence carries them, else euclidean. Points of undefined depth are left out. Chance is exactly 0.
 
     >>> NormDepthCorrelation().measure(Space.of([[0.1, 0.0], [0.0, 0.5], [0.9, 0.0]], depth=[0, 1, 2])).value
@@ -184,7 +184,7 @@ class EdgeCoherence(CorpusMetric[Space]):
         return nan if np.isnan(cosines).all() else float(np.nan_to_num(cosines).mean())
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The mean cosine of all pairs: an edge between random points is any of them alike."""
+        """The mean cosine of all pairs: all pairs are equally likely as edges between random points."""
         if isnan(self.value(evidence)):
             return nan
         return mean_cosine(directions(evidence)[0], len(evidence))
@@ -194,7 +194,7 @@ class EdgeCoherence(CorpusMetric[Space]):
 class Alignment(CorpusMetric[Space]):
     """Mean over the edges of |u - v|^alpha, u and v being the ends as unit vectors.
 
-    At least 0, lower is better. A collapsed space is perfectly aligned: read it beside uniformity. Edges of
+    At least 0, lower is better. A collapsed space is perfectly aligned: report it together with uniformity. Edges of
     zero vectors are left out.
 
     >>> Alignment().measure(Space.of([[2.0, 0.0], [0.0, 1.0]], edges=[[0, 1]])).value

@@ -1,1 +1,1 @@
-"""Models behind an HTTP service: retries, refusals, and no key in any output."""
+"""Embedding models by spec: registry, embedder, cache, chunking, lexical retrieval, fusion, reranking and stores."""

@@ -1,4 +1,4 @@
-"""Words as the lexical systems see them: folded, without stop words, stemmed, each with a number."""
+"""Text analysis of the lexical retrievers: tokenise, fold case, remove stop words, stem, and number the terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from equipoise.errors import InputError, UnknownNameError
 from equipoise.models.tokenizers import check_text
 from equipoise.types import Ints, require_extra
 
-# Words that say little of what a text is about, for a few languages: articles, pronouns, prepositions.
+# Stop words of a few languages: articles, pronouns, prepositions.
 
 _ENGLISH = """
 a about above after again all am an and any are as at be because been before being below between both but
@@ -126,7 +126,7 @@ class Analyzer:
         return f"stopwords={stop};stemmer={self.stemmer}{_stemmer_version(self.stemmer)}"
 
     def function(self) -> Callable[[str], str]:
-        """The rule as a function of a folded word; the empty string stands for a stop word."""
+        """The rule as a function of a folded word; the empty string marks a stop word."""
         stop = self.stop_set()
         stem = _stem_function(self.stemmer) if self.stemmer else str
         return lambda word: "" if word in stop else stem(word)
@@ -155,7 +155,7 @@ class Vocabulary:
 
     def _read(self, texts: Sequence[str], number: Callable[[str], int]) -> tuple[Ints, Ints]:
         rule, split = self._rule, self._split
-        spellings = _Spellings(lambda word: number(term) if (term := rule(word)) else -1)
+        spellings = _TermIds(lambda word: number(term) if (term := rule(word)) else -1)
         numbers, lengths = array("q"), np.empty(len(texts), dtype=np.int64)
         for index, text in enumerate(texts):
             words = split(text)
@@ -169,7 +169,7 @@ class Vocabulary:
         return terms[known], np.bincount(of[known], minlength=len(texts))
 
 
-class _Spellings(dict[str, int]):
+class _TermIds(dict[str, int]):
     """The number of every spelling met so far: stemming costs once a spelling, not once a word."""
 
     def __init__(self, number: Callable[[str], int]) -> None:

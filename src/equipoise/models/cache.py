@@ -1,4 +1,4 @@
-"""Vectors that were computed once: kept on disk by content, and never computed again.
+"""The vector cache: vectors on disk by content, so that no text is embedded twice.
 
 A vector is found by a digest of the model's identity, the variant of its use (role and prompt), the way it
 is stored and the text itself. Several processes may read and write at once. A damaged row, or a damaged file,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.types import Ints
 
-# Amounts of bytes as people write them.
+# Sizes in bytes with units.
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?b)?", re.IGNORECASE)
@@ -117,15 +117,15 @@ class CacheProblem(NamedTuple):
     """What went wrong with the file of a cache, and what to do."""
 
     subject: str
-    sentence: str
-    remedy: str
+    message: str
+    hint: str
 
 
 class VectorCache:
     """A store of vectors by content; opened at its first use.
 
     ``path`` is the file, by default in the cache folder. When the file grows past ``max_bytes``, the
-    vectors that were not used for longest are dropped. What could not be kept, and why, stands in
+    vectors that were not used for longest are dropped. What could not be stored, and why, is in
     ``troubles``; ``damaged`` counts the rows that were there and could not be trusted.
     """
 
@@ -301,9 +301,9 @@ class VectorCache:
             _ABANDONED.append(self._connection)
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            self._inode = cache_storage.inode_of(self.path)
+            self._inode = cache_storage.file_inode(self.path)
             self._connection = cache_storage.open_database(self.path)
-            self._inode = self._inode or cache_storage.inode_of(self.path)
+            self._inode = self._inode or cache_storage.file_inode(self.path)
         return self._connection
 
     def _replace_file(self) -> None:
@@ -321,13 +321,13 @@ class VectorCache:
     def _switch_off(self, error: Exception) -> None:
         self._off = True
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        remedy = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
+        hint = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
         if isinstance(error, EquipoiseError) and error.hint:
-            remedy = error.hint
-        self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", remedy)
+            hint = error.hint
+        self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", hint)
 
-    def _complain(self, sentence: str, remedy: str) -> None:
-        self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, remedy))
+    def _complain(self, sentence: str, hint: str) -> None:
+        self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, hint))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What stands in the cache's database: an index from keys to places, and blocks of packed vectors."""
+"""The storage of the vector cache: one SQLite file with an index of keys and blocks of packed vectors."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.types import Bools, Ints
 
-# The file of the cache: one SQLite database, opened, checked, and moved aside when it is damaged.
+# The database file: open, verify, and move aside if damaged.
 
 BUSY_SECONDS = 30.0
-FORMAT = 1
-APPLICATION = 0x45515643  # "EQVC": tells our files from other programs' databases
+FORMAT_VERSION = 1
+APPLICATION_ID = 0x45515643  # "EQVC": tells our files from other programs' databases
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
-# Files that were begun without names get the table with the first of them.
+# Older files without this table get it with the first name.
 NAMES = "CREATE TABLE IF NOT EXISTS names (identity TEXT PRIMARY KEY, name TEXT NOT NULL)"
 
-# Bodies stand apart from their blocks: whoever marks a block as used would rewrite its whole row.
+# Bodies have their own table: marking a block as used would otherwise rewrite its whole row.
 SCHEMA = f"""
 CREATE TABLE spaces (id INTEGER PRIMARY KEY, identity TEXT NOT NULL, variant TEXT NOT NULL,
                      UNIQUE (identity, variant));
@@ -44,8 +44,8 @@ CREATE TABLE blocks (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, vectors INT
 CREATE TABLE bodies (block INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE entries (key INTEGER PRIMARY KEY, slot INTEGER NOT NULL);
 {NAMES};
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {FORMAT};
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT_VERSION};
 """
 
 
@@ -56,14 +56,14 @@ def open_database(path: Path) -> sqlite3.Connection:
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=16
     )
     try:
-        _patiently(connection, path)
+        _retry_while_busy(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _patiently(connection: sqlite3.Connection, path: Path) -> None:
+def _retry_while_busy(connection: sqlite3.Connection, path: Path) -> None:
     """Prepare the file; SQLite does not wait by itself while another process turns the log on."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
@@ -71,16 +71,16 @@ def _patiently(connection: sqlite3.Connection, path: Path) -> None:
             _prepare(connection, path)
             return
         except sqlite3.OperationalError as error:
-            if code_of(error) not in _BUSY or time.monotonic() > deadline:
+            if error_code(error) not in _BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # In this order: tables and mark are committed together, so whoever sees the tables sees the mark after.
+    # In this order: tables and mark are committed together, so a reader that sees the tables sees the mark.
     (made,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if made and application != APPLICATION:
+    if made and application != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program", hint="set EQUIPOISE_CACHE to another folder")
     if not made:
         connection.execute("PRAGMA page_size = 16384")
@@ -91,9 +91,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if not made:
         _create(connection)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT:
+    if version != FORMAT_VERSION:
         raise StoreError(
-            f"{path} was written by another version of equipoise (format {version}, not {FORMAT})",
+            f"{path} was written by another version of equipoise (format {version}, not {FORMAT_VERSION})",
             hint="set EQUIPOISE_CACHE to another folder, or remove the file",
         )
 
@@ -120,21 +120,21 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def is_corrupt(error: BaseException) -> bool:
     """Whether the file itself is broken, rather than busy, full or out of reach."""
-    return isinstance(error, sqlite3.Error) and code_of(error) in _DAMAGED
+    return isinstance(error, sqlite3.Error) and error_code(error) in _DAMAGED
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether somebody else held the file for longer than we waited."""
-    return code_of(error) in _BUSY
+    """Whether another process locked the file for longer than the timeout."""
+    return error_code(error) in _BUSY
 
 
-def code_of(error: sqlite3.Error) -> int:
+def error_code(error: sqlite3.Error) -> int:
     """The primary result code of SQLite; -1 where the error did not come from it."""
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
-def inode_of(path: Path) -> int | None:
-    """Which file stands at the path now; None when there is none."""
+def file_inode(path: Path) -> int | None:
+    """The inode of the file at the path; None if there is none."""
     try:
         return os.stat(path).st_ino
     except OSError:
@@ -144,11 +144,11 @@ def inode_of(path: Path) -> int | None:
 def quarantine_file(path: Path, inode: int | None) -> Path | None:
     """Rename a damaged database and its log; None when another process has done so already.
 
-    The log goes first: beside a new database it would be read as that one's.
+    The log is moved first: next to a new database it would be read as its log.
     """
     target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-    with _alone(path) as held:
-        if held is None or not held == inode == inode_of(path):
+    with _lock_for_quarantine(path) as held:
+        if held is None or not held == inode == file_inode(path):
             return None
         for suffix in ("-wal", "-shm", ""):
             with suppress(FileNotFoundError):
@@ -157,10 +157,10 @@ def quarantine_file(path: Path, inode: int | None) -> Path | None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[int | None]:
+def _lock_for_quarantine(path: Path) -> Iterator[int | None]:
     """The inode of the file at the path, while no other process may move that file; None when there is none.
 
-    Whoever waits here for the damaged file finds, when its turn comes, that another one stands at the path.
+    A process that waits here for the damaged file then finds another file at the path.
     """
     try:
         held = os.open(path, os.O_RDONLY)
@@ -201,10 +201,10 @@ def vacuum(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-# A block of the cache: some hundred vectors packed into one blob, each row under its own checksum.
+# A block: some hundred vectors packed into one blob, with a checksum per row.
 
-STORED = np.dtype("<f4")
-DIGEST = 16
+STORED_DTYPE = np.dtype("<f4")
+DIGEST_SIZE = 16
 _CRC = np.dtype("<u4")
 
 Keys = NDArray[np.int64]
@@ -218,16 +218,18 @@ def cache_keys(identity: str, variant: str, texts: Sequence[str]) -> Keys:
     >>> bool((one == cache_keys("m", "query", ["a"])).all()), bool((one == other).any())
     (True, False)
     """
-    fields = "".join(f"{len(field)}:{field}" for field in (identity, variant, str(STORED)))
-    prefix = blake2b(fields.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
-    digests = [blake2b(prefix + text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest() for text in texts]
+    fields = "".join(f"{len(field)}:{field}" for field in (identity, variant, str(STORED_DTYPE)))
+    prefix = blake2b(fields.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest()
+    digests = [
+        blake2b(prefix + text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_SIZE).digest() for text in texts
+    ]
     return np.frombuffer(b"".join(digests), dtype="<i8").reshape(-1, 2).astype(np.int64, copy=False)
 
 
 def pack_block(keys: Keys, vectors: Vectors) -> bytes:
     """Digests, checksums and little-endian float32 rows, one after the other."""
     names = np.ascontiguousarray(keys, dtype="<i8")
-    rows = np.ascontiguousarray(vectors, dtype=STORED)
+    rows = np.ascontiguousarray(vectors, dtype=STORED_DTYPE)
     return b"".join([names.tobytes(), _checksums(names, rows).tobytes(), rows.tobytes()])
 
 
@@ -240,8 +242,8 @@ def unpack_block(body: bytes, rows: int, dims: int, places: Ints, keys: Keys) ->
     if len(body) != block_nbytes(rows, dims) or places.max(initial=0) >= rows:
         return np.zeros((len(places), dims), dtype=np.float32), np.zeros(len(places), dtype=np.bool_)
     names = np.frombuffer(body, dtype="<i8", count=2 * rows).reshape(rows, 2)[places]
-    checksums = np.frombuffer(body, dtype=_CRC, count=rows, offset=DIGEST * rows)[places]
-    vectors = np.frombuffer(body, dtype=STORED, offset=(DIGEST + _CRC.itemsize) * rows)
+    checksums = np.frombuffer(body, dtype=_CRC, count=rows, offset=DIGEST_SIZE * rows)[places]
+    vectors = np.frombuffer(body, dtype=STORED_DTYPE, offset=(DIGEST_SIZE + _CRC.itemsize) * rows)
     chosen = vectors.reshape(rows, dims)[places]
     sound = (names == keys).all(axis=1) & (checksums == _checksums(names, chosen))
     return chosen.astype(np.float32, copy=False), sound & np.isfinite(chosen).all(axis=1)
@@ -249,7 +251,7 @@ def unpack_block(body: bytes, rows: int, dims: int, places: Ints, keys: Keys) ->
 
 def block_nbytes(rows: int, dims: int) -> int:
     """The length of a block of this shape."""
-    return rows * (DIGEST + _CRC.itemsize + dims * STORED.itemsize)
+    return rows * (DIGEST_SIZE + _CRC.itemsize + dims * STORED_DTYPE.itemsize)
 
 
 def _checksums(names: NDArray[np.int64], rows: NDArray[np.float32]) -> NDArray[np.uint32]:
@@ -262,9 +264,9 @@ def _checksums(names: NDArray[np.int64], rows: NDArray[np.float32]) -> NDArray[n
 
 
 _BLOCK_BYTES = 512 * 1024  # large enough to read fast, small enough to be read for one vector
-_PLACES = 1 << 16
+_ROW_BITS = 1 << 16
 _PARAMETERS = 900
-_ABSENT = -1
+_MISSING = -1
 
 
 class BlockInfo(NamedTuple):
@@ -314,10 +316,10 @@ class CacheSize:
 def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRows:
     """Look the keys up. Without ``dims``, the length that most rows have is taken for the right one."""
     slots = _slots(db, keys[:, 0])
-    where = np.flatnonzero(slots != _ABSENT)
+    where = np.flatnonzero(slots != _MISSING)
     where = where[np.argsort(slots[where], kind="stable")]
     slots = slots[where]
-    numbers = slots // _PLACES
+    numbers = slots // _ROW_BITS
     blocks = _shapes(db, np.unique(numbers))
     width = _commonest_dims(blocks) if dims is None else dims
     vectors = np.empty((len(where), width), dtype=np.float32)
@@ -327,7 +329,7 @@ def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRow
         shape = blocks.get(number)
         if shape is not None and shape.dims == width:
             vectors[start:end], sound[start:end] = unpack_block(
-                _body(db, number), shape.vectors, width, slots[start:end] % _PLACES, keys[where[start:end]]
+                _body(db, number), shape.vectors, width, slots[start:end] % _ROW_BITS, keys[where[start:end]]
             )
     return CachedRows(where, vectors, sound, blocks)
 
@@ -343,12 +345,12 @@ def write_rows(
 ) -> None:
     """Add the vectors whose keys are not there yet, in one transaction; no block exceeds ``block_bytes``."""
     with transaction(db):
-        new = _slots(db, keys[:, 0]) == _ABSENT
+        new = _slots(db, keys[:, 0]) == _MISSING
         keys, vectors = keys[new], vectors[new]
         if not len(keys):
             return
         space = _space(db, identity, variant)
-        step = max(1, min(_PLACES, min(block_bytes, _BLOCK_BYTES) // block_nbytes(1, vectors.shape[1])))
+        step = max(1, min(_ROW_BITS, min(block_bytes, _BLOCK_BYTES) // block_nbytes(1, vectors.shape[1])))
         for start in range(0, len(keys), step):
             _write_block(db, space, keys[start : start + step], vectors[start : start + step], now)
 
@@ -398,7 +400,7 @@ def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
         db.executemany("DELETE FROM blocks WHERE id = ?", doomed)
         db.executemany("DELETE FROM bodies WHERE block = ?", doomed)
         db.execute("DELETE FROM spaces WHERE id NOT IN (SELECT space FROM blocks)")
-        dropped = db.execute(f"DELETE FROM entries WHERE slot / {_PLACES} NOT IN (SELECT id FROM blocks)")
+        dropped = db.execute(f"DELETE FROM entries WHERE slot / {_ROW_BITS} NOT IN (SELECT id FROM blocks)")
         return dropped.rowcount if doomed else None
 
 
@@ -420,13 +422,13 @@ def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> Cache
 
 
 def _slots(db: sqlite3.Connection, keys: Ints) -> Ints:
-    """Where each key's vector lies, block and place in one number."""
+    """The position of each key's vector, block and row in one number."""
     wanted = keys.tolist()
     found: dict[int, int] = {}
     for chunk in _chunks(wanted):
         marks = ",".join("?" * len(chunk))
         found.update(db.execute(f"SELECT key, slot FROM entries WHERE key IN ({marks})", chunk))
-    return np.array([found.get(key, _ABSENT) for key in wanted], dtype=np.int64)
+    return np.array([found.get(key, _MISSING) for key in wanted], dtype=np.int64)
 
 
 def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
@@ -463,7 +465,7 @@ def _write_block(db: sqlite3.Connection, space: int, keys: Keys, vectors: Vector
         (space, count, dims, now),
     ).fetchone()
     db.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (number, pack_block(keys, vectors)))
-    slots = range(number * _PLACES, number * _PLACES + count)
+    slots = range(number * _ROW_BITS, number * _ROW_BITS + count)
     db.executemany("INSERT INTO entries VALUES (?, ?)", zip(keys[:, 0].tolist(), slots, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Documents cut into chunks with exact character offsets: fixed windows, sentences, Markdown sections."""
+"""Split documents into chunks with exact character offsets: fixed windows, sentences, Markdown sections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from equipoise.models.tokenizers import Tokenizer, check_text, tokenizer_for
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
-# Windows of tokens as spans of characters, so that no chunk begins or ends inside a character.
+# Token windows as character spans; no chunk begins or ends inside a character.
 
 Span = tuple[int, int]
 
@@ -30,7 +30,7 @@ _SKIN_TONES = (0x1F3FB, 0x1F3FF)
 
 
 class TokenSpans:
-    """The tokens of one document, and how many of them lie in any stretch of it."""
+    """The tokens of one document, and how many of them are in any part of it."""
 
     def __init__(self, document: str, tokenizer: Tokenizer) -> None:
         offsets = tokenizer.offsets(document)
@@ -46,7 +46,7 @@ class TokenSpans:
         self._whole_from: Ints = np.minimum.accumulate(np.where(whole, index, len(whole) - 1)[::-1])[::-1]
 
     def tokens(self, start: int, end: int, limit: int | None = None) -> int:
-        """How many tokens lie in a span; those that end beyond ``limit`` are counted elsewhere."""
+        """The number of tokens in a span; those that end beyond ``limit`` are counted in the next one."""
         first = int(np.searchsorted(self._ends, start, side="right"))
         last = int(np.searchsorted(self._starts, end, side="left"))
         if limit is not None:
@@ -115,7 +115,7 @@ def _within(codes: NDArray[np.uint32], bounds: Span) -> Bools:
     return inside
 
 
-# Where the sections of a Markdown document begin, in one pass over its lines.
+# The starts of Markdown sections, in one pass over the lines.
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _hash_title(rest: str) -> str:
     return opened.rstrip() if not opened or opened[-1] in " \t" else title
 
 
-# Where sentences begin, in one pass over the text.
+# The starts of sentences, in one pass over the text.
 
 # Each alternative can only begin where a run of its characters begins, so that no run is read twice.
 _END = re.compile(
@@ -280,7 +280,7 @@ class Chunk:
     start: int
     end: int
     tokens: int
-    """How many tokens of the document lie in it."""
+    """The number of tokens in it."""
     section: str = ""
     """The Markdown headings above it, joined by ``>``."""
 
@@ -437,7 +437,7 @@ def _chunks(document: str, layout: TokenSpans, spans: Iterable[Span], section: s
 def _check_sizes(size: object, overlap: object, *, name: str = "chunk_size") -> None:
     for label, value, least in ((name, size, 1), ("overlap", overlap, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ParameterError(f"{label} is {value!r}; it must be a whole number of {least} or more")
+            raise ParameterError(f"{label} is {value!r}; it must be an integer of {least} or more")
     if overlap >= size:  # type: ignore[operator]
         raise ParameterError(
             f"an overlap of {overlap} tokens leaves no room for new ones in chunks of {size}",

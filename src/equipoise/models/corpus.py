@@ -1,6 +1,6 @@
-"""Rows on their way to a file: appended batch by batch, checked on resuming, renamed when all are there.
+"""Embed a corpus into a .npy or .npz file with bounded memory, and resume after a failure.
 
-Beside the target lie, until the end, ``.NAME.part`` with the rows and ``.NAME.part.log`` with a line a batch:
+Until the end, ``.NAME.part`` has the rows and ``.NAME.part.log`` one line per batch, next to the target:
 how many rows, a digest of the texts that they stand for, and a checksum of the rows.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder, EmbedStats
     from equipoise.models.encoder import Vectors
 
-# What the rows of a file of vectors stand for: their texts while these are few enough, and their ids.
+# Keys of the rows of a vector file: their texts if these are small enough, and their ids.
 
 TEXT_BYTES = 256 << 20
 """How many bytes the texts may take as an array, whose entries are all as wide as the longest text."""
@@ -42,7 +42,7 @@ _BYTES_A_CHARACTER = 4
 class RowKeys:
     """The keys of rows, gathered batch by batch in bounded memory.
 
-    Texts are kept unless they are more than ``text_bytes`` take, one of them stands there twice (a key
+    Texts are kept unless they exceed ``text_bytes``, or one of them occurs twice (a key
     belongs to one row) or an array of strings would change one. Ids are those given; rows without either are
     numbered from 1.
     """
@@ -73,7 +73,7 @@ class RowKeys:
                 self._texts = None
 
     def arrays(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """The names and entries of the arrays that go beside the vectors; there is always one."""
+        """The names and entries of the arrays stored with the vectors; there is always one."""
         if self._texts is not None:
             yield "texts", list(self._texts)
         if self.given is not None:
@@ -112,7 +112,7 @@ class ResumableMatrixFile:
     def take(self, digest: str) -> dict[str, Any] | None:
         """What the log says of the next batch, if it is the batch of these texts and its rows are whole.
 
-        After the first batch that is not, everything that follows is written anew.
+        After the first batch that is not, everything that follows is written again.
         """
         if self._next >= len(self._batches):
             return None
@@ -275,8 +275,6 @@ def _lock(stream: BinaryIO, path: Path) -> None:
         ) from error
 
 
-# Any number of texts, embedded into a file: memory stays bounded, and a killed run goes on where it was.
-
 BATCH = 2048
 BATCH_CHARACTERS = 4_000_000
 """A batch ends here even if it could take more texts."""
@@ -340,8 +338,8 @@ def embed_to_file(
 
     An .npz file can be used as a model, ``vectors:FILE``: it holds ``vectors``, ``ids`` where they are given,
     and ``texts`` while all differ and take at most 256 MiB as an array; with neither, ``ids`` are the numbers
-    of the rows. An .npy file gets ids beside it, as ``NAME.ids``. The file appears when it is whole. A run
-    that was killed, or that failed, leaves what it has done beside it, and the same call goes on from there.
+    of the rows. The ids of an .npy file are in ``NAME.ids``. The file appears when it is complete. A run
+    that was killed or failed leaves its finished part next to it, and the same call resumes from there.
     ``total`` is the number of texts, where it is known, for the error of a model that fails.
     """
     start = perf_counter()

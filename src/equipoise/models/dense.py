@@ -1,4 +1,4 @@
-"""A model that embeds, as a retriever: documents and queries become vectors, and a geometry compares them."""
+"""Dense retrieval: an embedder with a geometry, searched exactly or through a vector store."""
 
 from __future__ import annotations
 
@@ -150,17 +150,17 @@ class FittedDenseRetriever(FittedRetriever):
         return score_blocks(vectors, self.vectors, self._geometry, block_bytes=rows * row_bytes)
 
     def close(self) -> None:
-        """Let go of the store; what lies on a disk or a server stays there."""
+        """Close the store; data on a disk or a server stays."""
         if self.indexed is not None:
             self.indexed.store.close()
 
 
-# Documents in a vector store, as a system searches them, and what the store's index loses.
+# Documents in a vector store, and the recall of its index.
 
 RECALL_QUERIES = 200
 """So many queries, evenly spread, tell the recall of an index to a percent or so."""
 
-_REMEDY = "delete that collection: the same command makes it anew and fills it"
+_REFILL_HINT = "delete that collection: the same command creates and fills it again"
 
 
 class StoreIndex:
@@ -207,7 +207,7 @@ class StoreIndex:
                 part = slice(first, first + size)
                 yield first, self.ids[part], vectors[part], texts[part]
 
-        self.sent = ingest(self.store, len(texts), blocks, watch, remedy=_REMEDY)
+        self.sent = ingest(self.store, len(texts), blocks, watch, hint=_REFILL_HINT)
 
     def search(self, queries: Vectors, k: int) -> Neighbors:
         """The store's answer as rows of documents.

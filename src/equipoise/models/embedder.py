@@ -1,4 +1,4 @@
-"""The model as people use it: texts in, vectors out, whatever engine is behind it."""
+"""The embedder: texts in, vectors out, with cache, deduplication and truncation counts for every backend."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def embedder(
     threads: int = 1,
     **options: object,
 ) -> Embedder:
-    """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` stands for.
+    """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` names.
 
     What was embedded once is kept in the usual place (``eq cache path``); ``cache`` may be another Cache, its
     path, or False for none. Options are those of the spec: ``embedder("st:bge-base", dim=256)`` is
@@ -257,7 +257,7 @@ def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
 
 
 def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
-    """What stands before each text: as asked for, as the makers say, or as the model's files say."""
+    """The prompt before each text: as requested, as the model's authors recommend, or from the model's files."""
     known = _known(spec)
     usual = {
         Role.QUERY: known.query_prompt if known else "",

@@ -1,4 +1,4 @@
-"""One call of ``embed``: known vectors are looked up, the rest is made, and every row goes to its place."""
+"""One call of ``embed``: deduplicate, look up cached vectors, encode the rest in batches, and count truncation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
     from equipoise.types import Ints, Role
 
-# From any texts to even batches and back: each text once, alike lengths together, order restored.
+# Unique texts in batches of similar length, and back to the input order.
 
-BLOCK_CHARACTERS = 1 << 20
+MAX_BATCH_CHARACTERS = 1 << 20
 """A block ends here even if it could take more texts, so that long texts do not pile up in memory."""
 
 
@@ -74,12 +74,12 @@ def unique_texts(texts: Sequence[str]) -> UniqueTexts:
 
 
 def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
-    """Indexes of texts of alike length, longest first, at most ``max_texts`` and a bounded size a block."""
+    """Indices of texts of similar length, longest first, with at most ``max_texts`` and a bounded size per batch."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     block: list[int] = []
     characters = 0
     for place in np.argsort(-lengths, kind="stable").tolist():
-        if block and (len(block) == max_texts or characters + lengths[place] > BLOCK_CHARACTERS):
+        if block and (len(block) == max_texts or characters + lengths[place] > MAX_BATCH_CHARACTERS):
             yield block
             block, characters = [], 0
         block.append(place)
@@ -106,7 +106,7 @@ def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]
         yield batch
 
 
-# How much of the texts a model did not read, also for texts whose vectors came from the cache.
+# Truncated tokens, also of texts whose vectors came from the cache.
 
 _SPECIAL_TOKENS = 8
 """More than any model adds to a text."""
@@ -115,8 +115,8 @@ _SPECIAL_TOKENS = 8
 class TruncationCounter:
     """Token counts of distinct texts, as far as they can exceed the window.
 
-    A token stands for at least one byte, so a text with fewer bytes than the window has tokens needs no
-    counting. The counts of longer ones are kept in the cache beside the vectors, as vectors of one number.
+    A token covers at least one byte, so a text with fewer bytes than the window has tokens needs no
+    counting. The counts of longer ones are cached with the vectors, as vectors of one number.
     """
 
     def __init__(self, encoder: Encoder, cache: VectorCache | None, variant: str, prompt: str) -> None:
@@ -189,7 +189,7 @@ class TruncationCounter:
 Progress = Callable[[int, int], None]
 """Called with how many distinct texts are done and how many there are."""
 
-_LOOKED_UP_AT_ONCE = 16_384
+_LOOKUP_BATCH = 16_384
 
 
 class EncodePass:
@@ -222,8 +222,8 @@ class EncodePass:
         if cache is None:
             return list(range(len(texts)))
         missing: list[int] = []
-        for start in range(0, len(texts), _LOOKED_UP_AT_ONCE):
-            some = texts[start : start + _LOOKED_UP_AT_ONCE]
+        for start in range(0, len(texts), _LOOKUP_BATCH):
+            some = texts[start : start + _LOOKUP_BATCH]
             found = cache.lookup(
                 self._model.encoder.identity, self._model.variant(self._role), some, self._model.raw_dims
             )
@@ -263,8 +263,8 @@ class EncodePass:
     def vectors(self) -> Vectors:
         """All rows in the order of the texts, repetitions filled in."""
         assert self._out is not None
-        for start in range(0, len(self._once.again), _LOOKED_UP_AT_ONCE):
-            some = slice(start, start + _LOOKED_UP_AT_ONCE)
+        for start in range(0, len(self._once.again), _LOOKUP_BATCH):
+            some = slice(start, start + _LOOKUP_BATCH)
             self._out[self._once.again[some]] = self._out[self._once.same_as[some]]
         return self._out
 

@@ -1,4 +1,4 @@
-"""What an adapter provides: raw vectors for a batch of texts, and how long the texts are."""
+"""The interface of a model backend: raw vectors and token counts for a batch of texts, and the model card."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from equipoise.types import Role
 
-# What is known of a model: name, origin, size, limits, licence.
-
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """The facts that a comparison needs beside the scores; an empty or None field is unknown."""
+    """Metadata of a model for a comparison; an empty or None field is unknown."""
 
     name: str
     spec: str
@@ -70,9 +68,6 @@ class Encoder(ABC):
     def close(self) -> None:
         """Let go of memory, processes and connections."""
         return
-
-
-# What the engines on this machine share: texts are tokenised once, for vectors and for lengths.
 
 
 @dataclass(frozen=True, slots=True)

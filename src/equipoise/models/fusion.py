@@ -50,7 +50,7 @@ def fusion_from_spec(
     known = ("k",) if kind == "rrf" else ()
     for name in given:
         if name not in known:
-            hint = did_you_mean(name, known) or "an option of a part stands behind the part"
+            hint = did_you_mean(name, known) or "an option of a part follows the part"
             raise ParameterError(f"{kind}: has no option {name!r}", hint=hint)
     systems = [
         retriever(part, cache=cache, threads=threads, geometry=geometry if _embeds(part) else None) for part in parts

@@ -1,4 +1,4 @@
-"""What can be used here and now, found without loading a single model."""
+"""The models that can be used now, listed without loading any of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MissingRequirement:
     """What is not here, in a word, and the line that helps."""
 
     what: str = ""
-    remedy: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ModelListing:
 
     @property
     def here(self) -> str:
-        """How it stands with it now, in a few words."""
+        """Its state in a few words."""
         if self.lack.what:
             return f"needs {self.lack.what}"
         return _CONDITIONS.get(self.spec.partition(":")[0], "works")

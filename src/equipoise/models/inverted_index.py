@@ -1,4 +1,4 @@
-"""N-grams of long rows of symbols, numbered without building strings: characters of words, words of texts."""
+"""Inverted index of the lexical retrievers: CSR postings, and n-grams numbered without building strings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
-# An inverted index: for every term the documents that hold it, each with a number.
+# Postings: for every term the documents that contain it, with a weight each.
 
 _INT64 = 2**63
 
 _FREQUENT = 512
 """Documents of a term from which it is added by a call of its own; rarer terms are added many at a time."""
 
-_RARE_AT_ONCE = 1024
+_RARE_BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Postings:
             part = slice(self.starts[term], self.starts[term + 1])
             np.add.at(scores[owner], self.documents[part], weight * self.values[part])
         rare = np.flatnonzero(sizes < _FREQUENT)
-        for some in np.split(rare, np.arange(_RARE_AT_ONCE, len(rare), _RARE_AT_ONCE)):
+        for some in np.split(rare, np.arange(_RARE_BATCH, len(rare), _RARE_BATCH)):
             size = sizes[some]
             start = self.starts[queries.documents[some]]
             places = np.repeat(start - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
@@ -109,7 +109,7 @@ def count_terms(keys: Ints, groups: Ints, count: int) -> TermCounts:
     return TermCounts(present, Postings(starts, documents.astype(np.int32), repeats))
 
 
-_ROOM = 2**62
+_MAX_CODE = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class NgramIndex:
         places, keys, size = np.arange(len(digits)), digits, base
         for length in range(1, longest + 1):
             if length > 1:
-                if size > _ROOM // base:
+                if size > _MAX_CODE // base:
                     keys = rank(length - 1, keys)
                     size = len(self._ranks[length - 1]) + 1
                 inside = symbols.left[places] >= length
@@ -221,7 +221,7 @@ class NgramIndex:
 
 
 def _find(table: Ints, values: Ints) -> Ints:
-    """Where each value stands in a sorted table; -1 where it does not."""
+    """The index of each value in a sorted table; -1 if it is missing."""
     if len(table) == 0:
         return np.full(len(values), -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(table, values), len(table) - 1)

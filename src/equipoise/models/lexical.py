@@ -1,4 +1,4 @@
-"""TF-IDF and the cosine: character n-grams inside words by default, a strong baseline for short terms.
+"""Lexical retrievers: BM25 on words, and TF-IDF with cosine on character n-grams or words.
 
 Ours, and not scikit-learn's, since n-grams are counted as numbers and never cut out as strings: reading the
 documents is several times faster, search about equal (benchmarks/lexical.py). The tests hold the scores to
@@ -23,8 +23,6 @@ from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, Score
 
 if TYPE_CHECKING:
     from equipoise.types import Floats
-
-# BM25 on words, exact over all documents: the lexical baseline that every comparison should hold.
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +171,8 @@ class FittedBM25(FittedRetriever):
 
 
 DEFAULT_NGRAMS = {"char_wb": (3, 5), "word": (1, 1)}
-OPTIONS = ("analyzer", "ngrams", "sublinear", "language", "stemmer", "stopwords")
-_QUERIES_AT_ONCE = 1024
+TFIDF_OPTIONS = ("analyzer", "ngrams", "sublinear", "language", "stemmer", "stopwords")
+_QUERY_BATCH = 1024
 
 
 @dataclass(frozen=True)
@@ -205,7 +203,7 @@ class TfidfRetriever(Retriever):
     @classmethod
     def from_spec(cls, spec: ModelSpec) -> TfidfRetriever:
         """From ``tfidf:,ngrams=2-4`` or ``tfidf:,analyzer=word,language=german`` and the like."""
-        check_options(spec, OPTIONS)
+        check_options(spec, TFIDF_OPTIONS)
         given = spec.options
         return cls(
             analyzer=given.get("analyzer", cls.analyzer).casefold(),
@@ -284,8 +282,8 @@ class FittedTfidf(FittedRetriever):
             part = slice(start, min(start + rows, len(queries)))
             block = scores[: part.stop - start]
             block[:] = 0.0
-            for first in range(0, len(block), _QUERIES_AT_ONCE):
-                self._fill(block[first : first + _QUERIES_AT_ONCE], queries[part][first : first + _QUERIES_AT_ONCE])
+            for first in range(0, len(block), _QUERY_BATCH):
+                self._fill(block[first : first + _QUERY_BATCH], queries[part][first : first + _QUERY_BATCH])
             yield part, block
 
     def _fill(self, scores: Floats, queries: Sequence[str]) -> None:

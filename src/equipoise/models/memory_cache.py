@@ -1,4 +1,4 @@
-"""Models that embed every text once: what a whole grid asks for is kept in memory, cache or no cache."""
+"""An in-memory cache around an embedder, so that a grid search embeds every text once."""
 
 from __future__ import annotations
 

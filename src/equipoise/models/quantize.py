@@ -1,6 +1,6 @@
-"""What is done to a vector after the model: cut to fewer dimensions, set to length one, stored smaller.
+"""Postprocessing of vectors: truncate dimensions, normalise, and store as float32, int8 or bits.
 
-Quantised vectors come back as the float32 values that their stored form stands for, so that every geometry
+Quantised vectors are returned as the float32 values of their stored form, so that every geometry
 can measure them. Nothing depends on the other vectors of a batch: a vector has one stored form.
 """
 
@@ -62,7 +62,7 @@ class VectorPostprocessing:
         return self.dim or raw
 
     def bytes_per_vector(self, raw: int) -> float:
-        """What one stored vector takes: int8 has a float32 scale beside it, binary one bit a dimension."""
+        """Bytes per stored vector: int8 adds a float32 scale, binary takes one bit per dimension."""
         dims = self.dims(raw)
         match self.dtype:
             case VectorDtype.FLOAT16:
@@ -97,7 +97,7 @@ def l2_normalize(vectors: Vectors) -> Vectors:
 
 
 def int8_roundtrip(vectors: Vectors) -> Vectors:
-    """Whole numbers from -127 to 127, scaled by each vector's own largest coordinate."""
+    """Integers from -127 to 127, scaled by the largest coordinate of each vector."""
     whole, steps = quantize_int8(vectors)
     return whole * steps
 

@@ -1,4 +1,4 @@
-"""Model specs: ``kind:name,option=value``, and the short names that stand for them."""
+"""The model registry: the spec grammar ``kind:name,option=value``, all kinds of models, aliases, and the loader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from equipoise.redaction import note_options
 if TYPE_CHECKING:
     from equipoise.models.encoder import Encoder
 
-# Every kind of model: what it is, which module answers to it, and what must be installed for it.
+# Kinds of models: description, module and requirements.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ MODEL_KINDS: dict[str, ModelKind] = {
 }
 
 
-# Well-known models and their short names: prompts, dimensions, window, licence.
+# Known models of the hub: alias, prompts, dimensions, window, license.
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +150,12 @@ class ModelSpec:
         return value.casefold() in _YES
 
     def count(self, option: str) -> int | None:
-        """A whole number of at least one; None where the option was not given."""
+        """An integer of at least 1; None if the option was not given."""
         value = self.options.get(option)
         if value is None:
             return None
         if not (value.isascii() and value.isdigit() and int(value) > 0):
-            raise ParameterError(f"{option} is {value!r} in {self}", hint=f"{option} is a whole number above 0")
+            raise ParameterError(f"{option} is {value!r} in {self}", hint=f"{option} is an integer above 0")
         return int(value)
 
     def check_values(self) -> None:
@@ -254,7 +254,7 @@ def _looks_like_path(head: str) -> bool:
 
 
 def _kind_of_path(path: Path) -> str:
-    """The engine that a file or folder is for, by what lies in it."""
+    """The kind of model of a file or folder, by its content."""
     if path.suffix.casefold() in _VECTOR_FILES:
         return "vectors"
     try:
@@ -285,7 +285,9 @@ def _is_static(path: Path) -> bool:
         return True
     modules = _json(path / "modules.json")
     kinds = (
-        [str(each.get("type", "")) for each in modules if isinstance(each, dict)] if isinstance(modules, list) else []
+        [str(module.get("type", "")) for module in modules if isinstance(module, dict)]
+        if isinstance(modules, list)
+        else []
     )
     is_table = any(kind.endswith("StaticEmbedding") for kind in kinds)
     return is_table and not (path / "config_sentence_transformers.json").exists()
@@ -300,7 +302,7 @@ def _json(path: Path) -> object:
 
 
 def _read(value: str, text: str) -> str:
-    """A name or value: as it stands, or a JSON string where it begins with a quote."""
+    """A name or value: as written, or a JSON string if it begins with a quote."""
     if not value.startswith('"'):
         return value
     try:
@@ -319,19 +321,19 @@ def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# Options of a spec as numbers and choices, or a sentence that says what they may be.
+# Options of a spec as numbers and choices.
 
 
-def check_options(spec: ModelSpec, known: Sequence[str]) -> None:
-    """An option or a name that nothing reads would change nothing in silence."""
+def check_options(spec: ModelSpec, allowed: Sequence[str]) -> None:
+    """Raise an error for an unknown option or name, which would otherwise have no effect."""
     if spec.name:
         raise ParameterError(
             f"{spec.kind}: has no models, and {spec.name!r} follows it",
-            hint=f"write options behind a comma: {spec.kind}:,{known[0]}=...",
+            hint=f"write options behind a comma: {spec.kind}:,{allowed[0]}=...",
         )
     for option in spec.options:
-        if option not in known:
-            hint = did_you_mean(option, known) or f"the options are {', '.join(known)}"
+        if option not in allowed:
+            hint = did_you_mean(option, allowed) or f"the options are {', '.join(allowed)}"
             raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
 
 
@@ -349,7 +351,7 @@ def number_option(spec: ModelSpec, option: str, default: float) -> float:
     return number
 
 
-# From a spec to a loaded model, through the adapter of its kind.
+# Load the encoder of a spec.
 
 __all__ = ["MODEL_KINDS", "SHARED_OPTIONS", "ModelKind", "load_encoder"]
 
@@ -373,14 +375,14 @@ def load_encoder(spec: ModelSpec) -> Encoder:
     module = import_module(f"equipoise.models.backends.{kind.module}")
     own = getattr(module, "OPTIONS", None)
     if own is not None:
-        _refuse_unknown(spec, (*SHARED_OPTIONS, *own))
+        _check_encoder_options(spec, (*SHARED_OPTIONS, *own))
         spec.check_values()
     encoder: Encoder = module.load(spec)
     return encoder
 
 
-def _refuse_unknown(spec: ModelSpec, known: tuple[str, ...]) -> None:
+def _check_encoder_options(spec: ModelSpec, allowed: tuple[str, ...]) -> None:
     for option in spec.options:
-        if option not in known:
-            hint = did_you_mean(option, known) or f"the options are {', '.join(sorted(known))}"
+        if option not in allowed:
+            hint = did_you_mean(option, allowed) or f"the options are {', '.join(sorted(allowed))}"
             raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)

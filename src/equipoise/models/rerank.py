@@ -1,4 +1,4 @@
-"""Second stage: a slower judge puts the first hits of a retriever into another order."""
+"""Reranking: a slower model reorders the first hits of a retriever."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class Reranker(ABC):
     @property
     @abstractmethod
     def card(self) -> ModelCard:
-        """Its name, its spec and what is known of it."""
+        """Its name, its spec and other metadata."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Equal only where the scores are equal."""
+        """Equal only if the scores are equal."""
 
     @abstractmethod
     def score(self, query: str, documents: Sequence[str]) -> Floats:
-        """One number a document."""
+        """One score per document."""
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """The same for many queries with documents of their own; engines that batch do better than this."""
-        return [self.score(query, own) for query, own in zip(queries, documents, strict=True)]
+        """The same for many queries, each with its own documents; backends that batch override this."""
+        return [self.score(query, candidates) for query, candidates in zip(queries, documents, strict=True)]
 
 
-class FromSpec(Protocol):
+class RerankerFromSpec(Protocol):
     """A class of rerankers that can be made from a spec."""
 
     def from_spec(self, spec: ModelSpec) -> Reranker:
@@ -79,28 +79,28 @@ def reranker(spec: str | Reranker, **options: object) -> Reranker:
     if kind.casefold() not in RERANKERS:
         raise UnknownNameError.of("kind of reranker", kind, RERANKERS, more=f"the kinds are {', '.join(RERANKERS)}")
     module, name = RERANKERS[kind.casefold()]
-    maker: FromSpec = getattr(import_module(f"equipoise.models.{module}"), name)
+    maker: RerankerFromSpec = getattr(import_module(f"equipoise.models.{module}"), name)
     if kind.casefold() == "fusion":
         return maker.from_spec(ModelSpec("fusion", rest).with_options(**options))
-    # Names and options of rerankers are written as those of models.
+    # Names and options of rerankers have the syntax of those of models.
     read = parse_spec(f"st:{rest}")
     return maker.from_spec(ModelSpec(kind.casefold(), read.name, read.options, spec).with_options(**options))
 
 
 def rerank(
     hits: Neighbors,
-    judge: Reranker,
+    reranker: Reranker,
     *,
     queries: Sequence[str],
     documents: Sequence[str],
     depth: int | None = None,
     protect: float | None = None,
 ) -> Neighbors:
-    """The hits with the first ``depth`` (all where it is None) in the order of the reranker's scores.
+    """The hits with the first ``depth`` (default: all) in the order of the reranker's scores.
 
-    ``protect``: hits whose own score is above it keep their order, before all that are reranked. Hits beyond
-    ``depth`` follow as they were. Scores of two judges have no common scale, so the scores that come back
-    only order: minus the number of hits that stand strictly better, equal for equals.
+    ``protect``: hits with a score above it keep their order, before all that are reranked. Hits beyond
+    ``depth`` follow unchanged. Scores of retriever and reranker have no common scale, so the returned scores
+    only define the order: minus the number of strictly better hits, equal for ties.
     """
     _require(hits, queries, documents, depth)
     depth = hits.indices.shape[1] if depth is None else min(depth, hits.indices.shape[1])
@@ -108,70 +108,70 @@ def rerank(
     stage[:, :depth] = 1
     if protect is not None:
         stage[hits.scores > protect] = 0
-    judged = [row[own == 1] for row, own in zip(hits.indices, stage, strict=True)]
-    verdicts = judge.score_many(queries, [[documents[place] for place in own.tolist()] for own in judged])
+    candidates = [row[row_stage == 1] for row, row_stage in zip(hits.indices, stage, strict=True)]
+    scores = reranker.score_many(queries, [[documents[index] for index in row.tolist()] for row in candidates])
     values = hits.scores.astype(np.float64)
-    for row, (own, verdict) in enumerate(zip(stage, verdicts, strict=True)):
-        values[row, own == 1] = _checked(verdict, int((own == 1).sum()), judge, queries[row])
+    for row, (row_stage, row_scores) in enumerate(zip(stage, scores, strict=True)):
+        values[row, row_stage == 1] = _checked(row_scores, int((row_stage == 1).sum()), reranker, queries[row])
     return _ordered(hits.indices, stage, values)
 
 
 def reranked_scores(
     scores: PointArray,
-    judge: Reranker,
+    reranker: Reranker,
     *,
     queries: Sequence[str],
     documents: Sequence[str],
     depth: int,
     protect: float | None = None,
 ) -> PointArray:
-    """Scores of all documents after the first ``depth`` were judged.
+    """Scores of all documents after the first ``depth`` were reranked.
 
-    Judged ones score above 0 by their new order, all others 0 or less by their old one.
+    Reranked documents score above 0 by their new order, all others 0 or less by their old one.
     """
     block: PointArray = scores.astype(np.float64)
     columns, best = leading_columns_of(block, min(depth, block.shape[1]))
-    judged = rerank(Neighbors(columns, best), judge, queries=queries, documents=documents, protect=protect)
+    reranked = rerank(Neighbors(columns, best), reranker, queries=queries, documents=documents, protect=protect)
     block -= block.max(axis=1, keepdims=True)
-    np.put_along_axis(block, judged.indices, judged.scores + columns.shape[1], axis=1)
+    np.put_along_axis(block, reranked.indices, reranked.scores + columns.shape[1], axis=1)
     return block
 
 
 def _ordered(indices: Ints, stage: Ints, values: Floats) -> Neighbors:
-    """Stages one after another, in each the best value first, equal values by row; scores that only order."""
+    """Sort by stage, then by descending value, then by row; the scores only define the order."""
     order = np.lexsort((indices, -values, stage), axis=1)
     stage, values = np.take_along_axis(stage, order, 1), np.take_along_axis(values, order, 1)
-    fresh = np.ones(order.shape, dtype=bool)
-    fresh[:, 1:] = (stage[:, 1:] != stage[:, :-1]) | (values[:, 1:] != values[:, :-1])
-    better = np.maximum.accumulate(np.where(fresh, np.arange(order.shape[1]), 0), axis=1)
+    is_new = np.ones(order.shape, dtype=bool)
+    is_new[:, 1:] = (stage[:, 1:] != stage[:, :-1]) | (values[:, 1:] != values[:, :-1])
+    better = np.maximum.accumulate(np.where(is_new, np.arange(order.shape[1]), 0), axis=1)
     return Neighbors(np.take_along_axis(indices, order, 1), 0.0 - better)
 
 
 class RerankedRetriever(Retriever):
-    """A retriever whose first ``depth`` hits are put into the order of a reranker."""
+    """A retriever whose first ``depth`` hits are reordered by a reranker."""
 
-    def __init__(self, base: Retriever, judge: Reranker, *, depth: int = 50, protect: float | None = None) -> None:
+    def __init__(self, base: Retriever, reranker: Reranker, *, depth: int = 50, protect: float | None = None) -> None:
         if depth < 1:
             raise ParameterError(f"depth is {depth}; it must be 1 or more")
-        self.base, self.judge, self.depth, self.protect = base, judge, depth, protect
+        self.base, self.reranker, self.depth, self.protect = base, reranker, depth, protect
 
     @property
     def card(self) -> ModelCard:
-        """The base's card, with the judge named."""
-        base, judge = self.base.card, self.judge.card
+        """The base's card, with the reranker named."""
+        base, reranker = self.base.card, self.reranker.card
         guard = "" if self.protect is None else f", above {self.protect:g} protected"
-        facts = base.to_dict() | {
-            "name": f"{base.name}, reranked by {judge.name}",
-            "spec": f"{base.spec} > {judge.spec}",
+        fields = base.to_dict() | {
+            "name": f"{base.name}, reranked by {reranker.name}",
+            "spec": f"{base.spec} > {reranker.spec}",
             "note": f"first {self.depth} reranked{guard}",
         }
-        return ModelCard(**facts)
+        return ModelCard(**fields)
 
     @property
     def fingerprint(self) -> str:
-        """Made of both parts, the depth and the protection."""
+        """Combines both fingerprints, the depth and ``protect``."""
         shape = f"depth={self.depth} protect={self.protect!r}"
-        return content_fingerprint("reranked 1", shape, self.base.fingerprint, self.judge.fingerprint)
+        return content_fingerprint("reranked 1", shape, self.base.fingerprint, self.reranker.fingerprint)
 
     @property
     def scale(self) -> ScoreScale:
@@ -179,13 +179,13 @@ class RerankedRetriever(Retriever):
         return ScoreScale.ORDER
 
     def fit(self, documents: Iterable[str]) -> FittedRerankedRetriever:
-        """Fit the base, and keep the documents for the judge."""
+        """Fit the base, and keep the documents for the reranker."""
         texts = check_nonempty_texts(documents, "documents")
         return FittedRerankedRetriever(self, self.base.fit(texts), texts)
 
 
 class FittedRerankedRetriever(FittedRetriever):
-    """The fitted base and the documents that the judge reads."""
+    """The fitted base and the documents that the reranker reads."""
 
     def __init__(self, system: RerankedRetriever, base: FittedRetriever, documents: Sequence[str]) -> None:
         self.documents = len(base)
@@ -193,21 +193,21 @@ class FittedRerankedRetriever(FittedRetriever):
         self._system, self._base, self._texts = system, base, documents
 
     def search(self, queries: Iterable[str], k: int) -> Neighbors:
-        """The first k after the first ``depth`` were judged."""
+        """The first k after the first ``depth`` were reranked."""
         queries = self.require(queries, k)
-        found = self._base.search(queries, min(max(k, self._system.depth), self.documents))
+        hits = self._base.search(queries, min(max(k, self._system.depth), self.documents))
         self.index_recall = self._base.index_recall
-        judged = self._judged(found, queries)
-        return Neighbors(judged.indices[:, :k], judged.scores[:, :k])
+        reranked = self._rerank(hits, queries)
+        return Neighbors(reranked.indices[:, :k], reranked.scores[:, :k])
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
-        """Judged documents score above 0 by their new order, all others 0 or less by their old one."""
+        """Reranked documents score above 0 by their new order, all others 0 or less by their old one."""
         for part, scores in self._base.row_blocks(queries, rows):
             yield (
                 part,
                 reranked_scores(
                     scores,
-                    self._system.judge,
+                    self._system.reranker,
                     queries=queries[part],
                     documents=self._texts,
                     depth=self._system.depth,
@@ -215,10 +215,10 @@ class FittedRerankedRetriever(FittedRetriever):
                 ),
             )
 
-    def _judged(self, found: Neighbors, queries: Sequence[str]) -> Neighbors:
+    def _rerank(self, hits: Neighbors, queries: Sequence[str]) -> Neighbors:
         return rerank(
-            found,
-            self._system.judge,
+            hits,
+            self._system.reranker,
             queries=queries,
             documents=self._texts,
             depth=self._system.depth,
@@ -228,45 +228,42 @@ class FittedRerankedRetriever(FittedRetriever):
 
 def _require(hits: Neighbors, queries: Sequence[str], documents: Sequence[str], depth: int | None) -> None:
     if len(hits) != len(queries):
-        raise ShapeError(f"there are hits for {len(hits)} queries and {len(queries)} queries")
+        raise ShapeError(f"the number of queries is {len(queries)}, but there are hits for {len(hits)}")
     if depth is not None and depth < 1:
         raise ParameterError(f"depth is {depth}; it must be 1 or more")
     if hits.indices.size and not 0 <= hits.indices.min() <= hits.indices.max() < len(documents):
         raise InputError(
-            f"a hit is document {hits.indices.max()} and there are {len(documents)} documents",
-            hint="give the documents that the hits were found in",
+            f"a hit is document {hits.indices.max()}, but there are {len(documents)} documents",
+            hint="pass the documents that were searched",
         )
 
 
-def _checked(verdict: Floats, count: int, judge: Reranker, query: str) -> Floats:
-    found = np.asarray(verdict, dtype=np.float64)
-    if found.shape != (count,):
-        raise ShapeError(f"{judge.card.name} gave scores of shape {found.shape} for {count} documents")
-    if not np.isfinite(found).all():
+def _checked(scores: Floats, count: int, reranker: Reranker, query: str) -> Floats:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (count,):
+        raise ShapeError(f"{reranker.card.name} gave scores of shape {values.shape} for {count} documents")
+    if not np.isfinite(values).all():
         raise NotFiniteError(
-            f"{judge.card.name} gave NaN or infinity for the query {query[:60]!r}",
-            hint="look at its documents: they may be empty",
+            f"{reranker.card.name} gave NaN or infinity for the query {query[:60]!r}",
+            hint="check its documents: they may be empty",
         )
-    return found
-
-
-# A reranker out of several: the reciprocal ranks that they give the candidates of a query are added.
+    return values
 
 
 class RetrieverReranker(Reranker):
-    """A retriever as a judge: fitted on the candidates of each query, so words common to all weigh little."""
+    """A retriever as a reranker, fitted on the candidates of each query, so words common to all have a low weight."""
 
     def __init__(self, system: Retriever) -> None:
         self._system = system
 
     @property
     def card(self) -> ModelCard:
-        """The retriever's own."""
+        """The retriever's card."""
         return self._system.card
 
     @property
     def fingerprint(self) -> str:
-        """The retriever's own, as a judge."""
+        """The retriever's fingerprint, marked as a reranker."""
         return content_fingerprint("candidates 1", self._system.fingerprint)
 
     def score(self, query: str, documents: Sequence[str]) -> Floats:
@@ -282,7 +279,7 @@ class FusionReranker(Reranker):
 
     def __init__(self, parts: Sequence[Reranker], *, k: float = RRF_K) -> None:
         if len(parts) < 2:
-            raise ParameterError(f"fusion: has {len(parts)} parts", hint="fuse two judges or more")
+            raise ParameterError(f"fusion: has {len(parts)} parts", hint="fuse two rerankers or more")
         if not 0.0 <= k < np.inf:
             raise ParameterError(f"k is {k} in fusion:", hint="k is a number of 0 or more; 60 is usual")
         self._parts, self._k = tuple(parts), float(k)
@@ -305,7 +302,7 @@ class FusionReranker(Reranker):
 
     @property
     def fingerprint(self) -> str:
-        """Made of the fingerprints of the parts."""
+        """Combines the fingerprints of the parts."""
         return content_fingerprint(f"fusion 1 k={self._k!r}", *(part.fingerprint for part in self._parts))
 
     def score(self, query: str, documents: Sequence[str]) -> Floats:
@@ -313,8 +310,8 @@ class FusionReranker(Reranker):
         return self.score_many([query], [documents])[0]
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """Each part judges all queries in its own batches."""
-        totals = [np.zeros(len(own)) for own in documents]
+        """Each part scores all queries in its own batches."""
+        totals = [np.zeros(len(candidates)) for candidates in documents]
         for part in self._parts:
             for total, scores in zip(totals, part.score_many(queries, documents), strict=True):
                 if len(total):
@@ -325,5 +322,5 @@ class FusionReranker(Reranker):
 def _part(text: str) -> Reranker:
     kind = text.partition(":")[0].casefold()
     if kind == "fusion":
-        raise ParameterError("fusions cannot be nested", hint="name all judges in one fusion")
+        raise ParameterError("fusions cannot be nested", hint="name all rerankers in one fusion")
     return reranker(text) if kind in RERANKERS else RetrieverReranker(retriever(text))

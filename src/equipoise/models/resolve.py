@@ -1,4 +1,4 @@
-"""The models of a comparison: each named once, and a name that nothing answers to refused at once."""
+"""The models of a comparison: unique names, and an early error for an unknown one."""
 
 from __future__ import annotations
 

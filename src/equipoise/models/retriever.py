@@ -1,4 +1,4 @@
-"""What is compared in retrieval: a system that is fitted on documents and then scores them for queries."""
+"""Retrievers: fitted on documents, they score them for queries. ``retriever`` opens one by spec."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Retriever(ABC):
         """Read the documents; row i of all later scores is document i."""
 
 
-class FromSpec(Protocol):
+class RetrieverFromSpec(Protocol):
     """A class of retrievers that can be made from a spec."""
 
     def from_spec(self, spec: ModelSpec) -> Retriever:
@@ -163,7 +163,7 @@ def retriever(
         spec = system if isinstance(system, ModelSpec) else parse_spec(str(system))
         if geometry is not None:
             raise ParameterError(f"{kind}: has no geometry", hint="leave geometry out: it scores words")
-        maker: FromSpec = getattr(import_module("equipoise.models.lexical"), LEXICAL[kind])
+        maker: RetrieverFromSpec = getattr(import_module("equipoise.models.lexical"), LEXICAL[kind])
         return maker.from_spec(spec.with_options(**_listed(options)))
     from equipoise.models.dense import dense_retriever
 
@@ -188,7 +188,7 @@ def is_fusion(text: str) -> bool:
 
 
 def has_lexical_baseline(systems: Iterable[object]) -> bool:
-    """Whether a system that scores words stands among these by itself, so that the others can be held to it.
+    """Whether a lexical system is among these on its own, as a baseline for the others.
 
     >>> has_lexical_baseline(["minilm", "bm25:"]), has_lexical_baseline(["minilm", "sum:minilm+bm25:"])
     (True, False)

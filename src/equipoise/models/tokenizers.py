@@ -1,7 +1,7 @@
-"""Where the tokens of a text begin and end: a model's own tokenizer, cl100k, or plain words, all offline.
+"""Tokenizers with character offsets: a model's own, cl100k, or words, all offline; and truncation to a window.
 
 Long texts are tokenised a stretch at a time, so that time and memory grow with the length and no faster. A
-stretch ends before a space or after a line break, where the usual tokenizers start anew.
+stretch ends before a space or after a line break, where common tokenizers start a new word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from equipoise.types import Ints, require_extra
 _STRETCH = 1 << 14
 _SAFE_BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=\n)(?=\S)")
 
-# Scripts that write no spaces count a token a character; a word longer than 24 letters counts as several.
+# Scripts without spaces count one token per character; a word longer than 24 letters counts as several.
 _WORD = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
@@ -187,7 +187,7 @@ def _importable(module: str) -> bool:
         return False
 
 
-# Which tokenizer belongs to a model: its own, and no other in its place.
+# The tokenizer of a model; there is no fallback to another one.
 
 __all__ = ["Tokenizer", "tokenizer_for"]
 
@@ -312,9 +312,9 @@ def _in_hub_cache(spec: ModelSpec) -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
-# What a model reads of a text: token ids within its window, and how long the text truly is.
+# Token ids within the window of a model, and the full length of the text.
 
-LONG = 1 << 15
+LONG_TEXT_CHARACTERS = 1 << 15
 """A text of more characters is tokenised a stretch at a time, so that memory stays small."""
 
 
@@ -352,11 +352,11 @@ class TruncatingTokenizer:
 
     def cut(self, texts: Sequence[str]) -> TruncatedBatch:
         """Ids and lengths of each text; the special tokens stay in place when a text is cut."""
-        whole = [text if len(text) <= LONG else "" for text in texts]
+        whole = [text if len(text) <= LONG_TEXT_CHARACTERS else "" for text in texts]
         ids = self._encode(whole, special=self._special)
         counts = [len(each) for each in ids]
         for place, text in enumerate(texts):
-            if len(text) > LONG:
+            if len(text) > LONG_TEXT_CHARACTERS:
                 ids[place], counts[place] = self._cut_long(text)
             elif self.max_tokens is not None and counts[place] > self.max_tokens:
                 ids[place] = ids[place][: self.max_tokens - len(self._suffix)] + self._suffix
@@ -364,7 +364,7 @@ class TruncatingTokenizer:
 
     def head(self, text: str) -> str:
         """As much of a long text as the model can read, for engines that tokenise by themselves."""
-        if self.max_tokens is None or len(text) <= LONG:
+        if self.max_tokens is None or len(text) <= LONG_TEXT_CHARACTERS:
             return text
         seen = 0
         for part in text_segments(text):

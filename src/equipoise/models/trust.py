@@ -1,6 +1,6 @@
-"""Specs that come from files: only such as run no code and take no credentials.
+"""Check specs that come from files: they must not run code or use credentials.
 
-A file may have been made by somebody else. Whoever reads the spec of a model from one, be it a tuning, a
+A file may come from another person. Code that reads the spec of a model from one, be it a tuning, a
 manifest, an index or a cache, passes it through ``spec_from_file`` before anything opens it. A spec that the
 user typed, or that a program passes in Python, is trusted and does not come here.
 """

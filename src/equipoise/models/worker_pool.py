@@ -1,4 +1,4 @@
-"""One model in several processes: each loads it for itself and takes the next block of texts.
+"""Encode in other processes or on a cluster: each worker loads the model and takes the next block of texts.
 
 A worker is a fresh interpreter (``equipoise.embed.local.worker``) that talks through pipes, so the caller's
 script is not run again, as it would be by a spawned pool, and a worker ends when its parent does.
@@ -140,7 +140,7 @@ class _Worker:
             self._process.stdin.flush()
 
 
-# A process that holds one model and answers questions on its standard input; see ``workers``.
+# The worker process: holds one model and answers requests on standard input.
 
 TRAITS = ("card", "identity", "block_texts", "symmetric", "cacheable", "normalizes", "prompts")
 """What the parent must know of the model without loading it."""
@@ -191,7 +191,7 @@ if __name__ == "__main__":
     main()
 
 
-# Blocks of texts embedded elsewhere: the model is loaded where the texts arrive, and the vectors come back.
+# Remote encoding: the model is loaded where the texts arrive, and the vectors are returned.
 
 ExecutorMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
 """Applies a pure function to every item; gives the place of an item and its answer as they are finished."""
@@ -224,7 +224,7 @@ def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -
         encoder = _loaded(packed)
     except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
         raise MissingExtraError(
-            f"the node {platform.node()} cannot load the model: {error.sentence}",
+            f"the node {platform.node()} cannot load the model: {error.message}",
             hint="install the same packages and models on every node",
         ) from error
     if identity and encoder.identity != identity:

@@ -1,4 +1,4 @@
-"""The primary metric on parts of the units, as a heat table; greyed where a part is too small."""
+"""The primary metric by slice, and the distribution of per-unit values by system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.checks.base import pluralize
 from equipoise.report.tables import finite_or_none, relative_shade
-from equipoise.report.view_model import BinCounts, HeatCell, SliceRow, Slices, ValueDistribution
+from equipoise.report.view_model import BinCounts, HeatCell, SliceRow, SliceTable, ValueDistribution
 from equipoise.stats.formatting import (
     format_count,
     format_interval,
@@ -28,87 +28,85 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
 
 MAX_SLICE_VALUES = 40
-"""A slice with more values than this is a name rather than a kind, and makes no table."""
+"""A slice with more values than this is an identifier, not a category, and is left out."""
+MAX_DISTINCT_VALUES = 12
+"""Up to this many distinct values, each has its own bin."""
+BINS = 20
+UNIT_INTERVAL_BINS = 10
+UNITS_BY_TITLE = "Units by "
 
 
-def slice_table(subject: RunSet, known: UnitSlices) -> Slices | None:
-    """A row for every value of every slice, a cell for every system; None where nothing is sliced."""
-    usable = _usable(known)
+def slice_table(subject: RunSet, slices: UnitSlices) -> SliceTable | None:
+    """One row per value of every slice, one cell per system; None if there are no slices."""
+    usable = _usable(slices)
     if not usable or subject.per_unit(subject.primary) is None:
         return None
     columns = [
-        {(each.name, each.value): each.estimate for each in slice_estimates(run.result, subject.primary, usable)}
+        {(part.name, part.value): part.estimate for part in slice_estimates(run.result, subject.primary, usable)}
         for run in subject.runs
     ]
     keys = dict.fromkeys(key for column in columns for key in column)
     cells = {key: [column.get(key) for column in columns] for key in keys}
-    found = [each for row in cells.values() for each in row if each is not None]
-    if not found:
+    estimates = [estimate for row in cells.values() for estimate in row if estimate is not None]
+    if not estimates:
         return None
-    places = shared_decimals(each.interval for each in found if each.n >= MIN_UNITS)
-    solid = [each.value for each in found if each.n >= MIN_UNITS and finite_or_none(each.value) is not None]
-    rows = tuple(_row(key, row, places, solid, subject.better) for key, row in cells.items())
-    return Slices(subject.primary, str(subject.better), rows, _caption(subject, found[0]))
+    large = [estimate for estimate in estimates if estimate.n >= MIN_UNITS]
+    decimals = shared_decimals(estimate.interval for estimate in large)
+    values = [estimate.value for estimate in large if finite_or_none(estimate.value) is not None]
+    rows = tuple(_row(key, row, decimals, values, subject.better) for key, row in cells.items())
+    return SliceTable(subject.primary, str(subject.better), rows, _caption(subject, estimates[0]))
 
 
 def _row(
     key: tuple[str, str],
     estimates: Sequence[Estimate | None],
-    places: int,
-    solid: Sequence[float],
+    decimals: int,
+    values: Sequence[float],
     better: Direction,
 ) -> SliceRow:
-    n = max((each.n for each in estimates if each is not None), default=0)
-    cells = tuple(_cell(each, n, places, solid, better) for each in estimates)
+    n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
+    cells = tuple(_cell(estimate, n, decimals, values, better) for estimate in estimates)
     return SliceRow(key[0], key[1], n, n < MIN_UNITS, cells)
 
 
-def _cell(estimate: Estimate | None, n: int, places: int, solid: Sequence[float], better: Direction) -> HeatCell:
-    """One system on a slice of ``n`` units; it says how many it has a value for where not for all."""
+def _cell(estimate: Estimate | None, n: int, decimals: int, values: Sequence[float], better: Direction) -> HeatCell:
+    """One system on a slice of ``n`` units; the note has its own n if some units are undefined."""
     if estimate is None:
-        return HeatCell("", None, None, few=True)
-    few = estimate.n < MIN_UNITS
+        return HeatCell("", None, None, small_sample=True)
+    small_sample = estimate.n < MIN_UNITS
     value = finite_or_none(estimate.value)
     return HeatCell(
-        text=format_value(estimate.value, places),
+        text=format_value(estimate.value, decimals),
         value=value,
-        shade=None if few or value is None or not solid else relative_shade(value, solid, better),
-        note=format_interval(estimate.interval, places)
+        shade=None if small_sample or value is None or not values else relative_shade(value, values, better),
+        note=format_interval(estimate.interval, decimals)
         + ("" if estimate.n == n else f", n {format_count(estimate.n)}"),
-        few=few,
+        small_sample=small_sample,
     )
 
 
-def _usable(known: UnitSlices) -> UnitSlices:
-    """The slices whose values are few enough to be kinds."""
+def _usable(slices: UnitSlices) -> UnitSlices:
+    """The slices with at least two and at most ``MAX_SLICE_VALUES`` values."""
     values: dict[str, Counter[str]] = {}
-    for own in known.values():
-        for name, value in own.items():
+    for by_name in slices.values():
+        for name, value in by_name.items():
             values.setdefault(name, Counter())[str(value)] += 1
-    names = {name for name, seen in values.items() if 1 < len(seen) <= MAX_SLICE_VALUES}
-    kept = {unit: {name: own[name] for name in own if name in names} for unit, own in known.items()}
-    return {unit: own for unit, own in kept.items() if own}
+    names = {name for name, counts in values.items() if 1 < len(counts) <= MAX_SLICE_VALUES}
+    kept = {unit: {name: by_name[name] for name in by_name if name in names} for unit, by_name in slices.items()}
+    return {unit: by_name for unit, by_name in kept.items() if by_name}
 
 
-def _caption(subject: RunSet, one: Estimate) -> str:
+def _caption(subject: RunSet, estimate: Estimate) -> str:
     best = "highest" if subject.better == Direction.UP else "lowest"
     return (
-        f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} on parts of the units, "
-        f"with {format_percent(one.interval.level)} intervals; the stronger the shade, the better ({best} is best). "
-        f"Parts of fewer than {MIN_UNITS} units are greyed: their figures say little."
+        f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
+        f"with {format_percent(estimate.interval.confidence_level)} intervals; darker is better ({best} is best). "
+        f"Slices of fewer than {MIN_UNITS} units are grey: their scores are not reliable."
     )
-
-
-# Where the units lie: how many of each system's units have which value.
-
-FEW_VALUES = 12
-BINS = 20
-UNIT_BINS = 10
-UNITS_BY_TITLE = "Units by "
 
 
 def value_distributions(subject: RunSet) -> tuple[ValueDistribution, ...]:
-    """The values of every metric, and the differences of the first two systems on the primary one."""
+    """The distribution of every metric, and of the difference of the first two systems on the primary metric."""
     parts = []
     for metric in subject.metrics:
         values = subject.per_unit(metric)
@@ -116,9 +114,9 @@ def value_distributions(subject: RunSet) -> tuple[ValueDistribution, ...]:
             parts.append(_values(subject, metric, values))
     values = subject.per_unit(subject.primary)
     if len(subject.runs) > 1 and values is not None:
-        gained = values[:, 0] - values[:, 1]
-        if np.isfinite(gained).any():
-            parts.insert(1, _differences(subject, gained))
+        differences = values[:, 0] - values[:, 1]
+        if np.isfinite(differences).any():
+            parts.insert(1, _differences(subject, differences))
     return tuple(parts)
 
 
@@ -131,21 +129,21 @@ def _values(subject: RunSet, metric: str, values: Floats) -> ValueDistribution:
         edges=edges,
         labels=labels,
         series=series,
-        caption=f"How many of {pluralize(len(values), 'unit')} have which {metric}, for each system.",
+        caption=f"The number of units by {metric} for each system ({pluralize(len(values), 'unit')}).",
     )
 
 
-def _differences(subject: RunSet, gained: Floats) -> ValueDistribution:
+def _differences(subject: RunSet, differences: Floats) -> ValueDistribution:
     first, second = subject.names[:2]
-    edges, labels = _bins(gained)
+    edges, labels = _bins(differences)
     better = "Above" if subject.better == Direction.UP else "Below"
     return ValueDistribution(
         title=f"{UNITS_BY_TITLE}{first} minus {second}",
         metric=subject.primary,
         edges=edges,
         labels=labels,
-        series=(_series(f"{first} minus {second}", gained, edges),),
-        caption=f"How many units have which difference in {subject.primary}. {better} 0, {first} is better.",
+        series=(_series(f"{first} minus {second}", differences, edges),),
+        caption=f"The number of units by difference in {subject.primary}. {better} 0, {first} is better.",
     )
 
 
@@ -156,16 +154,16 @@ def _series(name: str, column: Floats, edges: tuple[float, ...]) -> BinCounts:
 
 
 def _bins(values: Floats) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """A bin for each value where they are few, else bins of equal width; the edges and the labels."""
+    """Edges and labels: one bin per value if there are few, else bins of equal width."""
     finite = values[np.isfinite(values)]
     distinct = np.unique(np.round(finite, 9))
-    if len(distinct) <= FEW_VALUES:
+    if len(distinct) <= MAX_DISTINCT_VALUES:
         between = (distinct[:-1] + distinct[1:]) / 2
         ends = np.concatenate([[distinct[0] - 0.5], between, [distinct[-1] + 0.5]])
-        return tuple(ends.tolist()), tuple(_short(each) for each in distinct.tolist())
+        return tuple(ends.tolist()), tuple(_short(value) for value in distinct.tolist())
     low, high = float(finite.min()), float(finite.max())
     if low >= 0 and high <= 1:
-        edges = np.linspace(0.0, 1.0, UNIT_BINS + 1)
+        edges = np.linspace(0.0, 1.0, UNIT_INTERVAL_BINS + 1)
     elif low >= -1 and high <= 1:
         edges = np.linspace(-1.0, 1.0, BINS + 1)
     else:
@@ -176,6 +174,6 @@ def _bins(values: Floats) -> tuple[tuple[float, ...], tuple[str, ...]]:
 
 
 def _short(value: float) -> str:
-    """As few decimals as say the number to a hundredth."""
+    """The number with at most two decimals."""
     text = format_value(value, 2)
     return text.rstrip("0").rstrip(".") if "." in text else text

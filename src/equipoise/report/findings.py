@@ -1,4 +1,4 @@
-"""Findings as people read them: mark, code, subject, sentence, remedy."""
+"""Findings as people read them: mark, code, subject, sentence, hint."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def at_least_severity(findings: Iterable[Finding], severity: str) -> list[Findin
 def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> list[Paragraph]:
     """The part of a report that lists the findings; nothing when there are none.
 
-    Findings of one code and remedy stand together, and the remedy once beneath them.
+    Findings of one code and hint stand together, and the hint once beneath them.
     """
     if not findings:
         return []
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in sort_by_severity(findings):
-        groups.setdefault((finding.code, finding.remedy), []).append(finding)
+        groups.setdefault((finding.code, finding.hint), []).append(finding)
     parts = [Paragraph(""), heading("Findings")]
-    for (code, remedy), group in groups.items():
+    for (code, hint), group in groups.items():
         severity = group[0].severity
         mark = f"{MARKS[severity]} {severity:<5} {code}  "
         for number, finding in enumerate(group):
             lead = mark if number == 0 else " " * len(mark)
-            parts.append(Paragraph(with_label(finding.subject, finding.sentence), lead=lead, mark=STYLES[severity]))
+            parts.append(Paragraph(with_label(finding.subject, finding.message), lead=lead, mark=STYLES[severity]))
             if verbose:
                 parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in finding.evidence]
-        if remedy:
-            parts.append(Paragraph(remedy, indent=len(mark), lead="-> "))
+        if hint:
+            parts.append(Paragraph(hint, indent=len(mark), lead="-> "))
     return parts
 
 
@@ -57,18 +57,18 @@ def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> l
 
 
 def group_findings(subject: RunSet) -> tuple[FindingGroup, ...]:
-    """Gravest first; those of one code and one remedy together."""
+    """Gravest first; those of one code and one hint together."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in sort_by_severity(subject.findings):
-        groups.setdefault((finding.code, finding.remedy), []).append(finding)
+        groups.setdefault((finding.code, finding.hint), []).append(finding)
     titles = {check.code: check.title for check in all_checks()}
     return tuple(
         FindingGroup(
             code=code,
             severity=str(group[0].severity),
             title=titles.get(code, ""),
-            items=tuple(FindingItem(each.subject, each.sentence, each.evidence) for each in group),
-            remedy=remedy,
+            items=tuple(FindingItem(each.subject, each.message, each.evidence) for each in group),
+            hint=hint,
         )
-        for (code, remedy), group in groups.items()
+        for (code, hint), group in groups.items()
     )

@@ -26,7 +26,7 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
             ReportColumn("figure", names),
             ReportColumn("estimate", values, right=True),
             ReportColumn("unit", units),
-            ReportColumn(f"{format_percent(recall.interval.level)} interval", reaches, right=True, rank=1),
+            ReportColumn(f"{format_percent(recall.interval.confidence_level)} interval", reaches, right=True, rank=1),
             ReportColumn("n", n, right=True, rank=2),
         ]
     )

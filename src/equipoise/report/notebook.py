@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Tables as HTML for notebooks, with every text escaped.
 
-FINDING_HEADS = ("severity", "code", "subject", "finding", "remedy", "evidence")
+FINDING_HEADS = ("severity", "code", "subject", "finding", "hint", "evidence")
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "") -> str:
@@ -41,8 +41,7 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: 
 def findings_html(findings: Iterable[Finding]) -> str:
     """One row a finding."""
     rows = [
-        (each.severity, each.code, each.subject, each.sentence, each.remedy, "; ".join(each.evidence))
-        for each in findings
+        (each.severity, each.code, each.subject, each.message, each.hint, "; ".join(each.evidence)) for each in findings
     ]
     return html_table(FINDING_HEADS, rows)
 
@@ -60,7 +59,7 @@ def result_html(result: Result) -> str:
     heads = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
     clusters = "" if result.clusters is None else f" in {format_count(len(set(result.clusters.tolist())))} clusters"
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
-    levels = dict.fromkeys(format_percent(each.interval.level) for each in result.estimates.values())
+    levels = dict.fromkeys(format_percent(each.interval.confidence_level) for each in result.estimates.values())
     caption = f"{result.system}{status}: {format_count(len(result.unit_ids))} units{clusters}"
     caption += f"; {' and '.join(levels)} intervals" if levels else ""
     rows = [_estimate_cells(estimate) for estimate in result.estimates.values()]
@@ -70,7 +69,7 @@ def result_html(result: Result) -> str:
 def comparison_html(comparison: Comparison) -> str:
     """One row a system, best first: the primary metric in full, the others beside it with their bands."""
     others = [name for name in comparison.metrics if name != comparison.primary]
-    level = format_percent(comparison.question.level)
+    level = format_percent(comparison.config.confidence_level)
     heads = (
         "band",
         "system",

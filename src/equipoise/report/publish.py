@@ -1,4 +1,4 @@
-"""Runs from disk to one page on disk: read, compared, built and written."""
+"""Write the report of stored runs as an HTML file, a page of single charts, and the downloads in a report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.extras import install_command
 from equipoise.io.atomic import write_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.report.build import RunSet
     from equipoise.report.charts.chart import Chart
-    from equipoise.report.view_model import Page
+    from equipoise.report.view_model import Report
 
 STEPS = 4
 
@@ -32,45 +33,41 @@ def write_report(
     output: PathLike,
     *,
     primary: str | None = None,
-    test: str = "randomisation",
-    correction: str = "holm",
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     charts: bool = True,
-    pictures: PathLike | None = None,
-    step: Callable[[str], None] = lambda what: None,
-) -> Page:
-    """Write the page of these runs, each with the name it is to have there, and return what it shows.
+    charts_folder: PathLike | None = None,
+    progress: Callable[[str], None] = lambda message: None,
+) -> Report:
+    """Write the report of these runs, each with its name in the report, and return the report.
 
-    A folder for ``pictures`` gets the charts as files, PNG and SVG.
+    The charts are also written to ``charts_folder`` as PNG and SVG files.
     """
-    if pictures is not None:
+    if charts_folder is not None:
         require_extra("vl_convert", extra="report")
-    from equipoise.report.build import build_page, compare_runs, read_runs
+    from equipoise.report.build import build_report, compare_runs, read_runs
     from equipoise.report.charts.render import write_charts
     from equipoise.report.html.render import render_html
 
-    step(f"reading {len(runs)} runs")
+    progress(f"reading {len(runs)} runs")
     stored = read_runs(runs, primary)
-    step("comparing")
-    comparison = compare_runs(stored, primary=primary, test=test, correction=correction, seed=seed)
-    step("building the page")
-    page = build_page(stored, comparison)
-    step("writing it")
-    text = render_html(page, charts=charts)
-    if pictures is not None:
-        write_charts(page, pictures)
+    progress("comparing")
+    comparison = compare_runs(stored, primary=primary, config=config)
+    progress("building the report")
+    report = build_report(stored, comparison)
+    progress("writing it")
+    text = render_html(report, charts=charts)
+    if charts_folder is not None:
+        write_charts(report, charts_folder)
     write_text(output, text)
-    return page
+    return report
 
 
 def chart_note() -> str:
-    """The end of a message about a page that has no charts, because their converter is not installed."""
+    """The end of a message about a report without charts, because the converter is not installed."""
     return "" if find_spec("vl_convert") else f". For charts in it: {install_command('report')}"
 
 
-# A few charts as one HTML file: drawings, style and script inside it, and nothing fetched.
-
-_LOOK = """\
+_STYLE = """\
 :root{color-scheme:light dark}
 body{margin:0 auto;max-width:60rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;
 background:var(--chart-paper);color:var(--chart-ink)}
@@ -80,8 +77,8 @@ p{color:var(--chart-soft);font-size:.9rem}
 
 
 def charts_html(title: str, text: str, charts: Sequence[Chart]) -> str:
-    """The page as text; pointing at a mark shows what it says. The same charts give the same bytes."""
-    style, script = interactive.chart_style() + _LOOK, interactive.chart_script()
+    """Some charts as one self-contained HTML page with tooltips. The same charts give the same bytes."""
+    style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
     figures = "\n".join(f"<figure>{interactive.embed_chart(chart)['svg']}</figure>" for chart in charts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -93,10 +90,8 @@ def charts_html(title: str, text: str, charts: Sequence[Chart]) -> str:
     )
 
 
-# Texts to take away: the same figures for a paper, a table, a program and a model's card.
-
 MAX_DOWNLOAD_BYTES = 150_000
-"""A longer text would outweigh the page; ``eq export`` writes it."""
+"""Longer texts are left out of the page; ``eq export`` writes them."""
 
 DOWNLOAD_FORMATS = (
     ("latex", "LaTeX table", "table.tex", "application/x-tex"),
@@ -109,16 +104,16 @@ DOWNLOAD_FORMATS = (
 
 
 def export_downloads(subject: RunSet) -> tuple[tuple[Download, ...], tuple[str, ...]]:
-    """Every form that these runs can take, and a sentence for every form that they cannot."""
-    taken, notes = [], []
+    """Every export of these runs, and a note for every export that is not possible."""
+    downloads, notes = [], []
     for name, title, filename, media in DOWNLOAD_FORMATS:
         try:
             text = export(subject.runs, subject.comparison, name)
         except EquipoiseError as error:
-            notes.append(f"{title}: {error.sentence}.")
+            notes.append(f"{title}: {error.message}.")
             continue
         if len(text) > MAX_DOWNLOAD_BYTES:
             notes.append(f"{title}: {format_count(len(text))} characters; eq export --to {name} writes it.")
         elif text:
-            taken.append(Download(name, title, filename, media, text))
-    return tuple(taken), tuple(notes)
+            downloads.append(Download(name, title, filename, media, text))
+    return tuple(downloads), tuple(notes)

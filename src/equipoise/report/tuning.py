@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.report.tables import axis_scale, finite_or_none, relative_shade
-from equipoise.report.view_model import AxisScale, Fold, Grid, HeatCell, TrialPoint, Tuned
+from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, TrialPoint, TuningGrid, TuningView
 from equipoise.stats.formatting import format_count, format_difference, format_value
 from equipoise.types import Direction
 
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
 
 BEST, BASELINE, CHOSEN, BUDGET = "best", "baseline", "chosen", "within budget"
 NESTED = "nested "
-"""How the metric of a nested score is called; at a point of the grid nothing is nested."""
+"""Prefix of the metric name of a nested score; the score of a grid point is not nested."""
 Key = tuple[tuple[str, str], ...]
 
 
-LEAST_RANGE = 0.1
+MIN_RANGE = 0.1
 CAPTION = (
     "Parameters are chosen on the inner folds, and the nested score is from held-out units. The optimistic "
-    "score is that of the best point on the units that chose it."
+    "score is that of the best point on the units used for selection."
 )
 
 
-def tuning_views(subject: RunSet) -> tuple[Tuned, ...]:
-    """The tuning of every system that was tuned; their folds have one axis."""
-    known = [(run.result, run.tuning) for run in subject.runs if run.tuning is not None]
-    scale = _scale([end for _, tuning in known for fold in tuning.folds for end in (fold.inner, fold.outer)])
-    return tuple(_tuned(result.system, tuning, _better(result, tuning.metric), scale) for result, tuning in known)
+def tuning_views(subject: RunSet) -> tuple[TuningView, ...]:
+    """The tuning of every tuned system; all folds share one axis."""
+    tunings = [(run.result, run.tuning) for run in subject.runs if run.tuning is not None]
+    scale = _scale([end for _, tuning in tunings for fold in tuning.folds for end in (fold.inner, fold.outer)])
+    return tuple(_tuned(result.system, tuning, _better(result, tuning.metric), scale) for result, tuning in tunings)
 
 
 def _scale(values: Sequence[float]) -> AxisScale:
-    """An axis that does not make much of little: shares get at least a tenth of their range."""
-    if not values or min(values) < 0 or max(values) > 1 or max(values) - min(values) >= LEAST_RANGE:
+    """An axis of at least ``MIN_RANGE`` for fractions, so that small differences do not look large."""
+    if not values or min(values) < 0 or max(values) > 1 or max(values) - min(values) >= MIN_RANGE:
         return axis_scale([], values)
-    half = LEAST_RANGE / 2
+    half = MIN_RANGE / 2
     middle = min(max((min(values) + max(values)) / 2, half), 1 - half)
     return axis_scale([], [*values, middle - half, middle + half])
 
 
 def _better(result: Result, metric: str) -> Direction:
-    """Which way the tuned metric is better: as the result has it, else upwards, as shares are."""
-    known = result.estimates.get(metric)
-    return Direction.UP if known is None else known.better
+    """The better direction of the tuned metric; up if the result does not have it."""
+    estimate = result.estimates.get(metric)
+    return Direction.UP if estimate is None else estimate.better
 
 
-def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScale) -> Tuned:
+def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScale) -> TuningView:
     chosen: Counter[Key] = Counter()
     for fold in tuning.folds:
         chosen[_key(fold.params)] += fold.times
@@ -61,23 +61,23 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
         _point(
             trial,
             chosen=chosen[_key(trial.params)],
-            best=place == tuning.best,
-            baseline=place == tuning.baseline,
+            best=index == tuning.best,
+            baseline=index == tuning.baseline,
             frontier=_key(trial.params) in frontier,
             within_budget=_key(trial.params) == within,
         )
-        for place, trial in enumerate(tuning.trials)
+        for index, trial in enumerate(tuning.trials)
     )
     by_key = {point.params: point for point in points}
-    return Tuned(
+    return TuningView(
         system=system,
         metric=tuning.metric.removeprefix(NESTED),
-        facts=_facts(tuning),
+        summary=_summary(tuning),
         trials=points,
         grid=_grid(points, better),
         folds=tuple(
-            Fold(
-                name=_fold_name(place, fold, tuning),
+            FoldScore(
+                name=_fold_name(index, fold, tuning),
                 chosen=_label(_key(fold.params)),
                 inner=fold.inner,
                 outer=fold.outer,
@@ -85,7 +85,7 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
                 outer_text=format_value(fold.outer),
                 n=format_count(fold.n),
             )
-            for place, fold in enumerate(tuning.folds)
+            for index, fold in enumerate(tuning.folds)
         ),
         scale=scale,
         frontier=tuple(by_key[key] for key in frontier if key in by_key),
@@ -95,34 +95,34 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
     )
 
 
-def _facts(tuning: TuningRecord) -> tuple[tuple[str, str], ...]:
-    facts = [
+def _summary(tuning: TuningRecord) -> tuple[tuple[str, str], ...]:
+    entries = [
         ("nested score", format_value(tuning.nested)),
         ("optimistic score", format_value(tuning.optimistic)),
         ("gap", format_difference(tuning.gap)),
-        *(() if tuning.split_sd is None else (_of_splits(tuning.splits, tuning.split_sd),)),
+        *(() if tuning.split_sd is None else (_split_deviation(tuning.splits, tuning.split_sd),)),
         ("best point", _label(_key(tuning.trials[tuning.best].params))),
     ]
     if tuning.baseline is not None:
         start = tuning.trials[tuning.baseline]
-        facts.append(("baseline", f"{_label(_key(start.params))}: {format_value(start.value)}"))
+        entries.append(("baseline", f"{_label(_key(start.params))}: {format_value(start.value)}"))
     if tuning.budget is not None:
-        held = tuning.within_budget
-        what = "nothing" if held is None else _affordable(tuning.frontier[held])
-        facts.append((f"within {format_value(tuning.budget, 0)} {tuning.cost_unit}".rstrip(), what))
-    return tuple(facts)
+        within = tuning.within_budget
+        text = "nothing" if within is None else _point_text(tuning.frontier[within])
+        entries.append((f"within {format_value(tuning.budget, 0)} {tuning.cost_unit}".rstrip(), text))
+    return tuple(entries)
 
 
-def _of_splits(splits: int, sd: float) -> tuple[str, str]:
+def _split_deviation(splits: int, sd: float) -> tuple[str, str]:
     return f"standard deviation over {splits} splits", format_value(sd)
 
 
-def _fold_name(place: int, fold: FoldSelection, tuning: TuningRecord) -> str:
-    """The number of a fold; of several splits, how many of all folds chose the same."""
-    return str(place + 1) if tuning.splits == 1 else f"{fold.times} of {tuning.splits * tuning.fold_count}"
+def _fold_name(index: int, fold: FoldSelection, tuning: TuningRecord) -> str:
+    """The number of a fold; with several splits, the number of folds that selected the same point."""
+    return str(index + 1) if tuning.splits == 1 else f"{fold.times} of {tuning.splits * tuning.fold_count}"
 
 
-def _affordable(trial: Trial) -> str:
+def _point_text(trial: Trial) -> str:
     return f"{_label(_key(trial.params))}: {format_value(trial.value)}"
 
 
@@ -139,24 +139,24 @@ def _point(trial: Trial, **marks: bool | int) -> TrialPoint:
     )
 
 
-def _grid(points: Sequence[TrialPoint], better: Direction) -> Grid:
-    """The last parameter that varies runs across, the others down."""
+def _grid(points: Sequence[TrialPoint], better: Direction) -> TuningGrid:
+    """The last parameter that varies is in the columns, the others in the rows."""
     names = list(dict.fromkeys(name for point in points for name, _ in point.params))
     varying = [name for name in names if len({dict(point.params).get(name) for point in points}) > 1]
-    across = varying[-1] if varying else (names[-1] if names else "")
-    columns = tuple(dict.fromkeys(dict(point.params).get(across, "") for point in points))
-    down = [name for name in varying if name != across]
+    column_name = varying[-1] if varying else (names[-1] if names else "")
+    columns = tuple(dict.fromkeys(dict(point.params).get(column_name, "") for point in points))
+    row_names = [name for name in varying if name != column_name]
     cells: dict[str, dict[str, HeatCell]] = {}
     values = [point.value for point in points]
     for point in points:
         params = dict(point.params)
-        label = ", ".join(params.get(name, "") for name in down)
-        cells.setdefault(label, {})[params.get(across, "")] = _heat(point, values, better)
+        label = ", ".join(params.get(name, "") for name in row_names)
+        cells.setdefault(label, {})[params.get(column_name, "")] = _heat_cell(point, values, better)
     rows = tuple((label, tuple(row.get(column) for column in columns)) for label, row in cells.items())
-    return Grid(", ".join(down), across, columns, rows)
+    return TuningGrid(", ".join(row_names), column_name, columns, rows)
 
 
-def _heat(point: TrialPoint, values: Sequence[float], better: Direction) -> HeatCell:
+def _heat_cell(point: TrialPoint, values: Sequence[float], better: Direction) -> HeatCell:
     marks = [
         mark for mark, holds in ((BEST, point.best), (BASELINE, point.baseline), (BUDGET, point.within_budget)) if holds
     ]

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.errors import StoreError
 from equipoise.io.dataset import Value
 from equipoise.report.tables import finite_or_none
-from equipoise.report.view_model import Column, Explorer, Hit, Item, UnitDetail, UnitSlice
+from equipoise.report.view_model import Hit, ItemText, UnitDetail, UnitExplorer, UnitScores, UnitSlice
 from equipoise.runs.run_directory import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count
@@ -200,7 +200,7 @@ Found = tuple[UnitContent | None, ...]
 """What is known of one unit, a detail a system."""
 
 
-def build_unit_explorer(subject: RunSet, slices: Slices) -> Explorer | None:
+def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
     """The units that are kept; None where no metric has a value for each unit."""
     tables = {name: table for name in subject.metrics if (table := subject.per_unit(name)) is not None}
     if not tables or not subject.units:
@@ -213,7 +213,7 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> Explorer | None:
     kept = [ids[place] for place in chosen.kept]
     known = _details(subject, [ids[place] for place in chosen.ranked])
     details, shown = _fitted(kept, known)
-    return Explorer(
+    return UnitExplorer(
         units=tuple(str(unit) for unit in kept),
         columns=tuple(_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()),
         slices=_unit_slices(kept, slices),
@@ -225,8 +225,8 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> Explorer | None:
     )
 
 
-def _column(name: str, better: Direction, values: Floats) -> Column:
-    return Column(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
+def _column(name: str, better: Direction, values: Floats) -> UnitScores:
+    return UnitScores(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
 
 
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
@@ -241,7 +241,7 @@ class _Table:
     """Items and texts, each once."""
 
     texts: TextPool
-    items: list[Item] = field(default_factory=list)
+    items: list[ItemText] = field(default_factory=list)
     places: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
     def hits(self, detail: UnitContent | None) -> tuple[Hit, ...]:
@@ -253,7 +253,7 @@ class _Table:
             key = (each.id, each.text, each.where)
             if key not in self.places:
                 self.places[key] = len(self.items)
-                self.items.append(Item(each.id, self.texts.place(each.text), self.texts.place(each.where)))
+                self.items.append(ItemText(each.id, self.texts.place(each.text), self.texts.place(each.where)))
             score = None if each.score is None else finite_or_none(each.score)
             hits.append(Hit(self.places[key], score, each.relevant))
         return tuple(hits)

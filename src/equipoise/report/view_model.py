@@ -1,8 +1,8 @@
-"""The view model of a report: finished strings, and numbers to draw with. Nothing here computes.
+"""The view model of a report: formatted texts and numbers for charts. Renderers read it and compute nothing.
 
-``text`` fields are for reading and already rounded; number fields are for drawing. ``None`` is a number that
-does not exist, and the text beside it says why. Systems stand in one order everywhere: that of
-``Page.systems``, best first. What a page has nothing to say about is None or empty.
+Texts are rounded and final. Numbers are for charts and sorting; ``None`` is an undefined number, and the text
+of the same value gives the reason. Systems have one order everywhere: that of ``Report.systems``, best first.
+Sections without content are None or empty.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ Number = float | None
 
 @dataclass(frozen=True, slots=True)
 class SystemInfo:
-    """One system: its name, a letter that stands for it where there is no room, and how it is doing.
-
-    ``caution`` says that its run is not complete.
-    """
+    """One system: its name, a letter as its short label, and a warning if its run is incomplete."""
 
     name: str
     letter: str
@@ -26,18 +23,18 @@ class SystemInfo:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number with the interval around it, to draw and to read."""
+    """A number with its interval, as numbers and as text."""
 
-    value: Number
+    number: Number
     low: Number
     high: Number
     text: str
-    span: str
+    interval_text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AxisScale:
-    """The axis that figures of one kind share, with the places of its ticks and their labels."""
+    """An axis that several values share: its ends and the positions and labels of its ticks."""
 
     low: float
     high: float
@@ -45,122 +42,122 @@ class AxisScale:
 
 
 @dataclass(frozen=True, slots=True)
-class LeagueRow:
-    """One system on one metric. ``difference``, ``p`` and ``counts`` are against the leader, empty for it.
+class LeaderboardRow:
+    """One system on one metric. ``difference``, ``p`` and ``counts`` compare it with the best system.
 
-    ``bands`` are the letters of the tie bands on this metric, ``counts`` win/tie/loss; ``rank`` is known on
-    the primary metric only.
+    They are empty for the best system itself. ``tie_groups`` are letters: systems that share one do not differ
+    significantly. ``counts`` is win/tie/loss. ``rank`` is set on the primary metric only.
     """
 
     system: str
-    figure: Value
+    score: Value
     n: str
     undefined: str
     chance: Number
     chance_text: str
-    bands: tuple[str, ...] = ()
+    tie_groups: tuple[str, ...] = ()
     rank: str = ""
     difference: str = ""
-    difference_span: str = ""
+    difference_interval: str = ""
     p: str = ""
     counts: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class League:
+class Leaderboard:
     """All systems on one metric, best first on the primary one. ``better`` is ``up`` or ``down``."""
 
     metric: str
     better: str
     unit: str
-    level: str
+    confidence_level: str
     scale: AxisScale
-    rows: tuple[LeagueRow, ...]
+    rows: tuple[LeaderboardRow, ...]
     caption: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReportTable:
-    """One kind of cost, a value a system in the order of the page: ``dims``, ``seconds``, ..."""
+class CostColumn:
+    """One kind of cost (``dims``, ``seconds``, ...), with one value per system in the order of the report."""
 
     name: str
-    head: str
+    title: str
     values: tuple[Number, ...]
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """System ``a`` minus system ``b`` on one metric; ``winner`` is empty where the data cannot tell."""
+class PairDifference:
+    """System ``a`` minus system ``b`` on one metric; ``winner`` is empty if the difference is not significant."""
 
     metric: str
     a: str
     b: str
-    figure: Value
+    difference: Value
     p: str
-    adjusted: str
+    p_adjusted: str
     winner: str
     n: str
     wins: int | None = None
     ties: int | None = None
     losses: int | None = None
     detectable: str = ""
-    needed: str = ""
+    n_needed: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WinCell:
-    """What the system of the row does against that of the column; ``share`` is wins of all units."""
+    """Win/tie/loss of the row's system against the column's; ``win_fraction`` is the fraction of units won."""
 
     text: str
-    share: Number
-    told_apart: bool
+    win_fraction: Number
+    significant: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class PairwiseTable:
     """Every pair on the primary metric: differences for a forest plot, and wins as a matrix.
 
-    ``matrix`` has a row and a column a system, None on the diagonal. ``others`` are the pairs on the
-    other metrics.
+    ``matrix`` has one row and one column per system, and None on the diagonal. ``others`` are the pairs on
+    the other metrics.
     """
 
     metric: str
     better: str
     scale: AxisScale
-    rows: tuple[Pair, ...]
+    rows: tuple[PairDifference, ...]
     matrix: tuple[tuple[WinCell | None, ...], ...]
-    others: tuple[Pair, ...]
+    others: tuple[PairDifference, ...]
     caption: str
 
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """A number in a heat table; ``shade`` is 0 (worst seen) to 1 (best seen), ``few`` greys it."""
+    """A number in a heatmap table; ``shade`` is 0 (worst) to 1 (best), ``small_sample`` makes it grey."""
 
     text: str
     value: Number
     shade: Number
     note: str = ""
-    few: bool = False
+    small_sample: bool = False
     marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SliceRow:
-    """One value of one slice, a cell a system."""
+    """One value of one slice, with one cell per system."""
 
     name: str
     value: str
     n: int
-    few: bool
+    small_sample: bool
     cells: tuple[HeatCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
-    """The primary metric on parts of the units."""
+class SliceTable:
+    """The primary metric on subsets of the units."""
 
     metric: str
     better: str
@@ -169,8 +166,8 @@ class Slices:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """The per-unit values of one metric: a row a system, a value a unit that is kept."""
+class UnitScores:
+    """The per-unit values of one metric: one row per system, one value per unit that is kept."""
 
     metric: str
     better: str
@@ -179,25 +176,25 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class UnitSlice:
-    """A slice of the units that are kept: the values it has, and for each unit which one (-1 for none)."""
+    """A slice of the units that are kept: its values, and for each unit the index of its value (-1 for none)."""
 
     name: str
     values: tuple[str, ...]
-    of_unit: tuple[int, ...]
+    value_index: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """What can be retrieved: its id, and the places of its text and source in ``Explorer.texts``."""
+class ItemText:
+    """A retrievable item: its id, and the indices of its text and source in ``UnitExplorer.texts``."""
 
     id: str
     text: int
-    where: int
+    source: int
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One retrieved item, by its place in ``Explorer.items``; is it a right answer to this unit?"""
+    """One retrieved item, by its index in ``UnitExplorer.items``, and whether it is relevant to the unit."""
 
     item: int
     score: Number
@@ -206,7 +203,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class UnitDetail:
-    """What one unit is: places of its text and right answers, and what each system retrieved, best first."""
+    """One unit: indices of its text and of the relevant texts, and the hits of each system, best first."""
 
     text: int
     expected: tuple[int, ...]
@@ -214,18 +211,18 @@ class UnitDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class Explorer:
-    """The units one by one. Items and texts stand once and are named by their places.
+class UnitExplorer:
+    """The per-unit view. Items and texts are stored once and referenced by index.
 
-    ``details`` has an entry a unit that is kept, None where nothing more is known of it. ``total`` counts
-    all units, and ``note`` says which of them are kept where not all are.
+    ``details`` has one entry per unit that is kept, None if the run has no details of it. ``total`` is the
+    number of all units, and ``note`` says which of them are kept if some are left out.
     """
 
     units: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[UnitScores, ...]
     slices: tuple[UnitSlice, ...]
     details: tuple[UnitDetail | None, ...]
-    items: tuple[Item, ...]
+    items: tuple[ItemText, ...]
     texts: tuple[str, ...]
     total: int
     note: str = ""
@@ -233,7 +230,7 @@ class Explorer:
 
 @dataclass(frozen=True, slots=True)
 class BinCounts:
-    """How many units of one system fall into each bin."""
+    """The number of units of one system in each bin."""
 
     name: str
     counts: tuple[int, ...]
@@ -242,7 +239,7 @@ class BinCounts:
 
 @dataclass(frozen=True, slots=True)
 class ValueDistribution:
-    """Where the units of every system lie on one metric. ``labels`` name the bins between the ``edges``."""
+    """Histograms of one metric, one per system. ``labels`` name the bins between the ``edges``."""
 
     title: str
     metric: str
@@ -254,7 +251,7 @@ class ValueDistribution:
 
 @dataclass(frozen=True, slots=True)
 class TrialPoint:
-    """One point of the grid; ``chosen`` counts the folds that chose it."""
+    """One point of the grid; ``chosen`` is the number of folds that selected it."""
 
     label: str
     params: tuple[tuple[str, str], ...]
@@ -270,18 +267,18 @@ class TrialPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """The trials as a heat table: ``column_head`` is the parameter that runs across."""
+class TuningGrid:
+    """The trials as a heatmap: ``column_title`` is the parameter of the columns."""
 
-    row_head: str
-    column_head: str
+    row_title: str
+    column_title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """What was chosen on the other folds, its value there (inner) and here (outer)."""
+class FoldScore:
+    """The point selected on the other folds, its score there (inner) and on this fold (outer)."""
 
     name: str
     chosen: str
@@ -293,18 +290,18 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """How one system was tuned; ``facts`` are the nested and the optimistic score, and their gap.
+class TuningView:
+    """The tuning of one system; ``summary`` has the nested and the optimistic score, and their gap.
 
-    ``metric`` is what was measured at every point of the grid, ``scale`` the axis of all folds.
+    ``metric`` is the metric of every grid point, ``scale`` the axis that all folds share.
     """
 
     system: str
     metric: str
-    facts: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, str], ...]
     trials: tuple[TrialPoint, ...]
-    grid: Grid
-    folds: tuple[Fold, ...]
+    grid: TuningGrid
+    folds: tuple[FoldScore, ...]
     scale: AxisScale
     frontier: tuple[TrialPoint, ...]
     cost_unit: str
@@ -314,7 +311,7 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a map; ``depth`` or another number may size it, ``group`` says what it belongs to."""
+    """A point of a projection. ``size`` is any number that sets the mark size, for example the depth in a tree."""
 
     x: float
     y: float
@@ -325,7 +322,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Points in the plane (``kind`` "plane") or in the unit disk ("disk"), linked by places in ``points``."""
+    """Points in the plane (``kind`` "plane") or in the unit disk ("disk"); ``links`` are pairs of indices."""
 
     title: str
     kind: str
@@ -336,27 +333,27 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """Findings of one code: what it means, whom it concerns, the evidence, and what to do."""
+    """Findings of one code: its title, the systems concerned, the evidence, and a hint."""
 
     code: str
     severity: str
     title: str
     items: tuple[FindingItem, ...]
-    remedy: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
 class FindingItem:
-    """One complaint about one subject."""
+    """One observation about one subject."""
 
     subject: str
-    sentence: str
+    message: str
     evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """One parameter, setting or fingerprint, a text a system; ``differs`` where being unequal matters."""
+class ProtocolEntry:
+    """One parameter, setting or fingerprint with one text per system; ``differs`` marks relevant differences."""
 
     name: str
     texts: tuple[str, ...]
@@ -364,25 +361,25 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class FactGroup:
-    """Facts of one kind. ``folded`` where they say where figures come from rather than what they mean."""
+class ProtocolGroup:
+    """Entries of one kind. ``folded`` groups give the provenance of scores, not their meaning."""
 
     title: str
-    facts: tuple[Fact, ...]
+    entries: tuple[ProtocolEntry, ...]
     folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
-    """How the figures came about: ``sentences`` of the method, then facts a system."""
+class ProtocolSection:
+    """How the scores were computed: ``notes`` on the method, then settings per system."""
 
-    sentences: tuple[str, ...]
-    groups: tuple[FactGroup, ...]
+    notes: tuple[str, ...]
+    groups: tuple[ProtocolGroup, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A text to take away: LaTeX, CSV, JSON, a model card, citations."""
+    """An exported text: LaTeX, CSV, JSON, a model card, citations."""
 
     name: str
     title: str
@@ -392,8 +389,8 @@ class Download:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Everything a report says, in the order in which it says it."""
+class Report:
+    """The content of a report, in display order."""
 
     title: str
     subtitle: str
@@ -402,21 +399,21 @@ class Page:
     better: str
     cautions: tuple[str, ...]
     verdict: str
-    leagues: tuple[League, ...]
-    costs: tuple[ReportTable, ...]
-    pairs: Pairs | None
-    slices: Slices | None
-    explorer: Explorer | None
+    leaderboards: tuple[Leaderboard, ...]
+    costs: tuple[CostColumn, ...]
+    pairwise: PairwiseTable | None
+    slices: SliceTable | None
+    explorer: UnitExplorer | None
     distributions: tuple[ValueDistribution, ...]
-    tuned: tuple[Tuned, ...]
-    maps: tuple[Projection, ...]
+    tuning: tuple[TuningView, ...]
+    projections: tuple[Projection, ...]
     findings: tuple[FindingGroup, ...]
-    protocol: Protocol
+    protocol: ProtocolSection
     downloads: tuple[Download, ...] = ()
     notes: tuple[str, ...] = ()
     program: str = ""
 
     @property
-    def league(self) -> League:
-        """The table that decides: all systems on the primary metric."""
-        return self.leagues[0]
+    def leaderboard(self) -> Leaderboard:
+        """All systems on the primary metric."""
+        return self.leaderboards[0]

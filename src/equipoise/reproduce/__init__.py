@@ -1,4 +1,4 @@
-"""Scoring as other libraries do, and why two of them disagree."""
+"""Score like other libraries, and attribute score differences to their conventions."""
 
 from equipoise.reproduce.attribution import explain_difference
 from equipoise.reproduce.difference import ScoreDifference

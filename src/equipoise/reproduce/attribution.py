@@ -1,4 +1,4 @@
-"""Why two programs disagree: their conventions changed one at a time, and what each change brings."""
+"""Shapley attribution of a score difference between two libraries to their conventions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.types import Bools
 
-# The way from one set of conventions to another: every figure on it, each measured once.
+# Scores between two sets of conventions, each computed once.
 
 NO_DIFFERENCE = 1e-12
 
@@ -87,10 +87,10 @@ def largest_changes(one: EmulatedScore, other: EmulatedScore) -> list[int]:
     return [int(at) for at in np.argsort(-np.abs(parts), kind="stable") if differs[at]]
 
 
-# Who brought how much of a change: Shapley's values over the orders in which things can be changed.
+# Shapley values over the orders in which conventions can be changed.
 
 MAX_EXACT_PLAYERS = 8
-"""Up to so many things all their subsets are measured; above, this many orders are drawn."""
+"""Up to this number all subsets are evaluated; above it, this many orders are sampled."""
 N_SAMPLED_ORDERS = 60
 
 Worth = Callable[[frozenset[str]], float]
@@ -137,11 +137,11 @@ def _subsets(names: Sequence[str]) -> Iterator[frozenset[str]]:
         yield from map(frozenset, combinations(names, size))
 
 
-# Conventions that cannot change a figure on this data, whatever the others say: they need not be tried.
+# Conventions that cannot change a score on this data, and need not be evaluated.
 
 
 def no_effect_reason(name: str, values: tuple[Value, Value], material: RunAndQrels, metric: Metric[Any]) -> str:
-    """Why a change between two values of a convention can do nothing here; empty where it might.
+    """Why a change of a convention has no effect here; empty if it may have one.
 
     >>> from equipoise.metrics.parser import parse_metrics
     >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.2}}, {"q": {"a": 1}})
@@ -164,7 +164,7 @@ def _scores(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Val
             narrow = wide.astype(np.float32)
         if len(np.unique(narrow)) < len(np.unique(wide)) or ((narrow > 0) != (wide > 0)).any():
             return ""
-    return "32 bits tell all scores of a query apart that 64 bits do"
+    return "scores of a query that differ in 64 bits also differ in 32 bits"
 
 
 def _missing(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
@@ -202,9 +202,9 @@ def _grades(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Val
     if gains <= {1}:
         return "all judgements are 0 or 1"
     if metric.symbol != "nDCG" and min(gains) >= 1:
-        return "the metric asks only what is relevant, and all grades above 0 are at least 1"
+        return "the metric ignores grades, and all grades above 0 are at least 1"
     if set(values) == {"kept", "whole"} and all(gain == int(gain) for gain in gains):
-        return "all judgements are whole numbers"
+        return "all judgements are integers"
     return ""
 
 
@@ -225,10 +225,10 @@ def _norm(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value
 
 def _depth(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
     cutoff = getattr(metric, "k", None)
-    if cutoff is not None and all(each is None or each >= cutoff for each in values):
+    if cutoff is not None and all(value is None or value >= cutoff for value in values):
         return "the metric looks no deeper than its cutoff"
     longest = max(map(len, material.run.values()))
-    return "no list is longer" if all(each is None or each >= longest for each in values) else ""  # type: ignore[operator]
+    return "no list is longer" if all(value is None or value >= longest for value in values) else ""  # type: ignore[operator]
 
 
 def _fewest(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
@@ -236,7 +236,7 @@ def _fewest(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Val
         len(scores) - (query in scores)  # a document named like its query may be dropped
         for query, scores in material.run.items()
     )
-    return "no list is that short" if all(shortest >= each for each in values) else ""  # type: ignore[operator]
+    return "no list is that short" if all(shortest >= value for value in values) else ""  # type: ignore[operator]
 
 
 _REASONS: Mapping[str, Callable[[RunAndQrels, Metric[Any], tuple[Value, Value]], str]] = {
@@ -267,7 +267,7 @@ def explain_difference(
     other: str | Preset = EQUIPOISE,
     seed: int = 0,
 ) -> ScoreDifference:
-    """Which conventions make two programs print different figures for the same run, and on which units.
+    """The conventions that make two libraries print different scores for one run, and the units affected.
 
     ``one`` and ``other`` are presets; ``run`` and ``qrels`` are dicts of dicts or paths. With up to eight
     conventions that could matter, the share of each is its average effect over all orders in which they can
@@ -285,7 +285,7 @@ def parse_single_metric(metric: str | Metric[Any]) -> Metric[Any]:
     """One metric of ranked lists."""
     found = parse_metrics(metric, evidence=Ranking)
     if len(found) > 1:
-        raise ParameterError(f"{metric} names {len(found)} metrics", hint=f"ask for one: {found[0].name}")
+        raise ParameterError(f"{metric} names {len(found)} metrics", hint=f"name one: {found[0].name}")
     return found[0]
 
 
@@ -293,17 +293,17 @@ def attribute_difference(
     material: RunAndQrels, metric: Metric[Any], one: Preset, other: Preset, *, seed: int = 0
 ) -> ScoreDifference:
     """``explain_difference`` on what has been read."""
-    walk = ConventionPath(material, metric, one.rules(metric), other.rules(metric))
-    active, idle = _sorted_out(walk)
-    ends = walk.figure(frozenset()), walk.figure(frozenset(walk.one))
-    sides = [_side(preset, walk, figure) for preset, figure in zip((one, other), ends, strict=True)]
-    parts = shapley_values(active, walk.worth, seed=seed)
-    touched = {name: walk.touched(name, active) for name in active}
+    path = ConventionPath(material, metric, one.rules(metric), other.rules(metric))
+    active, idle = _sorted_out(path)
+    ends = path.figure(frozenset()), path.figure(frozenset(path.one))
+    sides = [_side(preset, path, figure) for preset, figure in zip((one, other), ends, strict=True)]
+    parts = shapley_values(active, path.worth, seed=seed)
+    touched = {name: path.touched(name, active) for name in active}
     changes = [
         ConventionEffect(
-            ConventionPair.of(name, walk.one, walk.other),
+            ConventionPair.of(name, path.one, path.other),
             parts[name],
-            walk.alone(name),
+            path.alone(name),
             int(touched[name].sum()),
         )
         for name in active
@@ -326,19 +326,19 @@ def attribute_difference(
         idle=tuple(idle),
         units=tuple(units),
         changed_units=len(places),
-        example=_example(walk, units),
+        example=_example(path, units),
         method=_method(active),
     )
 
 
-def _sorted_out(walk: ConventionPath) -> tuple[list[str], list[NoEffect]]:
+def _sorted_out(path: ConventionPath) -> tuple[list[str], list[NoEffect]]:
     """The conventions that differ: those that may matter here, and those that cannot."""
     active, idle = [], []
-    for name in _differing(walk.one, walk.other, walk.metric):
-        values = walk.one[name], walk.other[name]
-        reason = no_effect_reason(name, values, walk.material, walk.metric)
+    for name in _differing(path.one, path.other, path.metric):
+        values = path.one[name], path.other[name]
+        reason = no_effect_reason(name, values, path.material, path.metric)
         if reason:
-            idle.append(NoEffect(ConventionPair.of(name, walk.one, walk.other), reason))
+            idle.append(NoEffect(ConventionPair.of(name, path.one, path.other), reason))
         else:
             active.append(name)
     return active, idle
@@ -348,14 +348,14 @@ def _differing(one: Conventions, other: Conventions, metric: Metric[Any]) -> lis
     return [name for name in one if one[name] != other[name] and affects(name, metric)]
 
 
-def _side(preset: Preset, walk: ConventionPath, figure: EmulatedScore) -> LibraryScore:
+def _side(preset: Preset, path: ConventionPath, figure: EmulatedScore) -> LibraryScore:
     if isnan(figure.value):
         raise UndefinedError(
-            f"as {preset.name} scores, no query is left for {walk.metric.name}",
-            hint=_why_none(walk.material, preset.rules(walk.metric)),
+            f"as {preset.name} scores, no query is left for {path.metric.name}",
+            hint=_why_none(path.material, preset.rules(path.metric)),
         )
-    said = tuple(limitation_notes(preset, [walk.metric], walk.material))
-    called = preset.call(walk.metric)
+    said = tuple(limitation_notes(preset, [path.metric], path.material))
+    called = preset.call(path.metric)
     return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, said)
 
 
@@ -364,18 +364,18 @@ def _why_none(material: RunAndQrels, rules: Conventions) -> str:
     longest = max((len(scores) for scores in material.seen(rules).values()), default=0)
     if longest < rules.fewest:
         return f"it needs lists of {rules.fewest} items at least, and the longest here has {longest}"
-    return "see whether the run and the truth belong together"
+    return "check that the run and the ground truth belong together"
 
 
-def _example(walk: ConventionPath, units: Sequence[UnitChange]) -> WorkedExample | None:
+def _example(path: ConventionPath, units: Sequence[UnitChange]) -> WorkedExample | None:
     """The unit that differs most and is scored on both sides; else one that is left out."""
     both = [each for each in units if not isnan(each.one + each.other)]
     chosen = next(iter(both or units), None)
     if chosen is None:
         return None
-    unit = next(each for each in walk.material.units if str(each) == chosen.unit)
-    values, sides = (chosen.one, chosen.other), (walk.one, walk.other)
-    return worked_example(walk.material, unit, walk.metric, values, sides)
+    unit = next(each for each in path.material.units if str(each) == chosen.unit)
+    values, sides = (chosen.one, chosen.other), (path.one, path.other)
+    return worked_example(path.material, unit, path.metric, values, sides)
 
 
 def _method(active: Sequence[str]) -> str:

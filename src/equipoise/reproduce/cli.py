@@ -1,4 +1,4 @@
-"""``eq why``: which convention makes two programs disagree, or gives a published figure."""
+"""``eq why``: which convention makes two libraries disagree, or gives a published score."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HELP = """
   eq why run.trec --qrels truth.qrels --like mteb --like ranx
   eq why run.trec --qrels truth.qrels --published 0.4123 --like trec_eval
 
-Say why two libraries print different figures for one run: their conventions are changed one
+Explain why two libraries print different scores for one run: their conventions are changed one
 at a time, and each gets its part of the difference, with the units where it happens and one of
 them worked out. A single --like is compared with equipoise itself.
 

@@ -1,4 +1,4 @@
-"""The conventions by which libraries differ on the same run: each has a name, values, and words for them."""
+"""The conventions in which libraries differ on the same run: names, values and descriptions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Conventions:
 
     def __iter__(self) -> Iterator[str]:
         """The names of all conventions."""
-        return (each.name for each in fields(self))
+        return (field.name for field in fields(self))
 
     def __getitem__(self, name: str) -> Value:
         """What this one says of a convention."""
@@ -69,7 +69,7 @@ class ConventionInfo:
     says: Mapping[Value, str]
     only: tuple[str, ...] = field(default=())
 
-    def sentence(self, value: Value) -> str:
+    def describe(self, value: Value) -> str:
         """What a value means; a number is put into the words for any number."""
         return self.says[value] if value in self.says else self.says["any"].format(value)
 
@@ -83,15 +83,15 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
                 "id_down": "equal scores are ordered by document id, descending",
                 "id_up": "equal scores are ordered by document id, ascending",
                 "input": "equal scores stay in the order of the run",
-                "quicksort": "equal scores stand as numba's quicksort leaves them: lists of up to 15 items "
+                "quicksort": "equal scores are in the order of numba's quicksort: lists of up to 15 items "
                 "in the order of the run, longer ones shuffled (again where its queries are not the judged)",
-                "torch_sort": "equal scores stand as torch's sort leaves them, of all rows by query and then "
+                "torch_sort": "equal scores are in the order of torch's sort, of all rows by query and then "
                 "of each list",
-                "torch_topk": "equal scores stand as torch's sort of all rows by query leaves them, and its "
+                "torch_topk": "equal scores are in the order of torch's sort of all rows by query, and its "
                 "topk picks them",
                 "threshold": "equal scores are one threshold: all of them count at the end of their group",
-                "optimistic": "equal scores stand in the best order",
-                "pessimistic": "equal scores stand in the worst order",
+                "optimistic": "equal scores are in the best order",
+                "pessimistic": "equal scores are in the worst order",
             },
         ),
         "scores": ConventionInfo(
@@ -126,7 +126,7 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
             "relevant items that were not retrieved",
             {
                 "counted": "relevant items that were not retrieved count in R and in the ideal order",
-                "unseen": "only what was retrieved is seen: R and the ideal order know nothing else",
+                "unseen": "only retrieved items count in R and in the ideal order",
             },
         ),
         "nonpositive": ConventionInfo(
@@ -140,7 +140,7 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
             "graded judgements",
             {
                 "kept": "any judgement above 0 is relevant, and its grade is its gain",
-                "whole": "judgements are cut to whole numbers, and those from 1 are relevant",
+                "whole": "judgements are truncated to integers, and those from 1 are relevant",
                 "binary": "any judgement above 0 is relevant with gain 1",
             },
         ),
@@ -199,7 +199,7 @@ def differences_from_default(conventions: Conventions, metric: Any) -> list[str]
     """
     own = Conventions()
     return [
-        CONVENTIONS[name].sentence(conventions[name])
+        CONVENTIONS[name].describe(conventions[name])
         for name in conventions
         if affects(name, metric) and conventions[name] != own[name]
     ]

@@ -1,4 +1,4 @@
-"""The value of one unit written out: which terms are added, and what their sum is divided by."""
+"""The result of comparing two libraries: scores, effects of conventions, changed units, and one worked example."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _sum(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
 
 
-# One unit item by item: where each document stands under one set of conventions and under another.
+# One unit item by item: the rank of each document under both sets of conventions.
 
 SHOWN = 10
 
@@ -237,9 +237,6 @@ def _range(scores: Scores, item: str) -> tuple[int, int]:
     return above + 1, above + sum(score == scores[item] for score in scores.values())
 
 
-# What is known of a difference between two programs: the figures, the parts, the units, an example.
-
-
 @dataclass(frozen=True)
 class LibraryScore:
     """One of the two programs: its figure, and on how many units it rests."""
@@ -272,7 +269,7 @@ class ConventionPair:
         'average precision is over R'
         """
         convention = CONVENTIONS[name]
-        said = convention.sentence(one[name]), convention.sentence(other[name])
+        said = convention.describe(one[name]), convention.describe(other[name])
         return cls(name, convention.title, one[name], other[name], *said)
 
 

@@ -1,4 +1,4 @@
-"""A run and its truth, seen under any conventions; what was made once is kept."""
+"""Metric values of a run under the conventions of another library; intermediate rankings are memoised."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KEPT = 8
-"""So many rankings are kept: neighbours in a walk over conventions share most of what they are made of."""
+"""The number of memoised rankings; neighbouring sets of conventions share most intermediate results."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +38,25 @@ class RunAndQrels:
     truth: Truth
     corpus_size: int | None = None
     unjudged: tuple[str, ...] = ()
-    """Queries of the run that the truth does not know; they are in no list."""
+    """Queries of the run that are not in the ground truth; they are in no list."""
     _made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, run: Any, qrels: Any, *, corpus_size: int | None = None) -> RunAndQrels:
-        """From dicts of dicts or paths; a run and a truth that share no query are refused."""
+        """From dicts of dicts or paths. A run and a ground truth without common queries are an error."""
         from equipoise.io.run_files import read_qrels, read_run
 
         scores = run if isinstance(run, Mapping) else read_run(run)
         truth = qrels if isinstance(qrels, Mapping) else read_qrels(qrels)
         if not truth:
-            raise InputError("the judgements hold no query at all", hint="check the qrels")
+            raise InputError("the relevance judgements have no query", hint="check the qrels")
         if not scores.keys() & truth.keys():
             raise InputError(
-                f"the run and the truth have no query in common: {next(iter(scores), 'none')} in the one, "
+                f"the run and the ground truth have no query in common: {next(iter(scores), 'none')} in the one, "
                 f"{next(iter(truth))} in the other",
-                hint="check that they belong together and spell the query ids alike",
+                hint="check that they belong together and use the same query ids",
             )
-        Ranking.from_runs(truth, scores)  # scores and gains that are no numbers are refused here, and named
+        Ranking.from_runs(truth, scores)  # checks that scores and gains are numbers
         known = {query: scores[query] for query in scores if query in truth}
         return cls(known, truth, corpus_size, tuple(str(query) for query in scores if query not in truth))
 
@@ -71,9 +71,9 @@ class RunAndQrels:
         return np.array([unit in self.run for unit in self.units])
 
     def order(self, conventions: Conventions) -> str | None:
-        """The name of the rule that puts equals into one order; None where none does.
+        """The name of the rule that orders ties; None if there is none.
 
-        A run whose queries are not those of the truth must be made comparable for ranx, which sorts again.
+        ranx first makes a run with other queries than the ground truth comparable, which sorts it again.
         """
         if conventions.ties == "quicksort" and (self.unjudged or not self.answered.all()):
             return "quicksort twice"
@@ -87,9 +87,9 @@ class RunAndQrels:
         )
 
     def ranked(self, conventions: Conventions, k: int | None = None) -> Run:
-        """The lists as they are ranked: what is lost is gone, and equals stand in order where a rule says.
+        """The lists as ranked: dropped items are removed, and ties are ordered if a rule says how.
 
-        Where the best are picked, ``k`` says how many: it changes which of equals are.
+        With top-k selection, ``k`` is the number of items: it changes the order of ties.
         """
         says = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
         return self._once(
@@ -105,7 +105,7 @@ class RunAndQrels:
         )
 
     def ranking(self, conventions: Conventions, k: int | None = None) -> Ranking:
-        """Where the relevant items landed; ``k`` is the cutoff of the metric that asks."""
+        """The ranks of the relevant items; ``k`` is the cutoff of the metric."""
         key = tuple(conventions[name] for name in conventions if name not in _NOT_IN_RANKING)
         picked = k if conventions.ties == PICK else None
         return self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
@@ -118,18 +118,18 @@ class RunAndQrels:
         return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
 
     def _once(self, key: Any, make: Callable[[], T]) -> T:
-        """What the key stands for; of each kind the oldest is forgotten when there are many."""
+        """The memoised value of a key; of each kind the oldest is dropped above a limit."""
         if key not in self._made:
-            alike = [each for each in self._made if each[0] == key[0]]
-            if len(alike) >= KEPT:
-                del self._made[alike[0]]
+            same_kind = [each for each in self._made if each[0] == key[0]]
+            if len(same_kind) >= KEPT:
+                del self._made[same_kind[0]]
             self._made[key] = make()
         made: T = self._made[key]
         return made
 
 
 _NOT_IN_RANKING = ("missing", "empty", "norm", "gain", "fewest", "digits")
-"""Conventions that change what is made of a ranking, and not the ranking."""
+"""Conventions that do not change the ranking."""
 
 
 def truncate_ranking(ranking: Ranking, depth: int) -> Ranking:
@@ -156,7 +156,7 @@ def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None
     ranked = run if order is None else tie_orders.without_ties(run, order, k)
     if conventions.nonpositive == "kept":
         return ranked
-    # What has no score above 0 stands behind all else, so that its leaving moves nothing.
+    # Items without a score above 0 come last, so that dropping them changes no other rank.
     kept = tie_orders.drop_nonpositive(run)
     return {query: {item: ranked[query][item] for item in scores} for query, scores in kept.items()}
 
@@ -167,7 +167,7 @@ def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:
     return tie_orders.retrieved_only(truth, run) if conventions.unretrieved == "unseen" else truth
 
 
-# Average precision as some libraries have it: over the hits, or with equal scores as one threshold.
+# Average precision over the hits, or with tied scores as one threshold, as in some libraries.
 
 
 def average_precision_of_hits(ranking: Ranking, k: int | None) -> Floats:
@@ -204,17 +204,17 @@ def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
     start, members, relevant = int(above[cut][0]), int(size[cut][0]), int(cut.sum())
     before = int((above < start).sum())
     whole = ranking.take(np.array([unit]))
-    settled = float(ranking_functions.average_precision(whole, max(start, 1), capped=False)[0]) * len(above)
-    settled = settled if start else 0.0
+    before_cut = float(ranking_functions.average_precision(whole, max(start, 1), capped=False)[0]) * len(above)
+    before_cut = before_cut if start else 0.0
     room = k - start
     harmonic = harmonic_numbers(k)
-    reach = harmonic[k] - harmonic[start]
+    harmonic_sum = harmonic[k] - harmonic[start]
     expected = 0.0
     for hits in range(max(0, relevant - (members - room)), min(relevant, room) + 1):
         chance = comb(room, hits) * comb(members - room, relevant - hits) / comb(members, relevant)
         slope = (hits - 1) / max(room - 1, 1)
-        gained = hits * ((before + 1) * reach + slope * (room - (start + 1) * reach)) / room
-        expected += chance * (settled + gained) / (before + hits) if before + hits else 0.0
+        gained = hits * ((before + 1) * harmonic_sum + slope * (room - (start + 1) * harmonic_sum)) / room
+        expected += chance * (before_cut + gained) / (before + hits) if before + hits else 0.0
     return expected
 
 
@@ -233,24 +233,21 @@ def average_precision_at_thresholds(ranking: Ranking, *, over_hits: bool) -> Flo
     return total / np.maximum(hits if over_hits else ranking.counts, 1)
 
 
-# A figure under conventions: the run and the truth as they say, our own metric with their parameters.
-
-
 @dataclass(frozen=True)
 class EmulatedScore:
-    """The mean that is printed, and one value a judged query; NaN for those that are left out."""
+    """The printed mean, and one value per judged query; NaN for excluded queries."""
 
     value: float
     per_unit: Floats
 
     @property
     def n(self) -> int:
-        """On how many queries it rests."""
+        """The number of queries that count."""
         return int(np.count_nonzero(~np.isnan(self.per_unit)))
 
 
 def score_under(material: RunAndQrels, metric: Metric[Any], conventions: Conventions) -> EmulatedScore:
-    """What a program with these conventions would print.
+    """The score that a program with these conventions prints.
 
     >>> from equipoise.reproduce.conventions import Conventions
     >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
@@ -268,7 +265,7 @@ def score_under(material: RunAndQrels, metric: Metric[Any], conventions: Convent
 
 
 def excluded_queries(material: RunAndQrels, conventions: Conventions) -> Bools:
-    """The queries that do not count, because the run misses them or has too short a list for them."""
+    """The excluded queries: the run misses them or their list is too short."""
     out = np.zeros(len(material.units), dtype=np.bool_)
     if conventions.missing == "left_out":
         out |= ~material.answered
@@ -279,7 +276,7 @@ def excluded_queries(material: RunAndQrels, conventions: Conventions) -> Bools:
 
 
 def per_query_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
-    """One value a unit; a unit without relevant items has none, or 0."""
+    """One value per unit; NaN or 0 for a unit without relevant items."""
     values = np.array(_measured(ranking, metric, conventions), dtype=np.float64)
     if conventions.empty == "zero":
         values[ranking.counts == 0] = 0.0

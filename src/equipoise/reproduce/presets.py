@@ -29,7 +29,7 @@ OTHER_QUERIES, EMPTY = "other queries", "empty"
 class LibraryLimitation:
     """What a library would do where we go on, for some of its metrics or, with no ``forms``, for all."""
 
-    sentence: str
+    message: str
     forms: tuple[str, ...] = ()
 
 
@@ -83,7 +83,7 @@ def metric_form(metric: Metric[Any]) -> str:
 _NEEDS_CUTOFF = "every figure of this library has a cutoff: write @10"
 _TREC = Conventions(ties="id_down", scores="float32", missing="left_out", empty="zero", grades="whole", norm="R")
 _TREC_CALLS = {"nDCG@k": "ndcg_cut_{k}", "MAP@k": "map_cut_{k}", "P@k": "P_{k}", "R@k": "recall_{k}"}
-_FRACTIONS = "{name} refuses judgements that are no whole numbers (TypeError); they were cut here"
+_FRACTIONS = "{name} rejects judgements that are not integers (TypeError); they were truncated here"
 
 _EQUIPOISE = Preset(
     name=EQUIPOISE,

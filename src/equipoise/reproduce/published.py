@@ -1,4 +1,4 @@
-"""Which conventions give a published figure: presets, then one or two changes from one of them."""
+"""Search for the conventions that give a published score: all presets, then one or two changes from one of them."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ class ReportedScore:
         if not number.is_finite() or not 0 <= number <= (100 if percent else 1):
             raise ParameterError(
                 f"the published figure {text} is neither a fraction nor a percentage",
-                hint="ranking metrics lie between 0 and 1",
+                hint="ranking metrics are between 0 and 1",
             )
         half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
         scale = 100 if percent else 1
         low, high = float((number - half) / scale), float((number + half) / scale)
-        return cls(text.strip(), max(low, 0.0), min(high, 1.0), percent)  # no metric of a list lies beyond
+        return cls(text.strip(), max(low, 0.0), min(high, 1.0), percent)  # ranking metrics are between 0 and 1
 
     def holds(self, value: float) -> bool:
         """Whether a value would be printed so; at the very ends it may be."""
         return self.low - SLACK <= value <= self.high + SLACK
 
     def distance(self, value: float) -> float:
-        """How far a value lies outside."""
+        """The distance of a value from the range."""
         return max(self.low - value, value - self.high, 0.0)
 
 
@@ -95,7 +95,7 @@ class ConventionMatch:
     @property
     def says(self) -> list[str]:
         """The changes in words."""
-        return [CONVENTIONS[name].sentence(value) for name, value in self.changes]
+        return [CONVENTIONS[name].describe(value) for name, value in self.changes]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def search_conventions(
     presets, skipped = _presets(material, metric)
     changed = _changed(material, metric, base)
     tried = [*presets, *changed.values()]
-    matches = [each for each in presets if printed.holds(each.value)]
+    matches = [preset for preset in presets if printed.holds(preset.value)]
     matches += [
         each
         for changes, each in changed.items()
@@ -201,8 +201,8 @@ def _idle(
     printed: ReportedScore,
 ) -> bool:
     """Whether fewer of the changes are enough, or one of them does nothing."""
-    fewer = [changed[(each,)] for each in changes if len(changes) > 1 and (each,) in changed]
-    whole = [each for each in presets if each.preset == base.name]
+    fewer = [changed[(change,)] for change in changes if len(changes) > 1 and (change,) in changed]
+    whole = [preset for preset in presets if preset.preset == base.name]
     if len(changes) > 1 and any(printed.holds(each.value) for each in fewer):
         return True
     return any(each.value == changed[changes].value for each in [*fewer, *whole])
@@ -214,7 +214,7 @@ def _presets(material: RunAndQrels, metric: Metric[Any]) -> tuple[list[Conventio
         try:
             candidate = _candidate(material, metric, preset, ())
         except EquipoiseError as error:
-            skipped[preset.name] = error.sentence
+            skipped[preset.name] = error.message
             continue
         if candidate is not None:
             tried.append(candidate)
@@ -233,7 +233,7 @@ def _changed(material: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[C
     ]
     pairs = [pair for pair in combinations(singles, 2) if pair[0][0] != pair[1][0]]
     figures = {
-        changes: _candidate(material, metric, base, changes) for changes in [*((each,) for each in singles), *pairs]
+        changes: _candidate(material, metric, base, changes) for changes in [*((single,) for single in singles), *pairs]
     }
     return {changes: each for changes, each in figures.items() if each is not None}
 

@@ -1,4 +1,4 @@
-"""Why two programs disagree, as people read it: what accounts for how much, where, and one worked unit."""
+"""Terminal report of a score difference, of a search for conventions, and of emulated scores."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[A
     }
     if any(said.values()):
         parts.append(Paragraph("Unlike equipoise:"))
-    for sentence in dict.fromkeys(sentence for each in said.values() for sentence in each):
+    for sentence in dict.fromkeys(sentence for statement in said.values() for sentence in statement):
         names = [name for name, each in said.items() if sentence in each]
         lead = "- " if len(names) == len(said) else f"- {', '.join(names)}: "
         parts.append(Paragraph(sentence, indent=2, lead=lead))
@@ -149,9 +149,9 @@ def _changes(difference: ScoreDifference, places: int) -> list[Any]:
     table = TerminalTable(
         [
             ReportColumn("convention", [*(row.convention.title for row in rows), "together"], shortens="end"),
-            ReportColumn("part", [format_difference(each, places) for each in parts], right=True),
+            ReportColumn("part", [format_difference(part, places) for part in parts], right=True),
             ReportColumn("alone", [*(format_difference(row.alone, places) for row in rows), ""], right=True, rank=2),
-            ReportColumn("units", [format_count(each) for each in units], right=True, rank=1),
+            ReportColumn("units", [format_count(unit) for unit in units], right=True, rank=1),
         ]
     )
     if len(rows) == 1:

@@ -1,4 +1,4 @@
-"""Scoring as another library would: a result like any other, marked so that it is not compared with ours."""
+"""``eq score --like``: score as another library does, with intervals, chance levels and notes on its limits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
 from equipoise.reproduce.emulation import RunAndQrels, excluded_queries, per_query_under, score_under
@@ -33,17 +34,16 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
     from equipoise.types import Finding, Floats
 
-# What a scorer that knows nothing would get under conventions.
 
 DRAWN_LISTS, FEWEST_LISTS = 60_000, 10
-"""So many lists are drawn in all, and at least for a query, where relevant items have different grades."""
+"""The number of random lists in total, and per query at least, if relevant items have different grades."""
 NEGLIGIBLE = 1e-12
 
 Gains = tuple[float, ...]
 
 
 def chance_level_under(material: RunAndQrels, metric: Metric[Any], conventions: Conventions, *, seed: int = 0) -> float:
-    """The mean that random scores would earn, over the queries that count.
+    """The mean score of random rankings over the queries that count.
 
     >>> from equipoise.reproduce.conventions import Conventions
     >>> from equipoise.metrics.parser import parse_metrics
@@ -64,8 +64,8 @@ def chance_level_under(material: RunAndQrels, metric: Metric[Any], conventions: 
 def _of_random_lists(
     material: RunAndQrels, metric: Metric[Any], conventions: Conventions, rng: np.random.Generator
 ) -> Floats:
-    """For each query the mean over random lists of the length of its own."""
-    # Random scores are all different and have no sign that could mean anything.
+    """Per query, the mean over random lists of the same length."""
+    # Random scores have no ties and no meaningful sign.
     free = replace(conventions, ties="expected", nonpositive="kept")
     whole = material.ranking(replace(free, unretrieved="counted"))
     lists = material.seen(free)
@@ -76,20 +76,20 @@ def _of_random_lists(
         gains = whole.gain[whole.starts[at] : whole.starts[at + 1]]
         gains = gains if metric.symbol == "nDCG" else np.ones(len(gains))
         length = len(lists.get(unit, ()))
-        for weight, held in _held(gains, length, int(whole.candidates[at]), drawn, rng):
+        for weight, listed in _listed_gains(gains, length, int(whole.candidates[at]), drawn, rng):
             units.append(at)
-            places.append(cases.setdefault((length, held), len(cases)))
+            places.append(cases.setdefault((length, listed), len(cases)))
             weights.append(weight)
-    found = per_query_under(_all_alike(list(cases)), metric, free)
+    found = per_query_under(_all_tied(list(cases)), metric, free)
     values = np.zeros(len(material.units))
     np.add.at(values, units, np.array(weights) * found[places])
     return values
 
 
-def _held(
+def _listed_gains(
     gains: Floats, length: int, candidates: int, drawn: int, rng: np.random.Generator
 ) -> Iterator[tuple[float, Gains]]:
-    """The relevant items that a random list may hold, and how likely that is."""
+    """The relevant items in a random list, with their probability."""
     if not len(gains) or length >= candidates:
         yield 1.0, tuple(sorted(gains.tolist()))
         return
@@ -105,35 +105,33 @@ def _held(
         yield 1 / drawn, tuple(sorted(rng.permutation(gains)[:number].tolist()))
 
 
-def _all_alike(cases: Sequence[tuple[int, Gains]]) -> Ranking:
-    """Lists of known length and relevant items, in which all scores are equal."""
-    truth = {f"{at}": {f"{place}": gain for place, gain in enumerate(held)} for at, (_, held) in enumerate(cases)}
+def _all_tied(cases: Sequence[tuple[int, Gains]]) -> Ranking:
+    """Lists of known length and relevant items, in which all scores are tied."""
+    truth = {f"{at}": {f"{place}": gain for place, gain in enumerate(listed)} for at, (_, listed) in enumerate(cases)}
     lengths = np.array([length for length, _ in cases], dtype=np.int64)
     return replace(Ranking.from_runs(truth, {}), candidates=lengths, depth=lengths).uninformed()
 
-
-# Where a library itself would have stumbled over the data: said beside the figure, never passed over.
 
 PLACES = 4
 
 
 def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], material: RunAndQrels) -> list[str]:
-    """One sentence for everything in the data that the library does not take as we do."""
+    """One message per property of the data that the library handles differently or not at all."""
     said = []
     for what, stumble in preset.stumbles.items():
-        felt = [each for each in metrics if not stumble.forms or metric_form(each) in stumble.forms]
+        felt = [metric for metric in metrics if not stumble.forms or metric_form(metric) in stumble.forms]
         if what == TIES:
-            said += [_unruled(stumble.sentence, material, each, preset.rules(each)) for each in felt]
+            said += [_unruled(stumble.message, material, each, preset.rules(each)) for each in felt]
         elif felt and _PRESENT[what](material):
-            said.append(stumble.sentence)
+            said.append(stumble.message)
     return [sentence for sentence in said if sentence]
 
 
 def _unruled(sentence: str, material: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
-    """That nothing decides the order of equal scores, and how far it moves the figure."""
+    """A note that the order of tied scores is undefined, and its effect on the score."""
     if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, material.seen(rules).values())):
         return ""
-    # Fewer hits can raise a mean over hits, so the best order is then no upper bound.
+    # Fewer hits can raise a mean over hits, so the best order is no upper bound.
     if rules.norm == "hits" and metric.symbol == "MAP" and getattr(metric, "k", None) is not None:
         return f"{metric.name}: {sentence}"
     low, high = (
@@ -178,9 +176,9 @@ _PRESENT: Mapping[str, Callable[[RunAndQrels], bool]] = {
 
 DEFAULT_METRICS = ("nDCG@10",)
 SCORER_INDEPENDENT_CODES = ("EQ106", "EQ110", "EQ302", "EQ303")
-"""Findings that hold whoever scores; the others tell what equipoise does with missing and empty queries.
+"""Findings that do not depend on the scorer; the others describe how equipoise handles missing and empty queries.
 
-Ties (EQ301) are among the others: their range is that of our own metric, not of the library's.
+Ties (EQ301) are among the others: their range is that of our metric, not of the library's.
 """
 
 
@@ -192,17 +190,14 @@ def score_like(
     like: str | Preset,
     system: str = "system",
     corpus_size: int | None = None,
-    clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     catalogue: MetricCatalogue | None = None,
 ) -> Result:
-    """What a library would print for a run, with our intervals, counts and chance levels beside it.
+    """The score that a library prints for a run, with our intervals, counts and chance levels.
 
     ``run`` and ``qrels`` are dicts of dicts or paths. The units are the judged queries; those that the
-    library leaves out count as undefined. ``clusters`` is an id a unit, in their order or by id. The settings
-    name the preset, its conventions and what the library itself would have stumbled over; results under
+    library leaves out count as undefined. ``clusters`` has one id per unit, in their order or by id. The settings
+    name the preset, its conventions and the limits of the library; results under
     different presets are not compared with each other.
 
     >>> result = score_like({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}}, "MRR", like="trec_eval")
@@ -213,28 +208,27 @@ def score_like(
     material = RunAndQrels.of(run, qrels, corpus_size=corpus_size)
     chosen = parse_metrics(metrics, evidence=Ranking, catalogue=catalogue)
     rules = {metric.name: preset.rules(metric) for metric in chosen}
-    figures = {metric.name: score_under(material, metric, rules[metric.name]) for metric in chosen}
+    scores = {metric.name: score_under(material, metric, rules[metric.name]) for metric in chosen}
     from equipoise.stats.estimate import result_from_values
 
     result = result_from_values(
         system,
         material.units,
-        # The last bit of a sum may lie beyond the bound.
-        {name: np.clip(figure.per_unit, 0.0, 1.0) for name, figure in figures.items()},
-        chance={metric.name: chance_level_under(material, metric, rules[metric.name], seed=seed) for metric in chosen},
-        clusters=[clusters[unit] for unit in material.units] if isinstance(clusters, Mapping) else clusters,
-        level=level,
-        resamples=resamples,
-        seed=seed,
+        # The last bit of a sum may exceed the bound.
+        {name: np.clip(score.per_unit, 0.0, 1.0) for name, score in scores.items()},
+        chance={
+            metric.name: chance_level_under(material, metric, rules[metric.name], seed=config.seed) for metric in chosen
+        },
+        config=config,
         settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
     )
-    printed = {name: replace(estimate, value=figures[name].value) for name, estimate in result.estimates.items()}
+    printed = {name: replace(estimate, value=scores[name].value) for name, estimate in result.estimates.items()}
     return _with_findings(replace(result, estimates=printed), material, chosen, preset)
 
 
 def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]) -> dict[str, Any]:
     return {
-        # Comparisons refuse results whose equal scores were treated differently; a preset is one treatment.
+        # Comparisons reject results with different treatment of ties; a preset is one treatment.
         "ties": f"like {preset.name}",
         "like": preset.name,
         "like_version": preset.version,
@@ -252,6 +246,6 @@ def _with_findings(result: Result, material: RunAndQrels, metrics: Sequence[Metr
     plain = Ranking.from_runs(material.truth, material.run, corpus_size=material.corpus_size)
     plain = replace(plain, unknown_units=material.unjudged)
     scored = ScoredResult(replace(result, evidence=plain), {metric.name: metric for metric in metrics})
-    told = SCORER_INDEPENDENT_CODES if preset.name != EQUIPOISE else (*SCORER_INDEPENDENT_CODES, TIES)
-    found: tuple[Finding, ...] = tuple(each for each in run_checks(scored) if each.code in told)
-    return replace(result, findings=found)
+    codes = SCORER_INDEPENDENT_CODES if preset.name != EQUIPOISE else (*SCORER_INDEPENDENT_CODES, TIES)
+    findings: tuple[Finding, ...] = tuple(finding for finding in run_checks(scored) if finding.code in codes)
+    return replace(result, findings=findings)

@@ -59,7 +59,7 @@ class _Span:
         self.order[first:last] = sorted(self.order[first:last], key=self.keys.__getitem__)
 
     def select(self, first: int, nth: int, last: int) -> None:
-        """``std::nth_element``: what belongs to the nth place stands there, smaller keys before it."""
+        """``std::nth_element``: the nth key is at its sorted position, with smaller keys before it."""
         depth = _depth(last - first)
         while last - first > SHORTEST:
             if depth == 0:
@@ -146,7 +146,7 @@ def _depth(size: int) -> int:
     return 2 * (size.bit_length() - 1) if size else 0
 
 
-# The order in which numba's quicksort leaves equal scores; ranx ranks by it.
+# numba's quicksort, which ranx uses.
 
 QUICKSORT_SHORT = 15
 """Spans of up to this many items are sorted by insertion."""
@@ -197,7 +197,7 @@ def _exchange(order: list[int], first: int, second: int) -> None:
     order[first], order[second] = order[second], order[first]
 
 
-# Where torchmetrics puts equal scores: the rows of all queries are sorted together, then every list.
+# torchmetrics sorts the rows of all queries together, then every list.
 
 SORT, PICK = "torch_sort", "torch_topk"
 """Metrics that sort a list with ``torch.argsort``, and those that pick its best with ``torch.topk``."""
@@ -239,7 +239,7 @@ def _grouped(run: TorchOrderRun) -> dict[str, list[str]]:
     return lists
 
 
-# Conventions about the run, each a function from lists of scores to lists of scores.
+# Conventions on the run: functions from score lists to score lists.
 
 Scores = Mapping[str, float]
 Run = Mapping[str, Scores]
@@ -347,14 +347,14 @@ def without_ties(run: Run, ties: str, k: int | None = None) -> Run:
     }
 
 
-# Conventions about the truth, each a function from judgements to judgements.
+# Conventions on the ground truth: functions from judgements to judgements.
 
 Gains = Mapping[str, float]
 Truth = Mapping[str, Gains]
 
 
 def truncate_gains(truth: Truth) -> Truth:
-    """The judgements cut to whole numbers, so that one half is nothing.
+    """The judgements truncated to integers, so that 0.5 becomes 0.
 
     >>> truncate_gains({"q": {"a": 0.5, "b": 2}})
     {'q': {'a': 0, 'b': 2}}

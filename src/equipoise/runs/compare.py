@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import ComparedSystems, ScoredResult
 from equipoise.checks.protocol import TruncationBySystem, TuningBudgets
 from equipoise.checks.registry import run_checks
 from equipoise.checks.scores import concerns_primary_metric
+from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
-from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate, tie_policy
+from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
-from equipoise.types import Finding, Ties
+from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
 
 EvidenceOrResult = Evidence | Result
-
-
-@dataclass(frozen=True)
-class Options:
-    """How evidence is scored that has not been scored yet; see ``evaluate``."""
-
-    ties: Ties
-    clusters: Any
-    level: float
-    resamples: int
-    seed: int
-    chance: bool
-    catalogue: MetricCatalogue | None
 
 
 @dataclass(frozen=True)
@@ -54,12 +43,15 @@ def align_systems(
     systems: Mapping[str, EvidenceOrResult] | Sequence[Result],
     metrics: MetricNames | None,
     primary: str | None,
-    options: Options,
+    config: StatsConfig,
+    *,
+    chance: bool = True,
+    catalogue: MetricCatalogue | None = None,
 ) -> AlignedSystems:
     """A result of every system on the same metrics, the primary one among them."""
     entries = _entries(systems)
-    _refuse_mixed_ties(entries, options.ties)
-    spelling = _MetricNames.of(entries, options.catalogue)
+    _refuse_mixed_ties(entries, config.ties)
+    spelling = _MetricNames.of(entries, catalogue)
     names = spelling.names(_usual(entries) if metrics is None else metrics)
     if primary is not None:
         chosen = spelling.names(primary)
@@ -72,7 +64,8 @@ def align_systems(
         names = list(dict.fromkeys([*names, primary]))
     # Checks that quote one metric quote the first.
     led = list(dict.fromkeys([primary or names[0], *names]))
-    results = [_result(system, entry, led, spelling.known, options) for system, entry in entries.items()]
+    scorer = partial(evaluate, chance=chance, catalogue=catalogue)
+    results = [_result(system, entry, led, spelling.known, config, scorer) for system, entry in entries.items()]
     return AlignedSystems(results, names, primary or names[0], spelling.known)
 
 
@@ -99,7 +92,7 @@ def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict
     return dict(systems)
 
 
-def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties) -> None:
+def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) -> None:
     """Systems whose equal scores were treated differently are not compared on equal terms."""
     used: dict[str, str] = {}
     for name, entry in entries.items():
@@ -176,24 +169,24 @@ def _result(
     entry: EvidenceOrResult,
     names: Sequence[str],
     known: Mapping[str, Metric[Any]],
-    options: Options,
+    config: StatsConfig,
+    scorer: Callable[..., Result],
 ) -> Result:
     """The system's result with all these metrics, scored now where it has to be."""
     metrics = [known.get(name, name) for name in names]
     if isinstance(entry, Evidence):
-        return evaluate(entry, metrics, system=system, **vars(options))
+        return scorer(entry, metrics, system=system, config=config)
     result = entry if entry.system == system else _renamed(entry, system)
-    if set(names) <= set(result.names) and options.clusters is None:
+    if set(names) <= set(result.names) and config.clusters is None:
         return _led_by(result, names, known)
     if result.evidence is None:
         raise ParameterError(
             f"the result of {system} lacks metrics or clusters, and has no evidence to be scored again",
             hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
         )
-    kept = {"ties": result.settings.get("ties", options.ties)}
-    if options.clusters is None:
-        kept["clusters"] = result.clusters
-    again = evaluate(result.evidence, metrics, system=system, **vars(options) | kept)
+    clusters = result.clusters if config.clusters is None else config.clusters
+    again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
+    again = scorer(result.evidence, metrics, system=system, config=again_config)
     status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
     again = replace(again, settings={**again.settings, **status})
     return replace(again, findings=run_checks(again) + again.findings)
@@ -227,14 +220,7 @@ def compare(
     metrics: MetricNames | None = None,
     *,
     primary: str | None = None,
-    test: str = "randomisation",
-    correction: str = "holm",
-    ties: Ties | str = Ties.EXPECTED,
-    clusters: Any = None,
-    level: float = 0.95,
-    flips: int = 10_000,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
 ) -> Comparison:
@@ -250,18 +236,12 @@ def compare(
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
     """
-    options = Options(tie_policy(ties), clusters, level, resamples, seed, chance, catalogue)
-    lined_up = align_systems(systems, metrics, primary, options)
+    lined_up = align_systems(systems, metrics, primary, config, chance=chance, catalogue=catalogue)
     comparison = compare_results(
         [_as_measured(result) for result in lined_up.results],
         metrics=lined_up.names,
         primary=lined_up.primary,
-        test=test,
-        correction=correction,
-        level=level,
-        flips=flips,
-        resamples=resamples,
-        seed=seed,
+        config=config,
         metric_objects=lined_up.metrics,
     )
     of_systems = tuple(finding for result in lined_up.results for finding in result.findings)

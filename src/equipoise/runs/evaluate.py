@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import ScoredResult
 from equipoise.checks.registry import run_checks
-from equipoise.errors import InputError, ParameterError, UnknownNameError, did_you_mean
+from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.estimate import estimate
-from equipoise.types import Ties
 
 if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
@@ -37,19 +37,28 @@ def evaluate(
     metrics: MetricNames | None = None,
     *,
     system: str = "system",
-    ties: Ties | str = Ties.EXPECTED,
-    clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
 ) -> Result:
-    """Measure one system: every metric with interval, n, undefined count and chance level; and findings.
+    """Evaluate one system: every metric with interval, n, undefined count and chance level; and findings.
 
-    ``ties`` says what equal scores of a ranking mean. ``clusters`` is an id a unit, in the order of the
-    units or as a mapping by unit id; whole clusters are then resampled. ``catalogue`` holds more
-    metrics than the built-in ones. The result keeps the evidence as observed, ties and all.
+    Parameters
+    ----------
+    evidence
+        What the system returned for every unit, with the truth.
+    metrics
+        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default those of ``DEFAULT_METRICS``.
+    system
+        The name of the system in the result.
+    config
+        Confidence level, resamples, seed, ties and clusters.
+    chance
+        Whether chance levels are computed; without them they are NaN.
+    catalogue
+        Metrics in addition to the built-in ones.
+
+    The result keeps the evidence before ties are ordered.
 
     >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), ["MRR", "HR@{1,3}"])
     >>> result.names, round(result["MRR"].value, 4)
@@ -61,38 +70,20 @@ def evaluate(
             hint="make evidence first: Ranking.from_runs(qrels, run)",
         )
     chosen = parse_metrics(metrics or default_metrics(evidence.kind), evidence=type(evidence), catalogue=catalogue)
-    policy, observed = tie_policy(ties), evidence
+    observed = evidence
     settings: dict[str, Any] = {}
     if isinstance(evidence, Ranking):
-        evidence, settings = evidence.ordered(policy), {"ties": str(policy)}
+        evidence, settings = evidence.ordered(config.ties), {"ties": str(config.ties)}
     result = estimate(
         evidence,
         chosen,
         system=system,
-        clusters=_clusters(clusters, observed),
-        level=level,
-        resamples=resamples,
-        seed=seed,
+        config=config,
         chance=chance,
         settings=settings,
     )
     result = replace(result, evidence=observed)
     return replace(result, findings=run_checks(ScoredResult(result, {metric.name: metric for metric in chosen})))
-
-
-def tie_policy(ties: Ties | str) -> Ties:
-    """The tie policy of a name, or a did-you-mean.
-
-    >>> tie_policy("by_id")
-    <Ties.BY_ID: 'by_id'>
-    """
-    try:
-        return Ties(ties)
-    except ValueError as error:
-        raise ParameterError(
-            f"ties={ties!r} is no way to treat equal scores",
-            hint=did_you_mean(str(ties), list(Ties)) or f"choose {', '.join(Ties)}",
-        ) from error
 
 
 def default_metrics(kind: str) -> tuple[str, ...]:
@@ -103,20 +94,6 @@ def default_metrics(kind: str) -> tuple[str, ...]:
             hint=f"eq ls metrics --kind {kind} lists those that fit",
         )
     return DEFAULT_METRICS[kind]
-
-
-def _clusters(clusters: Any, evidence: Evidence) -> Any:
-    """Clusters in the order of the units."""
-    if not isinstance(clusters, Mapping):
-        return clusters
-    units = evidence.unit_ids.tolist()
-    lacking = [unit for unit in units if unit not in clusters]
-    if lacking:
-        raise InputError(
-            f"{len(lacking)} of {len(units)} units have no cluster, {lacking[0]} is the first",
-            hint="give every unit of the truth a cluster",
-        )
-    return [clusters[unit] for unit in units]
 
 
 # A stored result with the metrics that someone asks for now: those it lacks are scored from its evidence.
@@ -166,9 +143,8 @@ def _scored(result: Result, names: Sequence[str], catalogue: MetricCatalogue | N
         result.evidence,
         names,
         system=result.system,
-        clusters=result.clusters,
+        config=StatsConfig(clusters=result.clusters, **kept),
         catalogue=catalogue,
-        **kept,
     )
     return replace(
         result,
@@ -178,5 +154,5 @@ def _scored(result: Result, names: Sequence[str], catalogue: MetricCatalogue | N
     )
 
 
-_HOW = ("ties", "level", "resamples", "seed")
+_HOW = ("ties", "confidence_level", "n_resamples", "seed")
 """The settings of a result that say how it was scored."""

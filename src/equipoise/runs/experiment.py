@@ -1,10 +1,11 @@
-"""The output folder of an experiment: its names, its results file and its exit code."""
+"""The output folder of an experiment: check that it can be written, folder names, results file, exit code."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from equipoise.errors import EquipoiseError, StoreError
@@ -18,6 +19,29 @@ RUNS, RESULTS = "runs", "results.json"
 def is_json_file(output: Path) -> bool:
     """Whether the output is a JSON file rather than a folder."""
     return output.suffix.casefold() == ".json"
+
+
+def check_writable(output: str | Path, *, example: str | None = None) -> None:
+    """Raise ``StoreError`` before any work if the output cannot be written. Nothing is created.
+
+    The output is a folder, which may not exist yet. With ``example``, a file name for the hint, it is a file in
+    an existing folder.
+    """
+    target = Path(output)
+    if example is not None and target.is_dir():
+        raise StoreError(f"{target} is a folder, not a file", hint=f"name a file in it: {target / example}")
+    if example is not None and not target.absolute().parent.is_dir():
+        raise StoreError(f"there is no folder {target.parent}", hint=f"create it first: mkdir -p {target.parent}")
+    if example is None and target.exists() and not target.is_dir():
+        raise StoreError(f"{target} is a file, not a folder", hint="name another folder with -o")
+    inside = target.absolute() if example is None else target.absolute().parent
+    existing = next(folder for folder in (inside, *inside.parents) if folder.exists())
+    try:
+        TemporaryFile(dir=existing).close()
+    except OSError as error:
+        raise StoreError(
+            f"{target} cannot be written: {existing}: {error.strerror or error}", hint="choose another folder"
+        ) from error
 
 
 def folder_names(models: Iterable[str]) -> dict[str, str]:

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from math import isclose, isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.regression_gate import GateCheck, RegressionTest, check_regressions
 from equipoise.stats.formatting import format_percent, format_value, n_decimals
-from equipoise.stats.intervals import checked_level
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -146,9 +146,7 @@ def check_gate(
     confident: bool = False,
     against: BaselineCheck | None = None,
     allow_missing: bool = False,
-    level: float = 0.95,
-    flips: int = 10_000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> GateResult:
     """Ask whether a run meets every minimum, and whether it is no worse than a baseline.
 
@@ -156,14 +154,14 @@ def check_gate(
     wrong side. Against a baseline the gate closes only on a loss that significantly exceeds the margin: a
     paired one-sided test on the same units (see ``run.loss``), adjusted by Holm for several metrics, and on
     a loss that so few units cannot judge. The metrics are those of ``against``, else those of the minimums,
-    else the first of the run. Fewer ``flips`` than the level needs are refused. Units that the truth has and
+    else the first of the run. Fewer ``n_permutations`` than the level needs are refused. Units that the truth has and
     a run lacks close the gate, unless it is told to allow them; they score 0 then.
     """
-    checked_level(level)
-    if against is not None and level <= 0.5:
+    confidence_level = config.confidence_level
+    if against is not None and confidence_level <= 0.5:
         raise ParameterError(
-            f"the level {level:g} would call a loss significant that is as likely as not",
-            hint="give a level above 0.5, such as 0.95",
+            f"confidence_level={confidence_level:g} would call a loss significant that is as likely as not",
+            hint="use a confidence level above 0.5, such as 0.95",
         )
     asked = [Requirement.parse(text) for text in minimums]
     if not asked and against is None:
@@ -181,10 +179,10 @@ def check_gate(
     if not allow_missing:
         verdicts += _missing(run, "the run")
         verdicts += _missing(against.baseline, "the baseline") if against else []
-    verdicts += [_minimum(run.result, each, confident=confident, level=level) for each in asked]
+    verdicts += [_minimum(run.result, each, confident=confident, confidence_level=confidence_level) for each in asked]
     if against is not None:
         names = against.metrics or tuple(each.metric for each in asked) or run.result.names[:1]
-        asked_loss = RegressionTest(against.margin, level, flips, seed, against.test)
+        asked_loss = RegressionTest(against.margin, against.test, config)
         verdicts += check_regressions(run, against.baseline, names, asked_loss)
     return GateResult(run.result.system, tuple(verdicts))
 
@@ -198,7 +196,7 @@ def _flattered(run: StoredRun) -> list[GateCheck]:
     return [
         GateCheck(
             False,
-            f"the run was tuned on the units it reports: {finding.sentence} ({TUNED_ON_TEST_UNITS})",
+            f"the run was tuned on the units it reports: {finding.message} ({TUNED_ON_TEST_UNITS})",
             "run",
         )
         for finding in run.result.findings
@@ -209,7 +207,7 @@ def _flattered(run: StoredRun) -> list[GateCheck]:
 def _missing(run: StoredRun, who: str) -> list[GateCheck]:
     """The complaint that a run lacks units of the truth, if it was made."""
     return [
-        GateCheck(False, f"{who} lacks units of the truth: {finding.sentence} ({MISSING})", "run")
+        GateCheck(False, f"{who} lacks units of the truth: {finding.message} ({MISSING})", "run")
         for finding in run.result.findings
         if finding.code == MISSING
     ]
@@ -219,14 +217,14 @@ def _falsified(result: Result, estimate: Estimate) -> str:
     """What the evidence says instead of the figure that is stored; empty where they agree."""
     if result.evidence is None or "like" in result.settings:
         return ""
-    again = _bare(result, level=estimate.interval.level, resamples=RESAMPLES_OF_A_LOOK)
+    again = _bare(result, confidence_level=estimate.interval.confidence_level, n_resamples=RESAMPLES_OF_A_LOOK)
     found = with_metrics(again, [estimate.metric]).estimates[estimate.metric].value
     if isclose(found, estimate.value, rel_tol=1e-9, abs_tol=1e-9) or (isnan(found) and isnan(estimate.value)):
         return ""
     return f"the stored figure is {estimate.value:.6g} and the evidence of the run gives {found:.6g}"
 
 
-def _minimum(result: Result, asked: Requirement, *, confident: bool, level: float) -> GateCheck:
+def _minimum(result: Result, asked: Requirement, *, confident: bool, confidence_level: float) -> GateCheck:
     estimate = _estimate(result, asked.metric)
     asked.checked(estimate)
     metric, value = estimate.metric, estimate.value
@@ -236,23 +234,25 @@ def _minimum(result: Result, asked: Requirement, *, confident: bool, level: floa
         reason = estimate.interval.reason or "undefined on this evidence"
         return GateCheck(False, f"{metric} has no value ({reason})", "minimum", metric)
     if confident:
-        return _sure(_at_level(result, estimate, level), asked, level)
+        return _sure(_at_level(result, estimate, confidence_level), asked, confidence_level)
     passed = asked.holds(value)
     shown = _beside(value, asked, n_decimals(estimate.interval))
     return GateCheck(passed, f"{metric} is {shown}, {_not(passed)}{asked.words}", "minimum", metric, value)
 
 
-def _sure(estimate: Estimate, asked: Requirement, level: float) -> GateCheck:
+def _sure(estimate: Estimate, asked: Requirement, confidence_level: float) -> GateCheck:
     """Whether the end of the interval that lies on the wrong side still meets what is asked."""
     metric, value, reach = estimate.metric, estimate.value, estimate.interval
-    if not reach.known or reach.level != level:
-        why = reach.reason or f"only one at {format_percent(reach.level)} is stored"
-        return GateCheck(False, f"{metric} has no {format_percent(level)} interval ({why})", "minimum", metric, value)
+    if not reach.known or reach.confidence_level != confidence_level:
+        why = reach.reason or f"only one at {format_percent(reach.confidence_level)} is stored"
+        return GateCheck(
+            False, f"{metric} has no {format_percent(confidence_level)} interval ({why})", "minimum", metric, value
+        )
     end, which = (reach.low, "lower") if estimate.better == Direction.UP else (reach.high, "upper")
     passed, places = asked.holds(end), n_decimals(reach)
     sentence = (
-        f"{metric} is {format_value(value, places)}, and the {which} end of its {format_percent(level)} interval, "
-        f"{_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
+        f"{metric} is {format_value(value, places)}, and the {which} end of its "
+        f"{format_percent(confidence_level)} interval, {_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
     )
     return GateCheck(passed, sentence, "minimum", metric, value, end)
 
@@ -278,11 +278,11 @@ def _estimate(result: Result, metric: str) -> Estimate:
     return next(iter(found.estimates.values()))
 
 
-def _at_level(result: Result, estimate: Estimate, level: float) -> Estimate:
+def _at_level(result: Result, estimate: Estimate, confidence_level: float) -> Estimate:
     """The figure with its interval at this level, made anew where the evidence is there."""
-    if result.evidence is None or estimate.interval.level == level:
+    if result.evidence is None or estimate.interval.confidence_level == confidence_level:
         return estimate
-    return with_metrics(_bare(result, level=level), [estimate.metric]).estimates[estimate.metric]
+    return with_metrics(_bare(result, confidence_level=confidence_level), [estimate.metric]).estimates[estimate.metric]
 
 
 def _bare(result: Result, **settings: Any) -> Result:

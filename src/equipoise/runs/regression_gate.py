@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.checks.base import pluralize
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, PairingError, ParameterError, UnknownNameError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
@@ -45,10 +46,8 @@ class RegressionTest:
     """What is asked of a pair of results: how much may be lost, and how sure a loss must be."""
 
     margin: float
-    level: float
-    flips: int
-    seed: int
     test: str = "t"
+    config: StatsConfig = DEFAULT_STATS
 
     def __post_init__(self) -> None:
         if self.test not in TESTS:
@@ -57,16 +56,16 @@ class RegressionTest:
     @property
     def alpha(self) -> float:
         """The p below which a loss is significant."""
-        return round(1 - self.level, 12)
+        return self.config.alpha
 
     def checked(self, metrics: int) -> RegressionTest:
-        """The same question, when so many flips can answer it for so many metrics at once."""
-        if metrics and metrics / (self.flips + 1) >= self.alpha:
+        """The same test; an error where p cannot be small enough with so few permutations."""
+        if metrics and metrics / (self.config.n_permutations + 1) >= self.alpha:
             of = f" of {metrics} metrics" if metrics > 1 else ""
             raise ParameterError(
-                f"{format_count(self.flips)} random flips cannot show a loss{of} at {format_percent(self.level)}, "
-                "however large it is",
-                hint=f"give --flips {ceil(metrics / self.alpha)} or more, or a lower --level",
+                f"{format_count(self.config.n_permutations)} permutations cannot show a loss{of} at "
+                f"{format_percent(self.config.confidence_level)}, however large it is",
+                hint=f"give --n-permutations {ceil(metrics / self.alpha)} or more, or a lower --confidence-level",
             )
         return self
 
@@ -91,7 +90,7 @@ class UnitGains:
 
     def p_of_loss(self, asked: RegressionTest) -> float:
         """How likely so large a loss is, if the true one is within the margin; NaN if nobody can say."""
-        rng = np.random.default_rng([asked.seed, 0])
+        rng = asked.config.rng(0)
         if asked.test == "bounds" and self.width < inf:
             return self._p_within_bounds(asked, rng)
         if asked.margin == 0.0:
@@ -100,7 +99,7 @@ class UnitGains:
                 weights=self.weights,
                 clusters=self.clusters,
                 alternative="less",
-                flips=asked.flips,
+                n_permutations=asked.config.n_permutations,
                 rng=rng,
             )
             return float(found[0])
@@ -118,17 +117,17 @@ class UnitGains:
         draws = self._draws.ordered()
         if not draws.counts[0]:
             return float("nan")
-        sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, draws.masses]), asked.flips, rng)
+        sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, draws.masses]), asked.config.n_permutations, rng)
         extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
         means = ratio(sums[:, :1] + extra * self.width, sums[:, 1:] + extra)
         # A constant loss of exactly the margin is no larger one, whatever rounding says.
         within = np.count_nonzero(means >= -asked.margin - 1e-12 * self.width)
-        return (within + 1) / (asked.flips + 1)
+        return (within + 1) / (asked.config.n_permutations + 1)
 
     def smallest_p(self, asked: RegressionTest) -> float:
         """The p of the worst loss that so many units could show; 0 where nothing keeps it from being small.
 
-        >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(RegressionTest(0.0, 0.95, 10_000, 0))
+        >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(RegressionTest(0.0))
         0.0625
         """
         if asked.test == "bounds" and self.width < inf:
@@ -139,10 +138,12 @@ class UnitGains:
         """The smallest true loss that Student's t would call one with a chance of 80 %; NaN if unknown."""
         found = mean_difference(self.values[:, np.newaxis], weights=self.weights, clusters=self.clusters)
         units, blocks = float(found.units[0]), float(found.blocks[0])
-        if asked.level <= 0.5 or blocks < 2:
+        if asked.config.confidence_level <= 0.5 or blocks < 2:
             return float("nan")
         sd = float(found.error[0]) * sqrt(units)
-        beyond = detectable_difference(sd, units, level=2 * asked.level - 1, units_per_block=max(1.0, units / blocks))
+        beyond = detectable_difference(
+            sd, units, confidence_level=2 * asked.config.confidence_level - 1, units_per_block=max(1.0, units / blocks)
+        )
         return asked.margin + beyond.value
 
 
@@ -158,7 +159,7 @@ class GateCheck:
     """
 
     passed: bool
-    sentence: str
+    message: str
     about: str
     metric: str | None = None
     value: float | None = None
@@ -210,12 +211,12 @@ def check_regressions(
     try:
         theirs = with_metrics(_renamed(baseline.result, ours.system), list(ours.names))
     except (UnknownNameError, ParameterError) as error:
-        return [GateCheck(False, f"the baseline cannot be compared: {error.sentence}", "regression")]
+        return [GateCheck(False, f"the baseline cannot be compared: {error.message}", "regression")]
     try:
         paired = align_results([ours, theirs])
         return _by_metric(paired, asked)
     except (PairingError, DuplicateError) as error:
-        return [GateCheck(False, error.sentence, "regression")]
+        return [GateCheck(False, error.message, "regression")]
 
 
 def _different_ways(run: StoredRun, baseline: StoredRun) -> str:
@@ -325,9 +326,8 @@ def _corpus_verdict(paired: AlignedResults, metric: str, asked: RegressionTest) 
     """
     ours, theirs = (result.estimates[metric] for result in paired.results)
     gain = _gain(ours, theirs)
-    found = compare(
-        list(paired.results), [metric], level=2 * asked.level - 1, flips=asked.flips, seed=asked.seed
-    ).contrasts[0]
+    one_sided = replace(asked.config, confidence_level=2 * asked.config.confidence_level - 1)
+    found = compare(list(paired.results), [metric], config=one_sided).contrasts[0]
     reach = found.interval
     if np.isnan(gain) or (not reach.known and found.reason):
         why = found.reason or reach.reason or "it has no value"
@@ -335,7 +335,7 @@ def _corpus_verdict(paired: AlignedResults, metric: str, asked: RegressionTest) 
     units = pluralize(found.n, "unit")
     if reach.known:
         best = reach.high if ours.better == Direction.UP else -reach.low
-        how = f"at best {format_difference(best, _PLACES)} at {format_percent(asked.level)}, {units}"
+        how = f"at best {format_difference(best, _PLACES)} at {format_percent(asked.config.confidence_level)}, {units}"
     else:
         best, how = gain, f"{reach.reason}, {units}"
     significant = _exceeds(best, asked.margin)

@@ -97,7 +97,7 @@ def read_manifest(path: PathLike) -> Manifest:
 
 def unreadable(error: InputError) -> StoreError:
     """The same fault as an error of the run directory."""
-    return StoreError(error.sentence, hint=error.hint or "run the command again", excerpt=error.excerpt)
+    return StoreError(error.message, hint=error.hint or "run the command again", excerpt=error.excerpt)
 
 
 def _run_directory(path: PathLike) -> Path:

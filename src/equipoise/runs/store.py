@@ -126,7 +126,7 @@ def evidence_from(file: Path, data: bytes | None = None) -> Evidence:
     try:
         evidence: Evidence = getattr(import_module(home), name).from_arrays(arrays)
     except StoreError as error:
-        raise StoreError(f"{file} is no {kind} evidence: {error.sentence}", hint=error.hint) from error
+        raise StoreError(f"{file} is no {kind} evidence: {error.message}", hint=error.hint) from error
     return evidence
 
 
@@ -138,7 +138,7 @@ def _estimate(content: Any) -> Estimate:
         interval=Interval(
             number(reach["low"]),
             number(reach["high"]),
-            number(reach["level"]),
+            number(reach["confidence_level"]),
             json.text(reach["method"]),
             json.text(reach.get("reason", "")),
         ),
@@ -155,8 +155,8 @@ def _finding(content: Any) -> Finding:
         code=json.text(content["code"]),
         severity=Severity(content["severity"]),
         subject=json.text(content["subject"]),
-        sentence=json.text(content["sentence"]),
-        remedy=json.text(content["remedy"]),
+        message=json.text(content["message"]),
+        hint=json.text(content["hint"]),
         evidence=tuple(map(json.text, json.items(content["evidence"]))),
     )
 

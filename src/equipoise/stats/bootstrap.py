@@ -116,45 +116,45 @@ def mean_skewness(draws: ResamplingUnits) -> Floats:
     return ratio(np.abs((draws.residuals**3).sum(axis=0)), second)
 
 
-def bootstrap_sums(columns: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
     """The column sums of resampled rows, a row a resample.
 
     >>> bootstrap_sums(np.array([[2.0]]), 3, np.random.default_rng(0)).ravel()
     array([2., 2., 2.])
     """
-    checked_resamples(resamples)
-    sums = np.zeros((resamples, columns.shape[1]))
+    checked_resamples(n_resamples)
+    sums = np.zeros((n_resamples, columns.shape[1]))
     start = 0
-    for counts in _count_blocks(len(columns), resamples, rng):
+    for counts in _count_blocks(len(columns), n_resamples, rng):
         np.matmul(counts, columns, out=sums[start : start + len(counts)])
         start += len(counts)
     return sums
 
 
 def bayesian_bootstrap_sums(
-    columns: Floats, resamples: int, rng: np.random.Generator, *, added: float = 1.0
+    columns: Floats, n_resamples: int, rng: np.random.Generator, *, added: float = 1.0
 ) -> tuple[Floats, Floats]:
     """Column sums with the rows weighted by random exponentials, a row a resample; and a further weight.
 
     Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap. The
     further weight is that of ``added`` rows, a whole one or a part of it.
     """
-    checked_resamples(resamples)
+    checked_resamples(n_resamples)
     draws = len(columns)
-    sums, extra = np.zeros((resamples, columns.shape[1])), np.zeros((resamples, 1))
+    sums, extra = np.zeros((n_resamples, columns.shape[1])), np.zeros((n_resamples, 1))
     height = max(1, BLOCK_CELLS // (draws + 1))
-    for start in range(0, resamples, height):
-        rows = slice(start, min(start + height, resamples))
+    for start in range(0, n_resamples, height):
+        rows = slice(start, min(start + height, n_resamples))
         np.matmul(rng.standard_exponential((rows.stop - start, draws)), columns, out=sums[rows])
         extra[rows] = rng.standard_gamma(added, (rows.stop - start, 1))
     return sums, extra
 
 
-def checked_resamples(resamples: int) -> int:
+def checked_resamples(n_resamples: int) -> int:
     """The number of resamples, when there is at least one."""
-    if resamples < 1:
-        raise ParameterError(f"{resamples} resamples were asked for", hint="2,000 serve a 95 % interval")
-    return resamples
+    if n_resamples < 1:
+        raise ParameterError(f"{n_resamples} resamples were asked for", hint="2,000 serve a 95 % interval")
+    return n_resamples
 
 
 def checked_seed(seed: int) -> int:
@@ -164,11 +164,11 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
-def _count_blocks(draws: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+def _count_blocks(draws: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
     """How often each draw is in each resample, in blocks of rows that stay small in memory."""
     height = max(1, BLOCK_CELLS // max(draws, 1))
-    for start in range(0, resamples if draws else 0, height):
-        rows = min(height, resamples - start)
+    for start in range(0, n_resamples if draws else 0, height):
+        rows = min(height, n_resamples - start)
         picks = rng.integers(0, draws, size=(rows, draws), dtype=np.int32)
         cells = picks + draws * np.arange(rows)[:, None]
         yield np.bincount(cells.ravel(), minlength=rows * draws).reshape(rows, draws).astype(np.float64)

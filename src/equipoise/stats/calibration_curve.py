@@ -60,7 +60,7 @@ class CalibrationCurve:
     ece: float
     calibrated: float
     calibrated_high: float
-    level: float = 0.95
+    confidence_level: float = 0.95
 
     @property
     def largest_gap(self) -> float:
@@ -83,7 +83,7 @@ def reliability(
     bins: int = BINS,
     scheme: str = "width",
     clusters: Ids | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> CalibrationCurve:
@@ -105,13 +105,13 @@ def reliability(
         raise InputError("there are no units, so there is nothing to hold a confidence against")
     if clusters is not None and len(clusters) != len(sure):
         raise ShapeError(f"there are {len(clusters)} clusters for {len(sure)} units", hint="give one a unit")
-    checked_level(level), checked_seed(seed)
+    checked_level(confidence_level), checked_seed(seed)
     edges = _edges(sure, bins, scheme)
     member = np.searchsorted(edges[1:-1], sure)
     size = np.bincount(member, minlength=bins)
     stream = np.random.default_rng([seed, _INTERVALS])
     made = [
-        _bin(edges, place, sure, right, np.flatnonzero(member == place), clusters, level, rng)
+        _bin(edges, place, sure, right, np.flatnonzero(member == place), clusters, confidence_level, rng)
         for place, rng in zip(np.flatnonzero(size).tolist(), stream.spawn(int((size > 0).sum())), strict=True)
     ]
     by_luck = _calibrated_errors(sure, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
@@ -122,8 +122,8 @@ def reliability(
         float(right.mean()),
         float(np.abs(np.bincount(member, right - sure, bins)).sum() / len(sure)),
         float(by_luck.mean()),
-        float(np.quantile(by_luck, level)),
-        level,
+        float(np.quantile(by_luck, confidence_level)),
+        confidence_level,
     )
 
 
@@ -134,14 +134,14 @@ def _bin(
     right: Floats,
     rows: Ints,
     clusters: Ids | None,
-    level: float,
+    confidence_level: float,
     rng: np.random.Generator,
 ) -> CalibrationBin:
     interval = mean_intervals(
         right[rows][:, None],
         clusters=None if clusters is None else clusters[rows],
         bounds=[(0.0, 1.0)],
-        level=level,
+        confidence_level=confidence_level,
         rng=rng,
     )[0]
     return CalibrationBin(

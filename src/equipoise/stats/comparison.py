@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
-from equipoise.report.notebook import comparison_html
 from equipoise.stats.alignment import AlignedResults, align_results, check_same_protocol
 from equipoise.stats.bootstrap import id_order
 from equipoise.stats.contrasts import (
     NO_POWER,
     Contrast,
     MetricColumn,
-    Question,
     difference_bounds,
     unit_contrasts,
     why_not_testable,
 )
 from equipoise.stats.corpus_intervals import DEFINED_SHARE
 from equipoise.stats.corrections import CORRECTIONS, adjust
-from equipoise.stats.intervals import Bounds, checked_level
+from equipoise.stats.intervals import Bounds
 from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
 from equipoise.stats.planning import adjustment, units_to_show_best, with_power
@@ -39,7 +38,6 @@ from equipoise.stats.resampled_contrasts import (
     with_tuning_uncertainty,
 )
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
-from equipoise.stats.verdict import verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
@@ -76,15 +74,19 @@ class Comparison:
     bands: Mapping[str, tuple[str, ...]]
     ranks: Mapping[str, tuple[int, int]]
     families: Mapping[str, str]
-    question: Question
-    correction: str
+    config: StatsConfig
     findings: tuple[Finding, ...] = ()
     needed_for_best: PowerEstimate = NO_POWER
 
     @property
     def alpha(self) -> float:
         """The p below which two systems are told apart."""
-        return self.question.alpha
+        return self.config.alpha
+
+    @property
+    def correction(self) -> str:
+        """The correction for multiple comparisons."""
+        return self.config.correction
 
     @property
     def family(self) -> str:
@@ -103,15 +105,15 @@ class Comparison:
         return self.test_on(self.primary)
 
     @property
-    def flips(self) -> int | None:
+    def n_permutations(self) -> int | None:
         """How many random flips the p values on the primary metric rest on; None where they rest on none."""
         title = get_test(RANDOMISATION).title
-        return self.question.flips if self.test_on(self.primary) == title else None
+        return self.config.n_permutations if self.test_on(self.primary) == title else None
 
     def test_on(self, metric: str) -> str:
         """What p on a metric comes from, for people: the test asked for, unless it could not be made."""
         made = {each.test for each in self.contrasts if each.metric == metric and each.test}
-        name = made.pop() if len(made) == 1 else self.question.test
+        name = made.pop() if len(made) == 1 else self.config.test
         return get_test(name).title if name in TESTS else name
 
     @property
@@ -176,6 +178,8 @@ class Comparison:
         Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
         significantly different. Unequal terms come last. ``noun`` is what a unit is called.
         """
+        from equipoise.stats.verdict import verdict_text, why_uninformative
+
         found = [why_uninformative(self, noun)]
         if not found[0] or self._significant:
             found.append(verdict_text(self, noun))
@@ -208,12 +212,12 @@ class Comparison:
                 "contrasts": self.contrasts,
                 "families": self.families,
                 "needed_for_best": self.needed_for_best,
-                "test": self.question.test,
+                "test": self.config.test,
                 "correction": self.correction,
-                "level": self.question.level,
-                "flips": self.question.flips,
-                "resamples": self.question.resamples,
-                "seed": self.question.seed,
+                "confidence_level": self.config.confidence_level,
+                "n_permutations": self.config.n_permutations,
+                "n_resamples": self.config.n_resamples,
+                "seed": self.config.seed,
                 "findings": self.findings,
             }
         )
@@ -225,6 +229,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """A table of the systems for notebooks, and the findings below it."""
+        from equipoise.report.notebook import comparison_html
+
         return comparison_html(self)
 
 
@@ -233,12 +239,7 @@ def compare_results(
     *,
     metrics: Sequence[str] | None = None,
     primary: str | None = None,
-    test: str = "randomisation",
-    correction: str = "holm",
-    level: float = 0.95,
-    flips: int = 10_000,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     metric_objects: Mapping[str, Metric[Any]] | None = None,
 ) -> Comparison:
     """Compare two or more systems, pair by pair, on the same units.
@@ -248,42 +249,39 @@ def compare_results(
     first metric with per-unit values. Corpus-level metrics are resampled from the evidence where the
     results carry it and ``metric_objects`` holds the metric, and otherwise only listed.
     """
-    get_test(test)
-    adjust([], correction)
-    question = Question(test, checked_level(level), flips, resamples, seed).checked()
     pairing = align_results(results)
     check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
-    contrasts, resampled = _contrasts(pairing, names, primary, question, metric_objects or {})
+    contrasts, resampled = _contrasts(pairing, names, primary, config, metric_objects or {})
     adjusted = {
-        name: _corrected([each for each in contrasts if each.metric == name], correction, question.alpha)
+        name: _corrected([each for each in contrasts if each.metric == name], config.correction, config.alpha)
         for name in names
     }
-    return _comparison(pairing, primary, adjusted, resampled, question, correction)
+    return _comparison(pairing, primary, adjusted, resampled, config)
 
 
 def _contrasts(
     pairing: AlignedResults,
     names: Sequence[str],
     primary: str,
-    question: Question,
+    config: StatsConfig,
     known: Mapping[str, Metric[Any]],
 ) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
     """All pairs on all metrics, and the resampled scores of those that are no means."""
     columns = [_column(pairing, name, known) for name in names if pairing.has_parts(name)]
-    _refuse_untestable(columns, primary, pairing, question.test)
+    _refuse_untestable(columns, primary, pairing, config.test)
     results = {result.system: result for result in pairing.results}
-    contrasts = with_tuning_uncertainty(unit_contrasts(columns, pairing.systems, pairing.clusters, question), results)
+    contrasts = with_tuning_uncertainty(unit_contrasts(columns, pairing.systems, pairing.clusters, config), results)
     resampled: dict[str, JointResamples | None] = {}
     for name in names:
         if not pairing.has_parts(name):
-            resampled[name] = _joint(pairing, known.get(name), question)
+            resampled[name] = _joint(pairing, known.get(name), config)
             seen = corpus_contrasts(
                 [result.estimates[name] for result in pairing.results],
                 pairing.systems,
                 resampled[name],
-                level=question.level,
+                confidence_level=config.confidence_level,
                 bounds=difference_bounds(_bounds(pairing, name, known)) or UNBOUNDED,
             )
             contrasts += with_tuning_uncertainty(seen, results)
@@ -295,15 +293,14 @@ def _comparison(
     primary: str,
     contrasts: Mapping[str, Sequence[Contrast]],
     resampled: Mapping[str, JointResamples | None],
-    question: Question,
-    correction: str,
+    config: StatsConfig,
 ) -> Comparison:
     """The order, the bands and the ranks that the (adjusted) contrasts allow."""
     names, systems, results = tuple(contrasts), pairing.systems, pairing.results
     better = results[0].estimates[primary].better
     scores = _scores(pairing, primary)
-    bands = _bands(systems, scores, contrasts[primary], better, question.alpha)
-    ranks = _ranks(pairing, primary, resampled.get(primary), better, question)
+    bands = _bands(systems, scores, contrasts[primary], better, config.alpha)
+    ranks = _ranks(pairing, primary, resampled.get(primary), better, config)
     best = bands.order[0]
     leader = None if np.isnan(scores[best]) else systems[best]
     return Comparison(
@@ -319,10 +316,9 @@ def _comparison(
         leader=leader,
         bands=dict(zip(systems, bands.letters, strict=True)),
         ranks={name: (int(low), int(high)) for name, (low, high) in zip(systems, ranks, strict=True)},
-        families={name: _family(name, contrasts[name], correction, results) for name in names},
-        question=question,
-        correction=correction,
-        needed_for_best=units_to_show_best(contrasts[primary], leader, correction, question.alpha)
+        families={name: _family(name, contrasts[name], config.correction, results) for name in names},
+        config=config,
+        needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, config.alpha)
         if leader
         else NO_POWER,
     )
@@ -369,7 +365,7 @@ def _refuse_untestable(columns: Sequence[MetricColumn], primary: str, pairing: A
             raise UndefinedError(f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'")
 
 
-def _joint(pairing: AlignedResults, metric: Metric[Any] | None, question: Question) -> JointResamples | None:
+def _joint(pairing: AlignedResults, metric: Metric[Any] | None, config: StatsConfig) -> JointResamples | None:
     evidence = pairing.evidence()
     if metric is None or evidence is None:
         return None
@@ -377,15 +373,15 @@ def _joint(pairing: AlignedResults, metric: Metric[Any] | None, question: Questi
     evidence = [each.take(order) for each in evidence]
     clusters = None if pairing.clusters is None else pairing.clusters[order]
     swaps = None
-    if question.test == RANDOMISATION and isinstance(metric, SumMetric):
+    if config.test == RANDOMISATION and isinstance(metric, SumMetric):
         addends = [metric.addends(each) for each in evidence]
-        swaps = SwapTest.of(metric, addends, clusters, question.flips, question.rng(4))
+        swaps = SwapTest.of(metric, addends, clusters, config.n_permutations, config.rng(4))
     return resample_jointly(
         metric,
         evidence,
         clusters=clusters,
-        resamples=question.resamples,
-        rng=question.rng(2),
+        n_resamples=config.n_resamples,
+        rng=config.rng(2),
         swaps=swaps,
     )
 
@@ -442,26 +438,26 @@ def _ranks(
     metric: str,
     resampled: JointResamples | None,
     better: Direction,
-    question: Question,
+    config: StatsConfig,
 ) -> Ints:
     redrawn = resampled_scores(pairing.results, metric, _scores(pairing, metric))
     if redrawn is not None:
-        return rank_intervals_from_resamples(redrawn, better=better, level=question.level)
+        return rank_intervals_from_resamples(redrawn, better=better, confidence_level=config.confidence_level)
     if pairing.has_parts(metric):
         return rank_intervals(
             pairing.per_unit(metric),
             better=better,
             weights=pairing.weights(metric),
             clusters=pairing.clusters,
-            level=question.level,
-            resamples=question.resamples,
-            rng=question.rng(3),
+            confidence_level=config.confidence_level,
+            n_resamples=config.n_resamples,
+            rng=config.rng(3),
         )
     if resampled is not None:
         drawn = resampled.centred
         complete = drawn[~np.isnan(drawn).any(axis=1)]
         if len(complete) >= DEFINED_SHARE * len(drawn):
-            return rank_intervals_from_resamples(complete, better=better, level=question.level)
+            return rank_intervals_from_resamples(complete, better=better, confidence_level=config.confidence_level)
     return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
 
 

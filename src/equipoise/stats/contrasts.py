@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.stats.bootstrap import checked_resamples, checked_seed
 from equipoise.stats.equality import nan_equal
 from equipoise.stats.mean_intervals import UNBOUNDED, mean_intervals
-from equipoise.stats.paired_tests import checked_flips, get_test, mean_difference, run_test
+from equipoise.stats.paired_tests import get_test, mean_difference, run_test
 from equipoise.stats.power import PowerEstimate
 from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.stats.intervals import Bounds, Interval
 
 # A stack of differences is cut so that one takes at most 32 MB.
@@ -86,33 +86,6 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """How contrasts are to be made: the test, the level and the randomness."""
-
-    test: str = "randomisation"
-    level: float = 0.95
-    flips: int = 10_000
-    resamples: int = 2000
-    seed: int = 0
-
-    @property
-    def alpha(self) -> float:
-        """The p below which two systems are told apart; 1 - 0.95 as floats would be a little above 0.05."""
-        return round(1 - self.level, 12)
-
-    def checked(self) -> Question:
-        """The same question, when its numbers make sense."""
-        checked_flips(self.flips)
-        checked_resamples(self.resamples)
-        checked_seed(self.seed)
-        return self
-
-    def rng(self, stream: int) -> np.random.Generator:
-        """A generator of its own for each purpose, so that no answer depends on what else was asked."""
-        return np.random.default_rng([self.seed, stream])
-
-
-@dataclass(frozen=True, slots=True)
 class MetricColumn:
     """A metric with per-unit values of all systems, ready to be contrasted."""
 
@@ -152,7 +125,7 @@ def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> s
 
 
 def unit_contrasts(
-    columns: Sequence[MetricColumn], systems: Sequence[str], clusters: Ids | None, question: Question
+    columns: Sequence[MetricColumn], systems: Sequence[str], clusters: Ids | None, config: StatsConfig
 ) -> list[Contrast]:
     """Every pair of systems on every metric, as few passes over the random signs as memory allows.
 
@@ -160,10 +133,10 @@ def unit_contrasts(
     """
     pairs = list(combinations(range(len(systems)), 2))
     contrasts: list[Contrast] = []
-    for stack in _stacks(columns, len(pairs), clusters, question.test):
+    for stack in _stacks(columns, len(pairs), clusters, config.test):
         differences = np.column_stack([column.values[:, i] - column.values[:, j] for column in stack for i, j in pairs])
         labels = [(column, systems[i], systems[j]) for column in stack for i, j in pairs]
-        contrasts += _stacked(differences, labels, stack[0].weights, clusters, question)
+        contrasts += _stacked(differences, labels, stack[0].weights, clusters, config)
     return contrasts
 
 
@@ -187,19 +160,19 @@ def _stacked(
     labels: Sequence[tuple[MetricColumn, str, str]],
     weights: Floats | None,
     clusters: Ids | None,
-    question: Question,
+    config: StatsConfig,
 ) -> list[Contrast]:
     """Contrasts of columns that share their weights and are testable alike."""
-    reason = why_not_testable(labels[0][0], clusters, question.test)
+    reason = why_not_testable(labels[0][0], clusters, config.test)
     p = np.full(len(labels), nan)
     if not reason:
         p = run_test(
-            question.test,
+            config.test,
             differences,
             weights=weights,
             clusters=clusters,
-            flips=question.flips,
-            rng=question.rng(0),
+            n_permutations=config.n_permutations,
+            rng=config.rng(0),
         )
     found = mean_difference(differences, weights=weights, clusters=clusters)
     reaches = [column.reach for column, _, _ in labels]
@@ -210,9 +183,9 @@ def _stacked(
         bounds=[UNBOUNDED] * len(labels),
         limits=reaches,
         reach=DIFFERENCE_REACH,
-        level=question.level,
-        resamples=question.resamples,
-        rng=question.rng(1),
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=config.rng(1),
     )
     contrasts = []
     for at, (column, a, b) in enumerate(labels):
@@ -238,7 +211,7 @@ def _stacked(
                 losses=losses,
                 sd=unit_sd(difference, error, units),
                 units_per_block=units / blocks if blocks else 1.0,
-                test="" if reason else question.test,
+                test="" if reason else config.test,
             )
         )
     return contrasts

@@ -151,8 +151,8 @@ def corpus_interval(
     *,
     clusters: Any = None,
     bounds: Bounds = UNBOUNDED,
-    level: float = 0.95,
-    resamples: int = 1000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
 ) -> Interval:
@@ -162,8 +162,8 @@ def corpus_interval(
         evidence,
         clusters=clusters,
         bounds=[bounds],
-        level=level,
-        resamples=resamples,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
         subsample=subsample,
         rng=rng,
     )[0]
@@ -175,8 +175,8 @@ def evidence_intervals(
     *,
     clusters: Any = None,
     bounds: Sequence[Bounds] | None = None,
-    level: float = 0.95,
-    resamples: int = 1000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 1000,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
 ) -> list[Interval]:
@@ -189,16 +189,16 @@ def evidence_intervals(
     standard error of a Student interval (``subsampling_standard_error``). It speaks of the figure that this many units
     have on average. Figures that repetition moves by more than a standard error get this one as well.
 
-    ``resamples`` is a ceiling: ``n_subsamples`` takes fewer where each is costly. Resamples on which a figure
+    ``n_resamples`` is a ceiling: ``n_subsamples`` takes fewer where each is costly. Resamples on which a figure
     is undefined are left out; more than a tenth of them refuse the interval.
     """
-    checked_level(level)
-    parts = n_subsamples(evidence.kind, len(evidence), resamples)
+    checked_level(confidence_level)
+    parts = n_subsamples(evidence.kind, len(evidence), n_resamples)
     limits = bounds_per_metric(bounds, len(figures))
     blocks = blocks_of(evidence, clusters)
     if len(blocks) < MIN_RESAMPLING_UNITS:
         reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
-        return [Interval.unknown(reason, level=level) for _ in figures]
+        return [Interval.unknown(reason, confidence_level=confidence_level) for _ in figures]
     points = [value_of(figure, evidence) for figure in figures]
     shares: SubsampleFractions = (
         subsample if isinstance(subsample, tuple) else HALF_SAMPLES if subsample else WITH_REPLACEMENT
@@ -211,7 +211,7 @@ def evidence_intervals(
         again = [figures[at] for at in biased]
         table[biased] = _measured(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
     return [
-        _interval(point, resampled, kind, len(blocks), level).clipped(pair)
+        _interval(point, resampled, kind, len(blocks), confidence_level).clipped(pair)
         for point, resampled, kind, pair in zip(points, table, kinds, limits, strict=True)
     ]
 
@@ -232,24 +232,26 @@ def _measured(
     return table
 
 
-def _interval(point: float, resampled: Floats, shares: SubsampleFractions, count: int, level: float) -> Interval:
+def _interval(
+    point: float, resampled: Floats, shares: SubsampleFractions, count: int, confidence_level: float
+) -> Interval:
     reason = _refusal(point, resampled)
     if reason:
-        return Interval.unknown(reason, level=level)
+        return Interval.unknown(reason, confidence_level=confidence_level)
     if shares:
         error, degrees = subsampling_standard_error(resampled, shares, count)
-        return t_interval(point, error, degrees, level, method="subsample").around(point)
-    return _bias_corrected_interval(point, resampled, count, level).around(point)
+        return t_interval(point, error, degrees, confidence_level, method="subsample").around(point)
+    return _bias_corrected_interval(point, resampled, count, confidence_level).around(point)
 
 
-def _bias_corrected_interval(point: float, resampled: Floats, count: int, level: float) -> Interval:
+def _bias_corrected_interval(point: float, resampled: Floats, count: int, confidence_level: float) -> Interval:
     from scipy.special import ndtr
 
     ordered = np.sort(resampled - point)[None]
     bias = _bias(point, resampled)
-    tail = float(small_sample_quantile(np.array([count]), level)[0])
+    tail = float(small_sample_quantile(np.array([count]), confidence_level)[0])
     low, high = (float(point + quantiles(ordered, np.asarray(ndtr([2.0 * bias + z])))[0]) for z in (-tail, tail))
-    return Interval(low, high, level, "bias-corrected")
+    return Interval(low, high, confidence_level, "bias-corrected")
 
 
 def _bias(point: float, resampled: Floats) -> float:

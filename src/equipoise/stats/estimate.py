@@ -10,6 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import (
     DuplicateError,
     EquipoiseError,
@@ -23,9 +24,9 @@ from equipoise.errors import (
 from equipoise.evidence.base import Evidence, as_ids
 from equipoise.metrics.base import Metric, MetricValue
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.bootstrap import checked_resamples, checked_seed, cluster_codes, id_order
+from equipoise.stats.bootstrap import cluster_codes, id_order
 from equipoise.stats.corpus_intervals import evidence_intervals, subsample_fractions, why_not_resampled
-from equipoise.stats.intervals import Bounds, Interval, checked_level
+from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.mean_intervals import mean_intervals
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
@@ -39,10 +40,7 @@ def estimate(
     metrics: Sequence[Metric[Any]],
     *,
     system: str = "system",
-    clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
@@ -50,34 +48,32 @@ def estimate(
 
     Means over units get the intervals of ``mean_intervals``, other figures those of ``evidence_intervals``.
     Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
-    agreements of partitions. ``part_count`` limits ``resamples`` where each measures the evidence again.
+    agreements of partitions. ``part_count`` limits ``n_resamples`` where each measures the evidence again.
     ``clusters`` holds an id a unit; whole clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
-    checked_level(level)
-    checked_resamples(resamples)
-    checked_seed(seed)
+    clusters = config.clusters_for(evidence.unit_ids)
     if clusters is not None:
         cluster_codes(clusters, len(evidence))
     measured = {metric.name: metric.measure(evidence) for metric in metrics}
     means = [metric for metric in metrics if _is_mean(measured[metric.name], evidence)]
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
-    shared = {"clusters": clusters, "level": level, "resamples": resamples}
-    intervals = _intervals_of_means(means, measured, evidence, rng=np.random.default_rng([seed, MEANS]), **shared)
+    shared = {"clusters": clusters, "confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
+    intervals = _intervals_of_means(means, measured, evidence, rng=config.rng(MEANS), **shared)
     # What is drawn at random is drawn from units in the order of their ids, not of the input.
     order = id_order(evidence.unit_ids)
     by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
     if clusters is not None:
         shared["clusters"] = as_ids(clusters, len(evidence))[order]
-    intervals |= _intervals_of_corpus(corpus, by_id, seed=seed, **shared)
+    intervals |= _intervals_of_corpus(corpus, by_id, config, **shared)
     estimates = {
         metric.name: _estimate(
             metric,
             measured[metric.name],
             intervals[metric.name],
             len(evidence),
-            _chance(metric, by_id, seed) if chance else float("nan"),
+            _chance(metric, by_id, config) if chance else float("nan"),
         )
         for metric in metrics
     }
@@ -90,8 +86,13 @@ def estimate(
         weights={name: part.weights for name, part in parts.items() if part.weights is not None},
         clusters=None if clusters is None else as_ids(clusters, len(evidence)),
         evidence=evidence,
-        settings={"level": level, "resamples": resamples, "seed": seed, **(settings or {})},
+        settings={**_described(config), **(settings or {})},
     )
+
+
+def _described(config: StatsConfig) -> dict[str, Any]:
+    """The options that a result records."""
+    return {"confidence_level": config.confidence_level, "n_resamples": config.n_resamples, "seed": config.seed}
 
 
 def _check(evidence: Evidence, metrics: Sequence[Metric[Any]]) -> None:
@@ -128,7 +129,7 @@ def _intervals_of_means(
 
 
 def _intervals_of_corpus(
-    metrics: Sequence[Metric[Any]], evidence: Evidence, *, seed: int, **options: Any
+    metrics: Sequence[Metric[Any]], evidence: Evidence, config: StatsConfig, **options: Any
 ) -> dict[str, Interval]:
     """Metrics that bear the same kind of parts share them."""
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
@@ -140,12 +141,14 @@ def _intervals_of_corpus(
             evidence,
             bounds=[metric.bounds_on(evidence) for metric in alike],
             subsample=shares,
-            rng=np.random.default_rng([seed, CORPUS, *(round(100 * share) for share in shares)]),
+            rng=config.rng(CORPUS, *(round(100 * share) for share in shares)),
             **options,
         )
         for metric, interval in zip(alike, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
-            found[metric.name] = Interval.unknown(reason, level=interval.level) if reason else interval
+            found[metric.name] = (
+                Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
+            )
     return found
 
 
@@ -153,10 +156,10 @@ def _figure_of(metric: Metric[Any]) -> Callable[[Evidence], float]:
     return lambda part: metric.measure(part).value
 
 
-def _chance(metric: Metric[Any], evidence: Evidence, seed: int) -> float:
+def _chance(metric: Metric[Any], evidence: Evidence, config: StatsConfig) -> float:
     """The chance level from the stream that the metric names: the order of metrics changes nothing."""
     stream = crc32(metric.chance_stream.encode())
-    return metric.chance(evidence, np.random.default_rng([seed, CHANCE, stream]))
+    return metric.chance(evidence, config.rng(CHANCE, stream))
 
 
 def _estimate(metric: Metric[Any], measurement: MetricValue, interval: Interval, units: int, chance: float) -> Estimate:
@@ -190,10 +193,7 @@ def result_from_values(
     chance: Mapping[str, float] | None = None,
     intervals: Mapping[str, Interval] | None = None,
     errors: Mapping[str, Floats] | None = None,
-    clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
     """A result from per-unit values, with no evidence behind it: it compares and is stored like any other.
@@ -215,14 +215,14 @@ def result_from_values(
     _check_names(system, spelled)
     columns = {spelled[name]: _column(name, column, ids, bounds) for name, column in values.items()}
     given, luck = _named(intervals, spelled), _named(chance, spelled)
-    checked_seed(seed)
+    clusters = config.clusters_for(ids)
     found = mean_intervals(
         np.column_stack(list(columns.values())),
         clusters=clusters,
         bounds=[bounds] * len(columns),
-        level=checked_level(level),
-        resamples=checked_resamples(resamples),
-        rng=np.random.default_rng([seed, MEANS]),
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=config.rng(MEANS),
     )
     reaches = dict(zip(columns, found, strict=True)) | given
     estimates = {
@@ -237,7 +237,7 @@ def result_from_values(
         estimates=estimates,
         per_unit=columns,
         clusters=None if clusters is None else as_ids(clusters, len(ids)),
-        settings={"level": level, "resamples": resamples, "seed": seed, **(settings or {})},
+        settings={**_described(config), **(settings or {})},
         errors=_named(errors, spelled),
     )
 
@@ -352,7 +352,7 @@ class MeanAndDeviation:
 
 
 def mean_and_deviation(
-    values: Floats, *, clusters: Any = None, level: float = 0.95, resamples: int = 2000, seed: int = 0
+    values: Floats, *, clusters: Any = None, config: StatsConfig = DEFAULT_STATS
 ) -> MeanAndDeviation:
     """Mean with an interval, standard deviation and range; clusters are resampled whole.
 
@@ -362,13 +362,15 @@ def mean_and_deviation(
     """
     if not len(values):
         nan = float("nan")
-        return MeanAndDeviation(0, nan, nan, nan, nan, Interval.unknown("no defined unit", level=level))
+        return MeanAndDeviation(
+            0, nan, nan, nan, nan, Interval.unknown("no defined unit", confidence_level=config.confidence_level)
+        )
     interval = mean_intervals(
         values[:, None],
         clusters=clusters,
-        level=level,
-        resamples=resamples,
-        rng=np.random.default_rng(seed),
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=np.random.default_rng(config.seed),
     )[0]
     return MeanAndDeviation(
         n=len(values),

@@ -87,13 +87,13 @@ def format_p(p: float, *, reason: str = "") -> str:
     return f"{p:.{2 if p >= 0.0995 else 3}f}"
 
 
-def format_percent(level: float) -> str:
+def format_percent(confidence_level: float) -> str:
     """A confidence level.
 
     >>> format_percent(0.95), format_percent(0.995)
     ('95 %', '99.5 %')
     """
-    return f"{level * 100:.10g} %"
+    return f"{confidence_level * 100:.10g} %"
 
 
 def format_count(number: int) -> str:

@@ -24,19 +24,19 @@ class Interval:
     """A range that covers the truth at the stated level, and how it was made.
 
     >>> Interval.unknown("one unit")
-    Interval(low=nan, high=nan, level=0.95, method='none', reason='one unit')
+    Interval(low=nan, high=nan, confidence_level=0.95, method='none', reason='one unit')
     """
 
     low: float
     high: float
-    level: float = 0.95
+    confidence_level: float = 0.95
     method: str = ""
     reason: str = ""
 
     @classmethod
-    def unknown(cls, reason: str, *, level: float = 0.95) -> Interval:
+    def unknown(cls, reason: str, *, confidence_level: float = 0.95) -> Interval:
         """No interval, and why."""
-        return cls(nan, nan, level, "none", reason)
+        return cls(nan, nan, confidence_level, "none", reason)
 
     @property
     def known(self) -> bool:
@@ -60,9 +60,9 @@ class Interval:
         """
         slack = 1e-12 * abs(point)
         if self.known and self.width <= slack:
-            return Interval.unknown("the resamples repeat one value", level=self.level)
+            return Interval.unknown("the resamples repeat one value", confidence_level=self.confidence_level)
         if self.known and not self.low - slack <= point <= self.high + slack:
-            return Interval.unknown("the resamples lie beside the figure", level=self.level)
+            return Interval.unknown("the resamples lie beside the figure", confidence_level=self.confidence_level)
         return self
 
     def clipped(self, bounds: Bounds) -> Interval:
@@ -77,16 +77,16 @@ class Interval:
         return replace(self, low=min(max(self.low, low), high), high=max(min(self.high, high), low))
 
 
-def normal_critical(level: float) -> float:
-    """The standard normal quantile that leaves ``1 - level`` outside, half on each side.
+def normal_critical(confidence_level: float) -> float:
+    """The standard normal quantile that leaves ``1 - confidence_level`` outside, half on each side.
 
     >>> round(normal_critical(0.95), 3)
     1.96
     """
-    return NormalDist().inv_cdf((1.0 + checked_level(level)) / 2.0)
+    return NormalDist().inv_cdf((1.0 + checked_level(confidence_level)) / 2.0)
 
 
-def t_critical(level: float, degrees: float) -> float:
+def t_critical(confidence_level: float, degrees: float) -> float:
     """The same quantile of Student's t with ``degrees`` of freedom.
 
     >>> round(t_critical(0.95, 9), 3)
@@ -94,11 +94,11 @@ def t_critical(level: float, degrees: float) -> float:
     """
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1.0 + checked_level(level)) / 2.0))
+    return float(stdtrit(degrees, (1.0 + checked_level(confidence_level)) / 2.0))
 
 
 def wilson_interval(
-    successes: float, n: float, level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
+    successes: float, n: float, confidence_level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
 ) -> Interval:
     """Wilson's score interval of a share: all p whose score test does not reject ``successes / n``.
 
@@ -114,19 +114,19 @@ def wilson_interval(
             f"{successes} successes in {n} trials cannot be", hint="successes are counted among the trials"
         )
     if n == 0:
-        return Interval.unknown("no defined unit", level=level)
-    z = normal_critical(level) if critical is None else critical
+        return Interval.unknown("no defined unit", confidence_level=confidence_level)
+    z = normal_critical(confidence_level) if critical is None else critical
     share, shrink = successes / n, z * z / n
     middle = (share + shrink / 2.0) / (1.0 + shrink)
     half = sqrt(shrink * (share * (1.0 - share) + shrink / 4.0)) / (1.0 + shrink)
     # At the ends the formula is exact; floating point must not leave a sliver beyond them.
     low = 0.0 if successes == 0 else max(0.0, middle - half)
     high = 1.0 if successes == n else min(1.0, middle + half)
-    return Interval(low, high, level, method)
+    return Interval(low, high, confidence_level, method)
 
 
 def t_interval(
-    mean: float, standard_error: float, degrees: float, level: float = 0.95, *, method: str = "t"
+    mean: float, standard_error: float, degrees: float, confidence_level: float = 0.95, *, method: str = "t"
 ) -> Interval:
     """Student's interval: the mean and as many standard errors on each side as t demands.
 
@@ -134,15 +134,17 @@ def t_interval(
     >>> round(interval.low, 2), round(interval.high, 2)
     (0.41, 3.59)
     """
-    half = t_critical(level, degrees) * standard_error
-    return Interval(mean - half, mean + half, level, method)
+    half = t_critical(confidence_level, degrees) * standard_error
+    return Interval(mean - half, mean + half, confidence_level, method)
 
 
-def checked_level(level: float) -> float:
+def checked_level(confidence_level: float) -> float:
     """The level, when it is a share strictly between 0 and 1."""
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"the level {level} is not between 0 and 1", hint="95 % is written as level=0.95")
-    return level
+    if not 0.0 < confidence_level < 1.0:
+        raise ParameterError(
+            f"confidence_level={confidence_level} is not between 0 and 1", hint="95 % is confidence_level=0.95"
+        )
+    return confidence_level
 
 
 # Quantiles, with intervals that assume nothing about the shape of what was measured.
@@ -158,7 +160,7 @@ def quantile(values: Floats, share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else float("nan")
 
 
-def quantile_interval(values: Floats, share: float, level: float = 0.95) -> Interval:
+def quantile_interval(values: Floats, share: float, confidence_level: float = 0.95) -> Interval:
     """Two of the sorted values that enclose the quantile of all that could have been measured.
 
     How many of n values fall below that quantile is binomial, whatever their distribution, so the ranks of
@@ -172,19 +174,19 @@ def quantile_interval(values: Floats, share: float, level: float = 0.95) -> Inte
     from scipy.special import bdtr
 
     _check(share)
-    tail = (1.0 - checked_level(level)) / 2.0
+    tail = (1.0 - checked_level(confidence_level)) / 2.0
     n = len(values)
     if not n:
-        return Interval.unknown("no value", level=level)
+        return Interval.unknown("no value", confidence_level=confidence_level)
     below = bdtr(np.arange(n, dtype=np.float64), n, share)
     low = int(np.searchsorted(below, tail, side="right"))
     high = int(np.searchsorted(below, 1.0 - tail, side="left")) + 1
     if low < 1 or high > n:
         # An end beyond the sample is passed with probability share^n, or (1 - share)^n at the other side.
         needed = ceil(log(tail) / log(max(share, 1.0 - share)))
-        return Interval.unknown(f"{share:.0%} of {n} values; {needed} are needed", level=level)
+        return Interval.unknown(f"{share:.0%} of {n} values; {needed} are needed", confidence_level=confidence_level)
     ordered = np.sort(values)
-    return Interval(float(ordered[low - 1]), float(ordered[high - 1]), level, "order statistics")
+    return Interval(float(ordered[low - 1]), float(ordered[high - 1]), confidence_level, "order statistics")
 
 
 def _check(share: float) -> None:

@@ -27,18 +27,20 @@ ROUNDING = 1e-12
 """Two figures nearer than this share of their size are equal."""
 
 
-def bca_limits(draws: ResamplingUnits, level: float, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def bca_limits(
+    draws: ResamplingUnits, confidence_level: float, n_resamples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Bias-corrected and accelerated limits (Efron, 1987) of the mean of each column."""
     from scipy.special import ndtr
 
     residuals, masses, counts, means = draws.residuals, draws.masses, draws.counts, draws.means
-    ordered = _sorted_rows(_deviations(residuals, masses, resamples, rng))
+    ordered = _sorted_rows(_deviations(residuals, masses, n_resamples, rng))
     bias = median_bias(ordered, ROUNDING * np.abs(means))
     # Leaving draw i out moves a ratio S / D by -residual_i / (D - mass_i), exactly.
     moves = residuals / (masses.sum(axis=0) - masses)
     moves = np.where(masses > 0.0, moves - moves.sum(axis=0) / counts, 0.0)
     acceleration = (moves**3).sum(axis=0) / (6.0 * np.square(moves).sum(axis=0) ** 1.5)
-    tail = small_sample_quantile(counts, level)
+    tail = small_sample_quantile(counts, confidence_level)
     low, high = (
         means + quantiles(ordered, ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9)))
         for z in (bias - tail, bias + tail)
@@ -49,8 +51,8 @@ def bca_limits(draws: ResamplingUnits, level: float, resamples: int, rng: np.ran
 def gaffke_limits(
     draws: ResamplingUnits,
     ends: tuple[Floats, Floats],
-    level: float,
-    resamples: int,
+    confidence_level: float,
+    n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """The Bayesian bootstrap with half a draw more: at the lower end for the lower limit, else at the upper.
@@ -61,9 +63,9 @@ def gaffke_limits(
     """
     columns = draws.masses.shape[1]
     masses = _without_repeats(draws.masses)
-    sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, masses]), resamples, rng, added=0.5)
+    sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, masses]), n_resamples, rng, added=0.5)
     extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - confidence_level) / 2.0
     limits = []
     for end, share in zip(ends, (tail, 1.0 - tail), strict=True):
         means = ratio(sums[:, :columns] + extra * end, sums[:, columns:] + extra)
@@ -82,14 +84,14 @@ def median_bias(ordered: Floats, tolerance: Floats) -> Floats:
     return np.asarray(ndtri(np.clip((below + 0.5 * tied) / defined, edge, 1.0 - edge)))
 
 
-def small_sample_quantile(counts: Ints, level: float) -> Floats:
+def small_sample_quantile(counts: Ints, confidence_level: float) -> Floats:
     """The normal quantile whose tails make up for few draws.
 
     >>> small_sample_quantile(np.array([10, 1000]), 0.95).round(3)
     array([2.385, 1.963])
     """
     sizes, where = np.unique(counts, return_inverse=True)
-    return np.array([sqrt(k / (k - 1)) * t_critical(level, k - 1) for k in sizes.tolist()])[where]
+    return np.array([sqrt(k / (k - 1)) * t_critical(confidence_level, k - 1) for k in sizes.tolist()])[where]
 
 
 def quantiles(ordered: Floats, share: Floats) -> Floats:
@@ -106,11 +108,11 @@ def quantiles(ordered: Floats, share: Floats) -> Floats:
     return np.asarray(below + (position - left) * (above - below))
 
 
-def _deviations(residuals: Floats, masses: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+def _deviations(residuals: Floats, masses: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Resampled means less the mean; columns with the same masses share theirs."""
     columns = residuals.shape[1]
-    sums = bootstrap_sums(np.hstack([residuals, _without_repeats(masses)]), resamples, rng)
-    return ratio(sums[:, :columns], np.broadcast_to(sums[:, columns:], (resamples, columns)))
+    sums = bootstrap_sums(np.hstack([residuals, _without_repeats(masses)]), n_resamples, rng)
+    return ratio(sums[:, :columns], np.broadcast_to(sums[:, columns:], (n_resamples, columns)))
 
 
 def _without_repeats(masses: Floats) -> Floats:
@@ -136,23 +138,23 @@ UNBOUNDED: Bounds = (-inf, inf)
 
 
 def bootstrap_means(
-    values: Any, *, weights: Any = None, clusters: Any = None, resamples: int = 2000, rng: np.random.Generator
+    values: Any, *, weights: Any = None, clusters: Any = None, n_resamples: int = 2000, rng: np.random.Generator
 ) -> Floats:
-    """The (weighted) column means of ``resamples`` resamples of the rows: shape (resamples, columns).
+    """The (weighted) column means of ``n_resamples`` resamples of the rows: shape (resamples, columns).
 
     NaN in ``values`` is an undefined unit and counts nothing in its column. ``weights`` has the shape of
     ``values`` or one number a row. With ``clusters`` (an id a row) whole clusters are drawn. All columns
     share the resamples. A resample without any weight in a column is NaN there.
 
     >>> rng = np.random.default_rng(0)
-    >>> bootstrap_means([[0.0, 5.0], [1.0, 5.0]], resamples=4, rng=rng)[:, 1]
+    >>> bootstrap_means([[0.0, 5.0], [1.0, 5.0]], n_resamples=4, rng=rng)[:, 1]
     array([5., 5., 5., 5.])
     """
     draws = ResamplingUnits.of(values, weights, clusters)
     columns = draws.totals.shape[1]
     rows = np.hstack([draws.totals, draws.masses])
     # In the order of their values, so that the order of the input does not matter.
-    sums = bootstrap_sums(rows[np.lexsort(rows.T[::-1])], resamples, rng)
+    sums = bootstrap_sums(rows[np.lexsort(rows.T[::-1])], n_resamples, rng)
     return ratio(sums[:, :columns], sums[:, columns:])
 
 
@@ -164,8 +166,8 @@ def mean_intervals(
     bounds: Sequence[Bounds] | None = None,
     limits: Sequence[Bounds] | None = None,
     reach: float = OPEN_REACH,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     rng: np.random.Generator,
 ) -> list[Interval]:
     """An interval for the (weighted) mean of each column, by the method that its data allow.
@@ -190,23 +192,23 @@ def mean_intervals(
     >>> mean_intervals([[0.25], [0.25]], rng=np.random.default_rng(0))[0].reason
     'all units have the same value'
     """
-    checked_resamples(resamples)
+    checked_resamples(n_resamples)
     draws = ResamplingUnits.of(values, weights, clusters).ordered()
     columns = draws.totals.shape[1]
     declared = bounds_per_metric(bounds, columns)
     possible = declared if limits is None else bounds_per_metric(limits, columns)
     shares = draws.binary & np.array([bounds is None or tuple(pair) == (0.0, 1.0) for pair in declared], bool)
-    intervals = _closed_intervals(draws, shares, checked_level(level))
+    intervals = _closed_intervals(draws, shares, checked_level(confidence_level))
     left = np.array([column for column in range(columns) if column not in intervals], dtype=np.int64)
     if len(left):
         remaining = draws.taken(left)
         if bounds is None:
-            method, (low, high) = "bca", bca_limits(remaining, level, resamples, rng)
+            method, (low, high) = "bca", bca_limits(remaining, confidence_level, n_resamples, rng)
         else:
             ends = _added_values(remaining, [declared[at] for at in left], [possible[at] for at in left], reach)
-            method, (low, high) = "gaffke", gaffke_limits(remaining, ends, level, resamples, rng)
+            method, (low, high) = "gaffke", gaffke_limits(remaining, ends, confidence_level, n_resamples, rng)
         for column, lowest, highest in zip(left.tolist(), low.tolist(), high.tolist(), strict=True):
-            interval = Interval(lowest, highest, level, method)
+            interval = Interval(lowest, highest, confidence_level, method)
             intervals[column] = interval.around(float(draws.means[column]))
     return [intervals[column].clipped(pair) for column, pair in enumerate(possible)]
 
@@ -224,7 +226,7 @@ def _added_values(
     return low, high
 
 
-def _closed_intervals(draws: ResamplingUnits, shares: Bools, level: float) -> dict[int, Interval]:
+def _closed_intervals(draws: ResamplingUnits, shares: Bools, confidence_level: float) -> dict[int, Interval]:
     """The columns that need no resampling: too little data, too equal, binary, or few draws."""
     noun = "cluster" if draws.clustered else "unit"
     means, errors = draws.means, draws.standard_errors
@@ -234,21 +236,21 @@ def _closed_intervals(draws: ResamplingUnits, shares: Bools, level: float) -> di
         mean, error = float(means[column]), float(errors[column])
         if count < 2:
             reason = f"one {noun}" if count else "no defined unit"
-            intervals[column] = Interval.unknown(reason, level=level)
+            intervals[column] = Interval.unknown(reason, confidence_level=confidence_level)
         elif shares[column] and draws.even[column] and not draws.clustered:
-            intervals[column] = wilson_interval(round(mean * count), count, level)
+            intervals[column] = wilson_interval(round(mean * count), count, confidence_level)
         elif shares[column]:
-            intervals[column] = _effective_wilson(mean, error, count, float(draws.kish[column]), level)
+            intervals[column] = _effective_wilson(mean, error, count, float(draws.kish[column]), confidence_level)
         elif draws.constant[column]:
-            intervals[column] = Interval.unknown("all units have the same value", level=level)
+            intervals[column] = Interval.unknown("all units have the same value", confidence_level=confidence_level)
         elif flat[column]:
-            intervals[column] = Interval.unknown(f"all {noun}s have the same mean", level=level)
+            intervals[column] = Interval.unknown(f"all {noun}s have the same mean", confidence_level=confidence_level)
         elif count < FEW_RESAMPLING_UNITS:
-            intervals[column] = t_interval(mean, error, count - 1, level)
+            intervals[column] = t_interval(mean, error, count - 1, confidence_level)
     return intervals
 
 
-def _effective_wilson(share: float, error: float, count: int, most: float, level: float) -> Interval:
+def _effective_wilson(share: float, error: float, count: int, most: float, confidence_level: float) -> Interval:
     """Wilson with the number of independent units whose binomial variance is the one seen between draws.
 
     That number is never more than the units there are, and one a draw where all draws are alike.
@@ -256,8 +258,10 @@ def _effective_wilson(share: float, error: float, count: int, most: float, level
     trials = float(count)
     if 0.0 < share < 1.0:
         trials = min(most, share * (1.0 - share) / error**2) if error > 0.0 else most
-    critical = t_critical(level, count - 1)
-    return wilson_interval(min(share * trials, trials), trials, level, critical=critical, method="wilson-effective")
+    critical = t_critical(confidence_level, count - 1)
+    return wilson_interval(
+        min(share * trials, trials), trials, confidence_level, critical=critical, method="wilson-effective"
+    )
 
 
 def bounds_per_metric(bounds: Sequence[Bounds] | None, figures: int) -> list[Bounds]:

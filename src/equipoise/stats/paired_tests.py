@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.metrics.pairs import average_ranks
 from equipoise.stats.bootstrap import ResamplingUnits, cluster_codes
@@ -54,20 +55,20 @@ def sign_flip_test(
     clusters: Ids | None = None,
     alternative: str = "two-sided",
     margin: float = 0.0,
-    flips: int = 10_000,
+    n_permutations: int = 10_000,
     rng: np.random.Generator,
 ) -> Floats:
     """Paired randomisation: the share of sign flips whose mean is at least as extreme as the one seen.
 
     If two systems are exchangeable, each unit's difference could as well have had the other sign; with
     ``clusters``, all units of a cluster turn together. All sign patterns are enumerated where there are
-    at most ``flips`` of them (units without a difference do not count), and p is exact. Elsewhere
-    ``flips`` random patterns are drawn and p = (b + 1) / (flips + 1), so p is never 0. NaN without units.
+    at most ``n_permutations`` of them (units without a difference do not count), and p is exact. Elsewhere
+    ``n_permutations`` random patterns are drawn and p = (b + 1) / (flips + 1), so p is never 0. NaN without units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
     """
-    checked_flips(flips)
+    checked_flips(n_permutations)
     draws = ResamplingUnits.of(_centred(differences, alternative, margin), weights, clusters)
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
@@ -76,13 +77,13 @@ def sign_flip_test(
     sums = np.sort(sums, axis=0)
     two_sided = alternative == "two-sided"
     changing = np.count_nonzero(sums, axis=0)
-    exact = changing <= flips.bit_length() - 1
+    exact = changing <= n_permutations.bit_length() - 1
     p = np.full(sums.shape[1], np.nan)
     for count in np.unique(changing[exact]):
         columns = np.flatnonzero(exact & (changing == count))
         p[columns] = _enumerated(sums[:, columns], int(count), two_sided)
     if not exact.all():
-        p[~exact] = _drawn(np.ascontiguousarray(sums[:, ~exact]), flips, two_sided, rng)
+        p[~exact] = _drawn(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
     p[draws.counts == 0] = np.nan
     return p
 
@@ -122,7 +123,7 @@ def wilcoxon_test(
     clusters: Ids | None = None,
     alternative: str = "two-sided",
     margin: float = 0.0,
-    flips: int = 10_000,
+    n_permutations: int = 10_000,
     rng: np.random.Generator,
 ) -> Floats:
     """Wilcoxon's signed-rank test: sign flips of the ranks of the magnitudes, zeros left out.
@@ -137,7 +138,7 @@ def wilcoxon_test(
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
         ranks[:, column] = _signed_ranks(values[:, column])
-    return sign_flip_test(ranks, clusters=clusters, alternative=alternative, flips=flips, rng=rng)
+    return sign_flip_test(ranks, clusters=clusters, alternative=alternative, n_permutations=n_permutations, rng=rng)
 
 
 def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> Floats:
@@ -203,21 +204,21 @@ TESTS: dict[str, PairedTest] = {
         sign_flip_test,
         "paired randomisation test",
         "Fisher 1935; Smucker, Allan and Carterette, CIKM 2007",
-        frozenset({"weights", "clusters", "margin", "flips", "rng"}),
-        aliases=("randomization", "sign_flip", "sign-flip", "permutation"),
+        frozenset({"weights", "clusters", "margin", "n_permutations", "rng"}),
+        aliases=TEST_ALIASES["randomisation"],
     ),
     "t": PairedTest(
         paired_t_test,
         "paired t test",
         "Student 1908; cluster-robust after Liang and Zeger, Biometrika 1986",
         frozenset({"weights", "clusters", "margin"}),
-        aliases=("paired_t", "paired-t", "ttest", "t-test"),
+        aliases=TEST_ALIASES["t"],
     ),
     "wilcoxon": PairedTest(
         wilcoxon_test,
         "Wilcoxon signed-rank test",
         "Wilcoxon 1945; clusters after Rosner, Glynn and Lee, Biometrics 2006",
-        frozenset({"clusters", "margin", "flips", "rng"}),
+        frozenset({"clusters", "margin", "n_permutations", "rng"}),
     ),
     "mcnemar": PairedTest(mcnemar_test, "McNemar's exact test", "McNemar 1947", frozenset(), binary_only=True),
 }
@@ -240,7 +241,7 @@ def run_test(
     clusters: Ids | None = None,
     alternative: str = "two-sided",
     margin: float = 0.0,
-    flips: int = 10_000,
+    n_permutations: int = 10_000,
     rng: np.random.Generator,
 ) -> Floats:
     """p of the test called ``name``, one a metric; refused where the test would ignore what is given.
@@ -249,7 +250,7 @@ def run_test(
     array([0.1027])
     """
     test = get_test(name)
-    checked_flips(flips)
+    checked_flips(n_permutations)
     given: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
     for option, value in given.items():
         if value is not None and option not in test.takes:
@@ -257,16 +258,18 @@ def run_test(
                 f"the {test.title} cannot take {option} into account",
                 hint="the test 'randomisation' can",
             )
-    options = {"weights": weights, "clusters": clusters, "margin": margin, "flips": flips, "rng": rng}
+    options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}
     taken = {option: value for option, value in options.items() if option in test.takes}
     return test.function(differences, alternative=alternative, **taken)
 
 
-def checked_flips(flips: int) -> int:
+def checked_flips(n_permutations: int) -> int:
     """The number of sign patterns, when there is at least one."""
-    if flips < 1:
-        raise ParameterError(f"flips is {flips}", hint="give at least 1; 10000 is the default")
-    return flips
+    if n_permutations < 1:
+        raise ParameterError(
+            f"n_permutations={n_permutations} is less than 1", hint="give at least 1; 10000 is the default"
+        )
+    return n_permutations
 
 
 def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
@@ -292,7 +295,7 @@ def _enumerated(sums: Floats, count: int, two_sided: bool) -> Floats:
     return p
 
 
-def _drawn(sums: Floats, flips: int, two_sided: bool, rng: np.random.Generator) -> Floats:
+def _drawn(sums: Floats, n_permutations: int, two_sided: bool, rng: np.random.Generator) -> Floats:
     """Monte Carlo p: random bits times the sums, block by block, for all columns in one product.
 
     The bits drawn depend on the number of rows alone, so p of a column does not depend on its neighbours.
@@ -300,8 +303,8 @@ def _drawn(sums: Floats, flips: int, two_sided: bool, rng: np.random.Generator) 
     count, columns = sums.shape
     total = sums.sum(axis=0)
     extreme = np.zeros(columns)
-    for start in range(0, flips, FLIP_BLOCK):
-        size = min(FLIP_BLOCK, flips - start)
+    for start in range(0, n_permutations, FLIP_BLOCK):
+        size = min(FLIP_BLOCK, n_permutations - start)
         flipped = np.zeros((size, columns))
         for first in range(0, count, UNIT_BLOCK):
             part = sums[first : first + UNIT_BLOCK]
@@ -312,7 +315,7 @@ def _drawn(sums: Floats, flips: int, two_sided: bool, rng: np.random.Generator) 
         flipped *= 2.0
         flipped -= total
         extreme += _as_extreme(flipped, sums, two_sided)
-    return (extreme + 1) / (flips + 1)
+    return (extreme + 1) / (n_permutations + 1)
 
 
 def _as_extreme(flipped: Floats, sums: Floats, two_sided: bool) -> Floats:
@@ -360,7 +363,7 @@ class SwapTest:
 
     metric: SumMetric
     addends: Sequence[Floats]
-    flips: int
+    n_permutations: int
     seed: int
 
     @classmethod
@@ -369,26 +372,26 @@ class SwapTest:
         metric: SumMetric,
         addends: Sequence[Floats],
         clusters: Ids | None,
-        flips: int,
+        n_permutations: int,
         rng: np.random.Generator,
     ) -> Self:
         """Units of a cluster are swapped together."""
         if clusters is not None:
             codes = cluster_codes(clusters, len(addends[0]))
             addends = [_by_code(each, codes) for each in addends]
-        return cls(metric, addends, flips, int(rng.integers(2**31)))
+        return cls(metric, addends, n_permutations, int(rng.integers(2**31)))
 
     def p(self, i: int, j: int) -> float:
         """The share of swaps that set systems ``i`` and ``j`` at least as far apart, two-sided.
 
-        All swaps are made where there are at most ``flips`` of them; else p = (b + 1) / (flips + 1). Swaps
+        All swaps are made where there are at most ``n_permutations`` of them; else p = (b + 1) / (flips + 1). Swaps
         after which a figure is undefined count as far apart, so that they never make p smaller.
         """
         moved = self.addends[j] - self.addends[i]
         moved = moved[(moved != 0).any(axis=1)]
         first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
         seen = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
-        exact = len(moved) <= self.flips.bit_length() - 1
+        exact = len(moved) <= self.n_permutations.bit_length() - 1
         far = tried = 0
         for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
             apart = np.abs(self._apart(picked @ moved, first, second))
@@ -402,8 +405,8 @@ class SwapTest:
 
     def _drawn(self, units: int) -> Iterator[Floats]:
         rng = np.random.default_rng(self.seed)
-        for start in range(0, self.flips, _BLOCK):
-            size = min(_BLOCK, self.flips - start)
+        for start in range(0, self.n_permutations, _BLOCK):
+            size = min(_BLOCK, self.n_permutations - start)
             yield rng.integers(0, 2, size=(size, units)).astype(np.float64)
 
 

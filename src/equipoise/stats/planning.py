@@ -90,7 +90,7 @@ class _Family:
         places = np.linspace(0, len(ordered) - 1, min(len(ordered), _MOST_EFFECTS))
         return np.asarray(ordered[np.round(places).astype(np.int64)])
 
-    def level(self, at: int, n: float) -> float:
+    def confidence_level(self, at: int, n: float) -> float:
         """The level at which a pair is tested, with ``n`` units for each of the pairs.
 
         The pair is tested after those that are significant at its own level. How many these are on average
@@ -101,27 +101,31 @@ class _Family:
             return self.alpha
         statistics = np.append(self.tested, self.effects[at]) * sqrt(n)
         degrees = max(n / self.contrasts[at].units_per_block - 1.0, 1.0)
-        level = self.alpha / tests
+        confidence_level = self.alpha / tests
         for _ in range(_STEPS):
-            critical = t_critical(1.0 - level, degrees)
+            critical = t_critical(1.0 - confidence_level, degrees)
             significant = _normal_cdf(statistics - critical) + _normal_cdf(-statistics - critical)
             before = tests * float(significant[:-1].mean()) - float(significant[-1])
-            level = step_level(max(before, 0.0), tests, self.correction, self.alpha)
-        return level
+            confidence_level = step_level(max(before, 0.0), tests, self.correction, self.alpha)
+        return confidence_level
 
     def planned(self, at: int) -> Contrast:
         seen = self.contrasts[at]
         if seen.sd is None:
             return seen
         sd, size = seen.sd, seen.units_per_block
-        detectable = detectable_difference(sd, seen.n, level=1.0 - self.level(at, max(seen.n, 1)), units_per_block=size)
+        detectable = detectable_difference(
+            sd, seen.n, confidence_level=1.0 - self.confidence_level(at, max(seen.n, 1)), units_per_block=size
+        )
         # A single test at the whole level takes the fewest units that any correction could take.
-        needed = units_needed(seen.difference, sd, level=1.0 - self.alpha, units_per_block=size)
+        needed = units_needed(seen.difference, sd, confidence_level=1.0 - self.alpha, units_per_block=size)
         if needed.known and len(self.contrasts) > 1:
 
             def shows(n: int) -> bool:
-                level = 1.0 - self.level(at, n)
-                return detectable_difference(sd, n, level=level, units_per_block=size).value <= abs(seen.difference)
+                confidence_level = 1.0 - self.confidence_level(at, n)
+                return detectable_difference(
+                    sd, n, confidence_level=confidence_level, units_per_block=size
+                ).value <= abs(seen.difference)
 
             needed = _fewest(shows, int(needed.value))
         return replace(seen, detectable=detectable, needed=needed)

@@ -56,33 +56,33 @@ class AccuracyRow:
 
 
 def detectable_difference(
-    sd: float, n: float, *, power: float = POWER, level: float = 0.95, units_per_block: float = 1.0
+    sd: float, n: float, *, power: float = POWER, confidence_level: float = 0.95, units_per_block: float = 1.0
 ) -> PowerEstimate:
     """The smallest true difference that ``n`` units show with probability ``power``.
 
     ``sd`` is the standard deviation of the paired differences, and the test a two-sided paired t at
-    1 - ``level`` (noncentral t, so it holds for few units). With clusters give the mean size of one as
+    1 - ``confidence_level`` (noncentral t, so it holds for few units). With clusters give the mean size of one as
     ``units_per_block``, and ``sd`` as the standard error times sqrt(n), which contains the design effect.
 
     >>> round(detectable_difference(0.3, 100).value, 4)
     0.0849
     """
-    _check(power, level, units_per_block)
+    _check(power, confidence_level, units_per_block)
     reason = _why_unknown(sd) or ("fewer than two units" if n / units_per_block < 2 else "")
     if reason:
         return PowerEstimate.unknown(reason)
-    return PowerEstimate(_effect(n / units_per_block - 1, power, level) * sd / sqrt(n))
+    return PowerEstimate(_effect(n / units_per_block - 1, power, confidence_level) * sd / sqrt(n))
 
 
 def units_needed(
-    difference: float, sd: float, *, power: float = POWER, level: float = 0.95, units_per_block: float = 1.0
+    difference: float, sd: float, *, power: float = POWER, confidence_level: float = 0.95, units_per_block: float = 1.0
 ) -> PowerEstimate:
     """The fewest units that show a true ``difference`` with probability ``power``; see above for the rest.
 
     >>> units_needed(0.0848, 0.3).value
     101.0
     """
-    _check(power, level, units_per_block)
+    _check(power, confidence_level, units_per_block)
     reason = _why_unknown(sd)
     if not reason and not isfinite(difference):
         reason = "the difference is unknown"
@@ -92,10 +92,10 @@ def units_needed(
         return PowerEstimate.unknown(reason)
 
     def shows(n: int) -> bool:
-        return _effect(n / units_per_block - 1, power, level) * sd / sqrt(n) <= abs(difference)
+        return _effect(n / units_per_block - 1, power, confidence_level) * sd / sqrt(n) <= abs(difference)
 
     least = ceil(2 * units_per_block)
-    normal = normal_critical(level) + NormalDist().inv_cdf(power)
+    normal = normal_critical(confidence_level) + NormalDist().inv_cdf(power)
     guess = (normal * sd / difference) ** 2
     if guess > MOST_UNITS:
         return PowerEstimate.unknown("the difference seen is too close to 0")
@@ -110,7 +110,7 @@ def units_needed(
 
 
 def accuracy_table(
-    ns: Sequence[int] = (20, 50, 80, 100, 200, 500, 1000), *, accuracy: float = 0.8, level: float = 0.95
+    ns: Sequence[int] = (20, 50, 80, 100, 200, 500, 1000), *, accuracy: float = 0.8, confidence_level: float = 0.95
 ) -> list[AccuracyRow]:
     """Wilson intervals of one ``accuracy`` at several sample sizes.
 
@@ -121,19 +121,19 @@ def accuracy_table(
         raise ParameterError(f"an accuracy of {accuracy} lies outside 0 to 1")
     rows = []
     for n in ns:
-        interval = wilson_interval(accuracy * n, n, level=level)
+        interval = wilson_interval(accuracy * n, n, confidence_level=confidence_level)
         rows.append(AccuracyRow(n, interval.low, interval.high))
     return rows
 
 
-def _effect(df: float, power: float, level: float) -> float:
+def _effect(df: float, power: float, confidence_level: float) -> float:
     """The noncentrality at which a two-sided t test with ``df`` rejects with probability ``power``.
 
     The other tail adds less than 1e-5 to any power of a half or more, and is left out.
     """
     from scipy.special import nctdtrinc
 
-    critical = t_critical(level, df)
+    critical = t_critical(confidence_level, df)
     if df > MANY_DEGREES:
         return critical + NormalDist().inv_cdf(power) * sqrt(1.0 + critical**2 / (2.0 * df))
     return float(nctdtrinc(df, 1 - power, critical))
@@ -145,10 +145,10 @@ def _why_unknown(sd: float) -> str:
     return "" if sd > 0 else "all differences are equal"
 
 
-def _check(power: float, level: float, units_per_block: float) -> None:
+def _check(power: float, confidence_level: float, units_per_block: float) -> None:
     if not 0.5 <= power < 1:
         raise ParameterError(f"a power of {power} lies outside 0.5 to 1", hint="0.8 is customary")
-    if not 0 < level < 1:
-        raise ParameterError(f"a level of {level} lies outside 0 to 1", hint="0.95 is customary")
+    if not 0 < confidence_level < 1:
+        raise ParameterError(f"a level of {confidence_level} lies outside 0 to 1", hint="0.95 is customary")
     if not units_per_block >= 1:
         raise ParameterError(f"{units_per_block} units in a cluster is fewer than one")

@@ -71,20 +71,20 @@ def resample_jointly(
     evidence: Sequence[Evidence],
     *,
     clusters: Ids | None = None,
-    resamples: int = 2000,
+    n_resamples: int = 2000,
     rng: np.random.Generator,
     swaps: SwapTest | None = None,
 ) -> JointResamples:
     """Score every system on the same resamples of the units, whole clusters where given.
 
-    A figure that does not bear copies is scored on parts without repetition (see ``parts``). ``resamples`` is
+    A figure that does not bear copies is scored on parts without repetition (see ``parts``). ``n_resamples`` is
     a ceiling there; with repetition at least 1,000 are kept, since p is no finer than their number.
     """
     shares = subsample_fractions(metric, evidence[0])
     blocks = blocks_of(evidence[0], clusters)
     values = np.array([_value(metric, system) for system in evidence])
-    parts = n_subsamples(evidence[0].kind, len(evidence[0]), resamples)
-    parts = parts if shares else max(parts, min(resamples, FINE_ENOUGH))
+    parts = n_subsamples(evidence[0].kind, len(evidence[0]), n_resamples)
+    parts = parts if shares else max(parts, min(n_resamples, FINE_ENOUGH))
     table = np.full((parts, len(evidence)), nan)
     if len(blocks) >= MIN_RESAMPLING_UNITS:
         for row, index in zip(table, resampled_rows(blocks, shares, parts, rng), strict=True):
@@ -98,7 +98,7 @@ def corpus_contrasts(
     systems: Sequence[str],
     joint: JointResamples | None,
     *,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     bounds: Bounds = UNBOUNDED,
 ) -> list[Contrast]:
     """Every pair of systems: the interval of the difference, and p as the level that just excludes 0.
@@ -113,14 +113,14 @@ def corpus_contrasts(
     for i, j in combinations(range(len(systems)), 2):
         difference = estimates[i].value - estimates[j].value
         reason = _refusal(difference, joint, i, j)
-        interval, p, test = Interval.unknown(reason, level=level), nan, ""
+        interval, p, test = Interval.unknown(reason, confidence_level=confidence_level), nan, ""
         if joint is not None and not reason:
             resampled = joint.table[:, i] - joint.table[:, j]
             if joint.shares:
-                interval, p = _from_parts(difference, resampled, joint, level)
+                interval, p = _from_parts(difference, resampled, joint, confidence_level)
                 test = SUBSAMPLES
             else:
-                interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], level)
+                interval, p = _from_resamples(difference, resampled[~np.isnan(resampled)], confidence_level)
                 test = BOOTSTRAP
             if joint.swaps is not None:
                 p, test = joint.swaps.p(i, j), RANDOMISATION
@@ -157,24 +157,26 @@ def _refusal(difference: float, joint: JointResamples | None, i: int, j: int) ->
     return "" if known.mean() >= DEFINED_SHARE else "undefined in too many resamples"
 
 
-def _from_resamples(difference: float, known: Floats, level: float) -> tuple[Interval, float]:
+def _from_resamples(difference: float, known: Floats, confidence_level: float) -> tuple[Interval, float]:
     slack = 1e-12 * max(np.abs(known).max(), abs(difference))
     below, above = int((known <= slack).sum()), int((known >= -slack).sum())
     p = min(1.0, 2 * (min(below, above) + 1) / (len(known) + 1))
     if np.ptp(known) <= slack:
-        return Interval.unknown("every resample gives the same difference", level=level), p
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), level, "paired bootstrap"), p
+        return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
+    low, high = np.quantile(known, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
 
 
-def _from_parts(difference: float, resampled: Floats, joint: JointResamples, level: float) -> tuple[Interval, float]:
+def _from_parts(
+    difference: float, resampled: Floats, joint: JointResamples, confidence_level: float
+) -> tuple[Interval, float]:
     from scipy.special import stdtr
 
     error, degrees = subsampling_standard_error(resampled, joint.shares, joint.blocks)
     if error <= 1e-12 * abs(difference):
         p = 1.0 if difference == 0 else nan
-        return Interval.unknown("every resample gives the same difference", level=level), p
-    interval = t_interval(difference, error, degrees, level, method="subsample")
+        return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
+    interval = t_interval(difference, error, degrees, confidence_level, method="subsample")
     return interval, float(2 * stdtr(degrees, -abs(difference) / error))
 
 
@@ -201,7 +203,7 @@ _SLACK = 1e-12
 
 
 def bootstrap_difference(
-    difference: float, errors: Floats, degrees: float, level: float = 0.95
+    difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95
 ) -> tuple[Interval, float]:
     """The interval of a difference from its redrawn errors, and the two-sided p of "no difference".
 
@@ -212,12 +214,16 @@ def bootstrap_difference(
     >>> p, interval.method
     (0.4, 'redrawn')
     """
-    interval = t_interval(difference, root_mean_square(errors), degrees, level, method=METHOD)
-    extreme = np.count_nonzero(np.abs(errors) * small_sample_factor(degrees, level) >= abs(difference) - _SLACK)
+    interval = t_interval(difference, root_mean_square(errors), degrees, confidence_level, method=METHOD)
+    extreme = np.count_nonzero(
+        np.abs(errors) * small_sample_factor(degrees, confidence_level) >= abs(difference) - _SLACK
+    )
     return interval, float((extreme + 1) / (len(errors) + 1))
 
 
-def t_difference(difference: float, errors: Floats, degrees: float, level: float = 0.95) -> tuple[Interval, float]:
+def t_difference(
+    difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95
+) -> tuple[Interval, float]:
     """The interval of a difference from the spread of its errors, and Student's two-sided p of "none".
 
     For errors that are no more than a sample of their size, already scaled to the whole data.
@@ -230,15 +236,15 @@ def t_difference(difference: float, errors: Floats, degrees: float, level: float
 
     error = float(np.std(errors, ddof=1)) if len(errors) > 1 else nan
     if isnan(difference) or isnan(error):
-        return Interval.unknown("nothing was redrawn", level=level), nan
+        return Interval.unknown("nothing was redrawn", confidence_level=confidence_level), nan
     if not error > _SLACK * max(1.0, abs(difference)):
         reason = "every resample gives the same value"
-        return Interval.unknown(reason, level=level), 1.0 if abs(difference) <= _SLACK else nan
-    interval = t_interval(difference, error, degrees, level, method=METHOD)
+        return Interval.unknown(reason, confidence_level=confidence_level), 1.0 if abs(difference) <= _SLACK else nan
+    interval = t_interval(difference, error, degrees, confidence_level, method=METHOD)
     return interval, float(2 * stdtr(degrees, -abs(difference) / error))
 
 
-def small_sample_factor(degrees: float, level: float = 0.95) -> float:
+def small_sample_factor(degrees: float, confidence_level: float = 0.95) -> float:
     """By how much errors that were redrawn from ``degrees`` + 1 units are to be stretched.
 
     Units drawn from n stray less than units drawn from all there are, by a factor of n / (n - 1) in the
@@ -247,7 +253,7 @@ def small_sample_factor(degrees: float, level: float = 0.95) -> float:
     >>> round(small_sample_factor(99), 3), round(small_sample_factor(9999), 3)
     (1.017, 1.0)
     """
-    return t_critical(level, degrees) / normal_critical(level) * sqrt((degrees + 1.0) / degrees)
+    return t_critical(confidence_level, degrees) / normal_critical(confidence_level) * sqrt((degrees + 1.0) / degrees)
 
 
 def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Mapping[str, Result]) -> list[Contrast]:
@@ -280,9 +286,9 @@ def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
     errors = a[:size] - (b[:size] if paired else b[:size][::-1])
     degrees = [each.settings[ERROR_DF] for each in (first, second) if ERROR_DF in each.settings]
     if degrees:
-        interval, p = t_difference(seen.difference, errors, min(degrees), seen.interval.level)
+        interval, p = t_difference(seen.difference, errors, min(degrees), seen.interval.confidence_level)
     else:
-        interval, p = bootstrap_difference(seen.difference, errors, seen.n - 1, seen.interval.level)
+        interval, p = bootstrap_difference(seen.difference, errors, seen.n - 1, seen.interval.confidence_level)
     if not interval.width > 0:
         return replace(seen, p=_larger(seen.p, p))
     return replace(

@@ -8,7 +8,6 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.report.notebook import result_html
 from equipoise.stats.equality import nan_equal
 
 if TYPE_CHECKING:
@@ -50,7 +49,8 @@ class Estimate:
             "unit": self.unit,
             "better": str(self.better),
             "value": _plain(self.value),
-            "interval": interval | {"unit": self.unit, "level": reach.level, "method": reach.method},
+            "interval": interval
+            | {"unit": self.unit, "confidence_level": reach.confidence_level, "method": reach.method},
             "n": self.n,
             "undefined": self.undefined,
             "chance": _plain(self.chance),
@@ -107,6 +107,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """A small table for notebooks, and the findings below it."""
+        from equipoise.report.notebook import result_html
+
         return result_html(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,8 +123,8 @@ class Result:
                     "code": finding.code,
                     "severity": str(finding.severity),
                     "subject": finding.subject,
-                    "sentence": finding.sentence,
-                    "remedy": finding.remedy,
+                    "message": finding.message,
+                    "hint": finding.hint,
                     "evidence": list(finding.evidence),
                 }
                 for finding in self.findings

@@ -48,7 +48,9 @@ class SeedSummary:
         return f"{self.mean:.4g} ± {self.deviation:.2g} ({self.seeds} seeds)"
 
 
-def summarise_seeds(values: Sequence[float], *, level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)) -> SeedSummary:
+def summarise_seeds(
+    values: Sequence[float], *, confidence_level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)
+) -> SeedSummary:
     """Summarise the figures of one metric, one a seed.
 
     The interval speaks of seeds only: it says where the mean over all seeds lies on these units, not what
@@ -63,15 +65,17 @@ def summarise_seeds(values: Sequence[float], *, level: float = 0.95, bounds: Bou
     defined = np.array([value for value in given if not isnan(value)])
     undefined = len(given) - len(defined)
     if len(defined) == 0:
-        return SeedSummary(given, nan, nan, Interval.unknown("no defined seed", level=level), undefined)
+        return SeedSummary(
+            given, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
+        )
     mean = float(defined.mean())
     if len(defined) == 1:
-        return SeedSummary(given, mean, nan, Interval.unknown("one seed", level=level), undefined)
+        return SeedSummary(given, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined)
     if np.ptp(defined) == 0.0:
-        same = Interval.unknown("all seeds have the same value", level=level)
+        same = Interval.unknown("all seeds have the same value", confidence_level=confidence_level)
         return SeedSummary(given, mean, 0.0, same, undefined)
     deviation = float(defined.std(ddof=1))
-    interval = t_interval(mean, deviation / sqrt(len(defined)), len(defined) - 1, level)
+    interval = t_interval(mean, deviation / sqrt(len(defined)), len(defined) - 1, confidence_level)
     return SeedSummary(given, mean, deviation, interval.clipped(bounds), undefined)
 
 
@@ -114,8 +118,8 @@ def compare_seeds(
     a: Mapping[Hashable, float],
     b: Mapping[Hashable, float],
     *,
-    level: float = 0.95,
-    flips: int = 10_000,
+    confidence_level: float = 0.95,
+    n_permutations: int = 10_000,
     bounds: Bounds = (-np.inf, np.inf),
     seed: int = 0,
 ) -> SeedContrast:
@@ -134,19 +138,19 @@ def compare_seeds(
             f"the two systems were not run with the same seeds: {', '.join(odd)}",
             hint="run both with every seed",
         )
-    checked_flips(flips)
+    checked_flips(n_permutations)
     rng = np.random.default_rng(checked_seed(seed))
     values = np.array([float(a[each]) - float(b[each]) for each in a])
     width = bounds[1] - bounds[0]
-    summary = summarise_seeds(values.tolist(), level=level, bounds=(-width, width))
+    summary = summarise_seeds(values.tolist(), confidence_level=confidence_level, bounds=(-width, width))
     if summary.seeds < 2:
         return SeedContrast(summary, nan, nan, summary.interval.reason)
     p = float(paired_t_test(values)[0])
     reason = "all differences are equal" if isnan(p) else ""
-    return SeedContrast(summary, p, float(sign_flip_test(values, flips=flips, rng=rng)[0]), reason)
+    return SeedContrast(summary, p, float(sign_flip_test(values, n_permutations=n_permutations, rng=rng)[0]), reason)
 
 
-def summarise_replicates(results: Sequence[Result], *, level: float = 0.95) -> dict[str, SeedSummary]:
+def summarise_replicates(results: Sequence[Result], *, confidence_level: float = 0.95) -> dict[str, SeedSummary]:
     """One summary a metric over results that differ in their seed alone."""
     if not results:
         raise ParameterError("no results were given to summarise", hint="give one result a seed")
@@ -158,4 +162,7 @@ def summarise_replicates(results: Sequence[Result], *, level: float = 0.95) -> d
                 f"{result.system} and {results[0].system} were not measured alike: {', '.join(odd)}",
                 hint="measure every seed with the same metrics",
             )
-    return {name: summarise_seeds([result[name].value for result in results], level=level) for name in names}
+    return {
+        name: summarise_seeds([result[name].value for result in results], confidence_level=confidence_level)
+        for name in names
+    }

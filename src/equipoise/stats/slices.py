@@ -103,7 +103,7 @@ def _estimate(
     weights = np.asarray(result.weights[name])[rows] if name in result.weights else None
     if _averaged_hits(whole, values) and weights is None and result.clusters is None:
         known = values[~np.isnan(values)]
-        interval = wilson_interval(float(known.sum()), len(known), whole.interval.level)
+        interval = wilson_interval(float(known.sum()), len(known), whole.interval.confidence_level)
     else:
         interval = mean_intervals(
             values[:, None],
@@ -111,7 +111,7 @@ def _estimate(
             clusters=None if result.clusters is None else result.clusters[rows],
             bounds=None if metric is None else [metric.bounds],
             limits=None if metric is None else [_limits(result, metric)],
-            level=whole.interval.level,
+            confidence_level=whole.interval.confidence_level,
             rng=rng,
         )[0]
     return estimate_from_values(name, values, interval, weights=weights, better=whole.better, unit=whole.unit)

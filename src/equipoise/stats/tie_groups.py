@@ -75,8 +75,8 @@ def rank_intervals(
     better: Direction,
     weights: Floats | None = None,
     clusters: Ids | None = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     rng: np.random.Generator,
 ) -> Ints:
     """The ranks, lowest and highest, that each system takes over resampled units: shape (systems, 2).
@@ -102,21 +102,21 @@ def rank_intervals(
         values[np.ix_(complete, ranked)],
         weights=None if weights is None else weights[complete],
         clusters=None if clusters is None else clusters[complete],
-        resamples=resamples,
+        n_resamples=n_resamples,
         rng=rng,
     )
     # Systems without a score could stand anywhere among the others.
-    ranges[ranked] = rank_intervals_from_resamples(means, better=better, level=level)
+    ranges[ranked] = rank_intervals_from_resamples(means, better=better, confidence_level=confidence_level)
     ranges[ranked, 1] += systems - len(ranked)
     return ranges
 
 
-def rank_intervals_from_resamples(scores: Floats, *, better: Direction, level: float = 0.95) -> Ints:
+def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confidence_level: float = 0.95) -> Ints:
     """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
-    if not 0 < level < 1:
-        raise ParameterError(f"a level of {level} lies outside 0 to 1", hint="0.95 is customary")
+    if not 0 < confidence_level < 1:
+        raise ParameterError(f"a level of {confidence_level} lies outside 0 to 1", hint="0.95 is customary")
     first, last = _shared_ranks(-scores if better == Direction.UP else scores)
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     lowest = np.quantile(first, tail, axis=0, method="lower")
     highest = np.quantile(last, 1 - tail, axis=0, method="higher")
     return np.column_stack([lowest, highest]).astype(np.int64)

@@ -227,7 +227,7 @@ def _certainty(seen: Contrast) -> str:
     low, high = seen.interval.low, seen.interval.high
     if low + high < 0:  # the leader's side of the difference, whichever way is better
         low, high = -high, -low
-    return f"{format_percent(seen.interval.level)} interval {format_interval(Interval(low, high))}, {p}"
+    return f"{format_percent(seen.interval.confidence_level)} interval {format_interval(Interval(low, high))}, {p}"
 
 
 def _shown(comparison: Comparison, name: str) -> str:

@@ -1,1 +1,1 @@
-"""From a system and a dataset to evidence."""
+"""Tasks: from a system and a dataset to evidence."""

@@ -1,4 +1,4 @@
-"""From a matrix of scores to a ranking and to labels."""
+"""Classification: from a score matrix to a ranking and labels, on the host or a device; and a linear probe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ClassificationOutput:
     """What a matrix of scores says of its units.
 
-    ``ranking`` holds where the target of each unit landed among the ``classes`` candidates, ``labels`` which
+    ``ranking`` has the rank of the target of each unit among the ``classes`` candidates, ``labels`` which
     class came first. ``answerable`` marks units whose target was seen in training, ``confidence`` is the
     softmax of the first class and ``target_probability`` that of the target, where they were asked for.
     """
@@ -52,9 +52,9 @@ class ClassificationOutput:
         return cls(
             ranking=Ranking.concatenated([part.ranking for part in parts]),
             labels=Labels(
-                np.concatenate([each.unit_ids for each in labels]),
-                np.concatenate([each.true for each in labels]),
-                np.concatenate([each.predicted for each in labels]),
+                np.concatenate([label.unit_ids for label in labels]),
+                np.concatenate([label.true for label in labels]),
+                np.concatenate([label.predicted for label in labels]),
                 labels[0].classes,
                 np.concatenate([part.tied_top for part in parts]),
             ),
@@ -99,7 +99,7 @@ def classify(
     probabilities: bool = False,
     compiled: bool | None = None,
 ) -> ClassificationOutput:
-    """Where the target of each row landed and which class came first, from one read of the scores.
+    """The target rank and the first class of each row, from one read of the scores.
 
     ``scores`` is a (units, classes) matrix of logits or probabilities: numpy, also memory-mapped and larger
     than memory, or torch on any device, where it stays. ``targets`` is a column a row. Columns in ``padding``
@@ -126,19 +126,19 @@ def classify(
         probabilities=probabilities,
         compiled=compiled,
     )
-    rows, placed = len(found.true), found.placed
+    rows, counts = len(found.true), found.counts
     ranking = found.ranking(None if unit_ids is None else unique_ids(unit_ids, rows))
     return ClassificationOutput(
         ranking=ranking,
-        labels=Labels(ranking.unit_ids, found.true, found.predicted, np.arange(width), placed.tied_top),
+        labels=Labels(ranking.unit_ids, found.true, found.predicted, np.arange(width), counts.tied_top),
         answerable=~np.isin(found.true, hidden) if len(hidden) else np.ones(rows, dtype=bool),
         classes=found.classes,
-        confidence=placed.confidence,
-        target_probability=placed.target_probability,
+        confidence=counts.confidence,
+        target_probability=counts.target_probability,
     )
 
 
-# Scores of a file or of host memory, sent to a device a block at a time and counted there.
+# Scores from a file or host memory, sent to a device in blocks and counted there.
 
 DEVICE_MEMORY_FRACTION = 0.25
 """Of the free memory of the device that a block may take: the next one may be on its way."""
@@ -175,7 +175,7 @@ def classify_on_device(
     return parts[0] if len(parts) == 1 else ClassificationOutput.joined(parts)
 
 
-# A linear probe: can a straight cut through the vectors tell the classes apart?
+# A linear probe: logistic regression on the vectors.
 
 FOLDS = 5
 _STEPS = 5000

@@ -1,4 +1,4 @@
-"""Clustering: whether K-means finds the clusters that people have made."""
+"""Clustering: agreement of K-means clusters with the labels."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: i
     if len(clusters) < 2:
         raise InputError(
             f"there {'is one cluster' if clusters else 'are no clusters'}",
-            hint="two or more can be told apart",
+            hint="use two or more clusters",
         )
-    concepts = [concept for each in clusters for concept in each.concepts]
-    names = [each.name for each in clusters for _ in each.concepts]
+    concepts = [concept for cluster in clusters for concept in cluster.concepts]
+    names = [cluster.name for cluster in clusters for _ in cluster.concepts]
     vectors = encode_checked(encode, concepts)
     guessed = kmeans(vectors, len(clusters), seed=seed)
     labelled = [f"found {number}" for number in guessed.tolist()]

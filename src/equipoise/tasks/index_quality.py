@@ -1,7 +1,7 @@
-"""The quality of an index: how much of the exact answer it finds, how soon, and how many it answers a second.
+"""Quality of a vector index: recall against exact search, latency percentiles and throughput.
 
 The store is filled, asked one query at a time for its latency, then all in batches for its throughput,
-and held against exact search over the same vectors.
+and compared with exact search over the same vectors.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.geometry.base import PointArray, as_vectors
 from equipoise.geometry.sharded_search import MapFunction, PreparedQueries, nearest_in_shards
@@ -28,8 +29,6 @@ from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Interval, quantile, quantile_interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats
-
-# What was measured of an index, and the figures that follow: recall, latency percentiles, throughput.
 
 PERCENTILES = (50, 95, 99)
 
@@ -56,13 +55,13 @@ class IndexMeasurement:
         """Queries a second when they come in batches."""
         return len(self.seconds) / self.batch_seconds if self.batch_seconds else nan
 
-    def result(self, system: str, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Result:
+    def result(self, system: str, *, config: StatsConfig = DEFAULT_STATS) -> Result:
         """The figures with their intervals; a unit is a query."""
-        shared: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        confidence_level = config.confidence_level
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
-        luck = min(self.k, self.vectors) / self.vectors
-        found = result_from_values(system, units, {name: self.recall}, chance={name: luck}, **shared)
+        chance = min(self.k, self.vectors) / self.vectors
+        found = result_from_values(system, units, {name: self.recall}, chance={name: chance}, config=config)
         slow = result_from_values(
             system,
             units,
@@ -70,25 +69,30 @@ class IndexMeasurement:
             bounds=(0.0, inf),
             better=Direction.DOWN,
             unit="ms",
-            **shared,
+            config=config,
         )
         return Result(
             system=system,
             unit_ids=found.unit_ids,
-            estimates={**found.estimates, **slow.estimates, **_tail(waited, level), **self._rate(level)},
+            estimates={
+                **found.estimates,
+                **slow.estimates,
+                **_tail(waited, confidence_level),
+                **self._rate(confidence_level),
+            },
             per_unit={**found.per_unit, **slow.per_unit},
             settings={**found.settings, "k": self.k, "vectors": self.vectors},
         )
 
-    def _rate(self, level: float) -> dict[str, Estimate]:
-        reach = Interval.unknown(self.stopped or "one pass over the queries", level=level)
+    def _rate(self, confidence_level: float) -> dict[str, Estimate]:
+        reach = Interval.unknown(self.stopped or "one pass over the queries", confidence_level=confidence_level)
         made = Estimate(
             "Throughput", self.throughput, reach, len(self.seconds), 0, nan, Direction.UP, "queries a second"
         )
         return {made.metric: made}
 
 
-def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
+def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
     """The percentiles of the latency."""
     found = {}
     for percentile in PERCENTILES:
@@ -96,7 +100,7 @@ def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
         found[name] = Estimate(
             name,
             quantile(milliseconds, share),
-            quantile_interval(milliseconds, share, level),
+            quantile_interval(milliseconds, share, confidence_level),
             len(milliseconds),
             0,
             nan,
@@ -109,7 +113,7 @@ def _tail(milliseconds: Floats, level: float) -> dict[str, Estimate]:
 BATCH = 256
 """Queries of a request when throughput is measured."""
 
-REMEDY = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
+COLLECTION_HINT = "give these vectors a collection of their own: --collection NAME, or none for one made from them"
 """What helps where a store holds something else."""
 
 Watch = Callable[[str, int, int], None]
@@ -178,13 +182,13 @@ def measure_index(
 def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:
     """Put the corpus into the store, going on behind what it holds of it; the seconds that this took."""
     start = perf_counter()
-    check_same_vectors(store, len(shards), shards.take, remedy=REMEDY)
+    check_same_vectors(store, len(shards), shards.take, hint=COLLECTION_HINT)
     fill_store(
         store,
         len(shards),
         partial(_blocks, shards),
         lambda done: watch("filling the store", done, len(shards)),
-        remedy=REMEDY,
+        hint=COLLECTION_HINT,
     )
     return perf_counter() - start
 
@@ -211,7 +215,7 @@ class _Asking:
             except StoreError as error:
                 if not self.hits:
                     raise
-                self.stopped = error.sentence
+                self.stopped = error.message
                 return
             self.seconds.append(perf_counter() - start)
             self.hits.append(found)
@@ -225,15 +229,15 @@ class _Asking:
             for first in range(0, len(self.queries), BATCH):
                 self.store.ask(self.queries[first : first + BATCH], self.k)
         except StoreError as error:
-            self.stopped = error.sentence
+            self.stopped = error.message
             return
         self.batch_seconds = perf_counter() - start
 
     def found(self) -> Hits:
         """All answers together."""
         return Hits(
-            np.concatenate([each.ids for each in self.hits]),
-            np.concatenate([each.scores for each in self.hits]),
+            np.concatenate([hit.ids for hit in self.hits]),
+            np.concatenate([hit.scores for hit in self.hits]),
         )
 
 
@@ -260,4 +264,4 @@ def _check(store: VectorStore, shards: Shards, queries: PointArray, k: int) -> N
 
 
 def _nobody(what: str, done: int, total: int, /) -> None:
-    """Nobody watches."""
+    """No progress is reported."""

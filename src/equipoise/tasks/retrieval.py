@@ -1,4 +1,4 @@
-"""Retrieval: where a system ranks the right items of a dataset, among all of them."""
+"""Retrieval: the ranks that a system gives the relevant items of a dataset."""
 
 from __future__ import annotations
 

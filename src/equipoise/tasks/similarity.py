@@ -1,4 +1,4 @@
-"""What a task needs of a model: texts in, vectors out."""
+"""Semantic similarity: cosines of text pairs compared with human scores, and the encoder interface of the tasks."""
 
 from __future__ import annotations
 
@@ -71,9 +71,6 @@ def unit_rows(vectors: Floats) -> Floats:
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-
-
-# Semantic similarity: what a model says of pairs of texts beside what people say.
 
 
 def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:

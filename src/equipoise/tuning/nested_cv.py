@@ -274,7 +274,7 @@ def selection_errors(
     allowed: Any = None,
     better: Direction = Direction.UP,
     clusters: Any = None,
-    resamples: int = 1000,
+    n_resamples: int = 1000,
     rng: np.random.Generator,
 ) -> Floats:
     """Bootstrap errors of the nested score: what it says minus what the deployed trial is worth.
@@ -298,7 +298,7 @@ def selection_errors(
     choose = partial(select_trials, costs=costs, allowed=allowed, better=better)
     sums = _Sums(table, codes)
     height = max(1, BLOCK_CELLS // units)
-    blocks = [min(height, resamples - start) for start in range(0, checked_resamples(resamples), height)]
+    blocks = [min(height, n_resamples - start) for start in range(0, checked_resamples(n_resamples), height)]
     draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
     return np.concatenate([_errors(sums, drawn, assigned, choose) for drawn in draws])
 
@@ -341,15 +341,15 @@ class _Sums:
 
     def over(self, drawn: Ints) -> tuple[Floats, Floats]:
         """Sums and counts over drawn clusters, a row a trial (or one for all) and a column a resample."""
-        resamples, clusters = len(drawn), self.totals.shape[1]
-        cells = drawn * resamples + np.arange(resamples)[:, None]
-        times = np.bincount(cells.ravel(), minlength=clusters * resamples)
-        times = times.reshape(clusters, resamples).astype(np.float64)
+        n_resamples, clusters = len(drawn), self.totals.shape[1]
+        cells = drawn * n_resamples + np.arange(n_resamples)[:, None]
+        times = np.bincount(cells.ravel(), minlength=clusters * n_resamples)
+        times = times.reshape(clusters, n_resamples).astype(np.float64)
         return self.totals @ times, self.counts @ times
 
 
 def nested_interval(
-    nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), level: float = 0.95
+    nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), confidence_level: float = 0.95
 ) -> Interval:
     """The interval of a nested figure from its resampled errors.
 
@@ -367,14 +367,16 @@ def nested_interval(
     """
     known = nested.values[~np.isnan(nested.values)]
     if len(known) < 2:
-        return Interval.unknown("one unit" if len(known) else "no defined unit", level=level)
+        return Interval.unknown("one unit" if len(known) else "no defined unit", confidence_level=confidence_level)
     share, error, degrees = nested.value, root_mean_square(errors), len(known) - 1
     if bounds != (0.0, 1.0):
         if error == 0.0:
-            return Interval.unknown("all units have the same value", level=level)
-        return t_interval(share, error, degrees, level, method=METHOD).clipped(bounds)
+            return Interval.unknown("all units have the same value", confidence_level=confidence_level)
+        return t_interval(share, error, degrees, confidence_level, method=METHOD).clipped(bounds)
     trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(known))
     if np.isin(known, (0.0, 1.0)).all():
         trials = min(trials, float(len(known)))
     hits = min(share * trials, trials)
-    return wilson_interval(hits, trials, level, critical=t_critical(level, degrees), method=f"wilson-{METHOD}")
+    return wilson_interval(
+        hits, trials, confidence_level, critical=t_critical(confidence_level, degrees), method=f"wilson-{METHOD}"
+    )

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.report.build import build_page, compare_runs, read_runs
+from equipoise.report.build import build_report, compare_runs, read_runs
 from equipoise.report.export import export
 from equipoise.report.html.render import PageLinks, render_html
 from equipoise.report.publish import DOWNLOAD_FORMATS
@@ -118,7 +118,7 @@ def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
     forms = offered(len(choice.rows))
     return PageLinks(
         home="/",
-        orders=tuple((name, f"/report?{choice.query(primary=name)}") for name in metrics[1:]),
+        sort_links=tuple((name, f"/report?{choice.query(primary=name)}") for name in metrics[1:]),
         files=tuple((form.title, f"/export?{choice.query(to=name)}") for name, form in forms.items()),
     )
 
@@ -157,7 +157,7 @@ class PageCache:
 
         def make() -> bytes:
             found = self._gather(choice)
-            page = build_page(found.runs, found.comparison)
+            page = build_report(found.runs, found.comparison)
             return _encoded(render_html(page, links=page_links(choice, found.metrics)))
 
         return self._made.ask(f"report {choice.version}", make)

@@ -36,7 +36,7 @@ def check_results_folder(path: PathLike) -> Path:
             hint="name the folder that holds your runs; eq score -o FOLDER writes some",
         )
     if not root.is_dir():
-        raise StoreError(f"{path} is a file, not a folder of runs", hint="name the folder that it lies in")
+        raise StoreError(f"{path} is a file, not a folder of runs", hint="name its folder")
     return root
 
 

@@ -29,7 +29,7 @@ def render(template: str, **values: Any) -> str:
 
 @lru_cache(maxsize=1)
 def style() -> str:
-    """The style sheet of the report, and the little that a list of runs needs beside it."""
+    """The style sheets of the report and of the list of runs."""
     report = (files("equipoise.report.html") / "style.css").read_text(encoding="utf-8")
     return charts.chart_style() + report + asset("view.css")
 
@@ -120,7 +120,7 @@ async def _refuse(send: Send, status: int, sentence: str, *headers: tuple[bytes,
 
 _META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _HEAD = 4000
-"""The policy of a page stands within its first characters."""
+"""The policy of a page is within its first characters."""
 AGAIN = "2"
 """Seconds after which a browser asks again for what is being made."""
 
@@ -134,7 +134,7 @@ def not_modified(request: Request, version: str) -> Response | None:
 
 
 def tag(version: str) -> str:
-    """A version as it stands in a header."""
+    """A version as an ETag header value."""
     return f'"{version}"'
 
 
@@ -181,7 +181,7 @@ def error_response(error: EquipoiseError) -> Response:
     text = render(
         "message.html",
         title=TITLES.get(status_of(error), "This cannot be shown"),
-        sentence=error.sentence,
+        message=error.message,
         excerpt=error.excerpt,
         hint=error.hint,
         code=error.code,
@@ -206,16 +206,16 @@ TITLES = {404: "There is no such run", 409: "These runs cannot be compared"}
 def not_found() -> Response:
     """For addresses that lead nowhere."""
     sentence = "there is no page at this address"
-    text = render("message.html", title="Nothing here", sentence=sentence, excerpt="", hint="", code="")
+    text = render("message.html", title="Nothing here", message=sentence, excerpt="", hint="", code="")
     return Response(text, status_code=404, media_type="text/html")
 
 
 def server_error() -> Response:
-    """For what should not have happened; what it was stands in the terminal."""
+    """For unexpected errors; the terminal has the traceback."""
     text = render(
         "message.html",
         title="Something went wrong",
-        sentence="this is a fault of equipoise",
+        message="this is a fault of equipoise",
         excerpt="",
         hint="the terminal that runs eq view says more; please report it",
         code="",

@@ -1,4 +1,4 @@
-"""What lies in a results folder: every run directory as one row, and the work that is under way."""
+"""The contents of a results folder: one row per run directory, and the runs in progress."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunSummary:
     """What the list says of one run; ``note`` says what is wrong with it, where something is.
 
     ``key`` names it in an address, and ``fingerprint`` changes whenever a file of it does. ``units`` counts
-    all of them, ``n`` those with a value. A run that cannot be read has no figure.
+    all of them, ``n`` those with a value. A run that cannot be read has no score.
     """
 
     key: str
@@ -50,7 +50,7 @@ class RunSummary:
     metric: str = ""
     better: str = ""
     level: str = ""
-    figure: Value | None = None
+    score: Value | None = None
     n: str = ""
     data: str = ""
     started: str = ""
@@ -69,19 +69,19 @@ class RunSummary:
 
     @property
     def mark(self) -> str:
-        """A sign beside the status, so that it can be found at a glance."""
+        """The symbol of the status."""
         return MARKS[self.status]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the place on this disk."""
-        shown = self.figure
+        shown = self.score
         return {
             "run": self.key,
             "system": self.system,
             "status": self.status,
             "note": self.note,
             "metric": self.metric,
-            "value": None if shown is None else shown.value,
+            "value": None if shown is None else shown.number,
             "low": None if shown is None else shown.low,
             "high": None if shown is None else shown.high,
             "units": self.units,
@@ -91,7 +91,7 @@ class RunSummary:
 
 
 def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
-    """Read the manifest and the figures; the units stay on the disk."""
+    """Read the manifest and the scores, but not the units."""
     folder = open_run(path)
     manifest, file = folder.manifest, path / RESULT
     nothing = parse_unit_lines([], source=str(file))
@@ -102,8 +102,8 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
         headline = {
             "metric": best.metric,
             "better": str(best.better),
-            "level": format_percent(best.interval.level),
-            "figure": to_value(best.value, best.interval, n_decimals(best.interval)),
+            "confidence_level": format_percent(best.interval.confidence_level),
+            "score": to_value(best.value, best.interval, n_decimals(best.interval)),
             "n": format_count(best.n),
         }
     return RunSummary(
@@ -192,7 +192,7 @@ class ResultsFolder:
             return find_runs(self.root), ""
         except StoreError as error:
             empty = self.root.is_dir() and not (self.root / MANIFEST).exists()
-            return [], "" if empty else error.sentence
+            return [], "" if empty else error.message
 
     def _row(self, key: str, path: Path) -> RunSummary:
         fingerprint = fingerprint_of(path)
@@ -205,7 +205,7 @@ class ResultsFolder:
         try:
             return summarise_run(key, path, fingerprint)
         except EquipoiseError as error:
-            return RunSummary.unreadable(key, path, fingerprint, error.sentence)
+            return RunSummary.unreadable(key, path, fingerprint, error.message)
 
 
 def run_key(path: Path, root: Path) -> str:
@@ -274,7 +274,7 @@ class RunSelection:
 
     @property
     def named(self) -> list[tuple[str, Path]]:
-        """Every run with a name of its own: namesakes are told apart by where they lie."""
+        """Every run with a unique name: equal names get the folder appended."""
         times = Counter(row.system for row in self.rows)
         return [(f"{row.system} ({row.key})" if times[row.system] > 1 else "", row.path) for row in self.rows]
 

@@ -124,14 +124,14 @@ def test_a_quiet_report_keeps_the_table_and_drops_the_advice(eq) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "there is no fixture to check"),
+        ((), "no fixture was specified"),
         (("--qa", "qb.json"), "there is no file qb.json"),
         (("--qa", "doc.txt"), "cannot be read as a fixture"),
         (("--qa", "qa.json", "--doc", "nothing.txt"), "there is no file nothing.txt"),
         (("--qa", "qa.json", "--doc", "empty.txt"), "empty.txt is empty"),
-        (("--qa", "none.json"), "none.json holds no question"),
+        (("--qa", "none.json"), "none.json contains no question"),
         (("--qa", "blank.json"), "question 1 has an empty answer"),
-        (("--qa", "qa.json", "--min-hard", "130"), "a percentage lies between 0 and 100"),
+        (("--qa", "qa.json", "--min-hard", "130"), "a percentage is between 0 and 100"),
         (("--qa", "qa.json", "--min-hard", "many"), "is not a valid float"),
         (("--qa", "qa.json", "--matcher", "wrods"), "no matcher is called 'wrods'"),
         (("--qa", "qa.json", "--doc", "doc.txt", "--overlap", "600"), "leaves no room"),

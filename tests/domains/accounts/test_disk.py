@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.charts import FARTHEST, project_to_disk
+from equipoise.domains.accounts.charts import MAX_DRAWN_RADIUS, project_to_disk
 from equipoise.domains.accounts.vectors import NodeVectors
 from equipoise.errors import ParameterError
 from equipoise.geometry.distances import ball_to_hyperboloid, lorentz_norm
@@ -35,7 +35,7 @@ def test_ball_and_hyperboloid_are_one_picture() -> None:
 def test_more_dimensions_keep_the_distance_from_the_middle() -> None:
     points = np.random.default_rng(2).uniform(-0.4, 0.4, (20, 5))
     flat = project_to_disk(in_ball(points))
-    assert "two directions that differ most" in flat.caption
+    assert "two principal directions" in flat.caption
     assert np.allclose(np.linalg.norm(flat.points, axis=1), np.linalg.norm(points, axis=1))
 
 
@@ -43,8 +43,8 @@ def test_points_on_the_rim_are_drawn_nearer_and_it_is_said() -> None:
     points = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 1 - 1e-9]])
     flat = project_to_disk(in_ball(points))
     far = lorentz_norm(ball_to_hyperboloid(flat.points))
-    assert far.max() == pytest.approx(FARTHEST)
-    assert "times shorter" in flat.caption
+    assert far.max() == pytest.approx(MAX_DRAWN_RADIUS)
+    assert "shortened by a factor" in flat.caption
     true = lorentz_norm(ball_to_hyperboloid(points))
     assert far[1] / far[2] == pytest.approx(true[1] / true[2])
 
@@ -58,5 +58,5 @@ def test_flat_points_lie_in_the_plane() -> None:
 
 
 def test_one_dimension_is_no_picture() -> None:
-    with pytest.raises(ParameterError, match="too few for a picture"):
+    with pytest.raises(ParameterError, match="at least two dimensions"):
         project_to_disk(in_ball(np.zeros((3, 1))))

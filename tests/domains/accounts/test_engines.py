@@ -15,7 +15,7 @@ from equipoise.errors import ParameterError, PartialError
 from equipoise.runs.executors import Completed, Executor, LocalExecutor
 from stored_folders import stored
 
-QUICK: dict[str, Any] = {"rates": [0.3], "options": {"epochs": 3}, "resamples": 30, "seeds": [4, 5]}
+QUICK: dict[str, Any] = {"learning_rates": [0.3], "training": {"epochs": 3}, "n_resamples": 30, "seeds": [4, 5]}
 
 
 class Backwards(Executor):
@@ -25,21 +25,21 @@ class Backwards(Executor):
 
     def __init__(self, *, loses: int | None = None, lives: int = 100) -> None:
         self.loses, self.lives = loses, lives
-        self.pieces: list[Any] = []
+        self.jobs: list[Any] = []
 
-    def map(self, function: Any, cells: Any, shared: Any, **options: Any) -> Iterator[Completed[Any]]:
-        self.pieces = list(cells)
+    def map(self, function: Any, cells: Any, shared: Any, **training: Any) -> Iterator[Completed[Any]]:
+        self.jobs = list(cells)
         for place in reversed(range(len(cells))):
             if len(cells) - place > self.lives:
                 raise KeyboardInterrupt
-            (finished,) = LocalExecutor().map(function, [cells[place]], shared, **options)
+            (finished,) = LocalExecutor().map(function, [cells[place]], shared, **training)
             lost = PartialError("its worker died 5 times")
             yield Completed(place, lost if place == self.loses else finished.outcome)
 
     @property
     def trained(self) -> int:
         """How many pieces came without vectors."""
-        return sum(piece.kept is None for piece in self.pieces)
+        return sum(job.stored_vectors is None for job in self.jobs)
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_the_order_in_which_pieces_are_finished_changes_nothing(chart: Tree, tmp
     there = evaluate_tree(chart, "lorentz", [2], output=tmp_path / "there", engine=Backwards(), **QUICK)
     assert here.to_dict() == there.to_dict()
     assert stored(tmp_path / "here") == stored(tmp_path / "there")
-    assert there["lorentz-2"].over_seeds["MR"].seeds == 2
+    assert there["lorentz-2"].seed_summaries["MR"].seeds == 2
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_a_killed_driver_loses_no_seed_that_was_finished(chart: Tree, tmp_path: 
         evaluate_tree(chart, "lorentz", [2], output=tmp_path, engine=Backwards(lives=3), **QUICK)
     engine = Backwards()
     found = evaluate_tree(chart, "lorentz", [2], output=tmp_path, engine=engine, **QUICK)
-    assert (len(engine.pieces), engine.trained) == (6, 3)
+    assert (len(engine.jobs), engine.trained) == (6, 3)
     assert found.resumed == ("random-2",)
     whole = evaluate_tree(chart, "lorentz", [2], **QUICK)
     assert {**found.to_dict(), "resumed": []} == whole.to_dict()
@@ -70,7 +70,7 @@ def test_seeds_of_other_settings_are_trained_anew_and_leave_no_files(chart: Tree
     evaluate_tree(chart, [], [2], output=tmp_path, **QUICK)
     kept = {path.name for path in (tmp_path / "vectors" / "seeds").iterdir()}
     engine = Backwards()
-    evaluate_tree(chart, [], [2], output=tmp_path, engine=engine, **{**QUICK, "options": {"epochs": 2}})
+    evaluate_tree(chart, [], [2], output=tmp_path, engine=engine, **{**QUICK, "training": {"epochs": 2}})
     assert engine.trained == 2
     now = {path.name for path in (tmp_path / "vectors" / "seeds").iterdir()}
     assert len(now) == len(kept) == 2
@@ -88,26 +88,26 @@ def test_a_piece_that_is_lost_keeps_no_other_from_being_finished(chart: Tree, tm
 @pytest.mark.engines("torch")
 def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    options = {**QUICK, "seeds": [4], "options": {"epochs": 30}}
-    found = evaluate_tree(chart, ["lorentz", "poincare"], [3], output=tmp_path, device="cpu", **options)
-    assert [each.result.settings["device"] for each in found.judged] == ["cpu"] * 4
-    assert found["lorentz-3"].embedded.settings["device"] == "cpu"
-    assert "device" not in found["euclidean-3"].embedded.settings
-    assert len(found["poincare-3"].embedded.history) == 30
+    training = {**QUICK, "seeds": [4], "training": {"epochs": 30}}
+    found = evaluate_tree(chart, ["lorentz", "poincare"], [3], output=tmp_path, device="cpu", **training)
+    assert [each.result.settings["device"] for each in found.evaluations] == ["cpu"] * 4
+    assert found["lorentz-3"].vectors.settings["device"] == "cpu"
+    assert "device" not in found["euclidean-3"].vectors.settings
+    assert len(found["poincare-3"].vectors.history) == 30
     # Two pictures of one space.
     assert found["lorentz-3"].mean_rank.value == pytest.approx(found["poincare-3"].mean_rank.value)
     assert found["lorentz-3"].mean_rank.value < 0.3 * found["random-3"].mean_rank.value
-    plain = evaluate_tree(chart, ["lorentz", "poincare"], [3], output=tmp_path, **options)
+    plain = evaluate_tree(chart, ["lorentz", "poincare"], [3], output=tmp_path, **training)
     assert plain.resumed == ("euclidean-3", "random-3"), "vectors of a device are not those of the processor"
     for name in plain.resumed:
         assert np.isclose(plain[name].mean_rank.value, found[name].mean_rank.value)
 
 
 def test_a_device_stays_with_its_machine(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="the device cpu can only be chosen on this machine"):
+    with pytest.raises(ParameterError, match="the device cpu can only be used on this machine"):
         evaluate_tree(chart, [], [2], device="cpu", engine=Backwards(), **QUICK)
 
 
 def test_what_only_the_processor_knows_is_refused(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="training on a device takes no burn_in"):
-        evaluate_tree(chart, [], [2], device="cpu", options={"burn_in": 2})
+    with pytest.raises(ParameterError, match="training on a device has no option burn_in_epochs"):
+        evaluate_tree(chart, [], [2], device="cpu", training={"burn_in_epochs": 2})

@@ -37,7 +37,7 @@ class Lengths:
 
 
 def on(chart: Tree) -> AccountEmbedderTester:
-    return AccountEmbedderTester(chart, resamples=60)
+    return AccountEmbedderTester(chart, n_resamples=60)
 
 
 def test_accounts_of_one_business_are_read_from_the_database() -> None:
@@ -66,7 +66,7 @@ def test_the_three_distances_of_the_source_have_their_names(chart: Tree, name: s
 
 
 def test_points_are_not_measured_as_if_they_lay_elsewhere(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="lie in lorentz space, and euclidean distances") as caught:
+    with pytest.raises(ParameterError, match="are in lorentz space, and euclidean distances") as caught:
         on(chart).test_embedder(tree_embedder("lorentz"), "euclidean")
     assert caught.value.hint == "write distance_metric='lorentz'"
 

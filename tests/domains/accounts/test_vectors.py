@@ -93,9 +93,9 @@ def test_vectors_with_ids_are_put_into_the_order_of_the_tree() -> None:
     [
         (ROWS[:2], {}, ShapeError, "shape (2, 2) for 3 nodes"),
         ({"cash": [1.0]}, {}, InputError, "2 of 3 nodes have no vector, assets"),
-        ([["a"], ["b"], ["c"]], {}, InputError, "not rows of numbers"),
-        (object(), {}, ParameterError, "object gives no vectors"),
-        (ROWS, {"epochs": 3}, ParameterError, "cannot take epochs"),
+        ([["a"], ["b"], ["c"]], {}, InputError, "not numeric rows"),
+        (object(), {}, ParameterError, "object has no vectors"),
+        (ROWS, {"epochs": 3}, ParameterError, "no training options, and got epochs"),
         (OfNames(), {"batchsize": 3}, ParameterError, "takes no batchsize"),
         (
             NodeVectors(("cash",), ("c",), ROWS[:1], "euclidean"),
@@ -107,7 +107,7 @@ def test_vectors_with_ids_are_put_into_the_order_of_the_tree() -> None:
             NodeVectors(("cash", "cash", "bank"), ("c",) * 3, ROWS, "euclidean"),
             {},
             InputError,
-            "hold the node cash twice",
+            "contain the node cash twice",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def standing(
         drawn="",
         truth="ARI",
         truth_contrasts=tuple(contrasts),
-        beside={"ARI": ari},
+        reference_metrics={"ARI": ari},
     )
 
 
@@ -45,13 +45,13 @@ def higher(a: str, b: str, p: float) -> Contrast:
 def test_models_that_share_a_band_with_the_leader_are_all_named() -> None:
     letters = {"a": ("a",), "b": ("a", "b"), "c": ("b",)}
     (advice,) = recommend([standing(letters, dict.fromkeys(letters, GOOD))])
-    assert (advice.use, advice.sentence) == ("Concept Clustering", "a or b: not separated by this data")
+    assert (advice.use, advice.message) == ("Concept Clustering", "a or b: not separated by this data")
     assert not advice.settled
 
 
 def test_a_leader_that_is_alone_in_its_band_is_recommended() -> None:
     (advice,) = recommend([standing({"a": ("a",), "b": ("b",)}, {"a": GOOD, "b": LUCKY})])
-    assert (advice.sentence, advice.caution) == ("a", "")
+    assert (advice.message, advice.caution) == ("a", "")
 
 
 def test_a_recommendation_that_the_true_labels_contradict_says_so() -> None:
@@ -83,4 +83,4 @@ def test_shuffles_decide_over_the_interval_who_is_above_chance() -> None:
 
 def test_a_model_beside_one_without_a_score_has_not_won() -> None:
     (advice,) = recommend([standing({"a": ("a",), "b": ()}, {"a": GOOD, "b": LUCKY})])
-    assert advice.sentence == "a, the only one with a score"
+    assert advice.message == "a, the only one with a score"

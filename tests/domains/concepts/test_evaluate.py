@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("sklearn")
 networkx = pytest.importorskip("networkx")
 
-QUICK: dict[str, Any] = {"cache": False, "resamples": 24}
+QUICK: dict[str, Any] = {"cache": False, "n_resamples": 24}
 
 
 class Letters:
@@ -80,8 +80,8 @@ def test_clustering_is_what_scikit_learn_finds(found: ConceptEvaluation) -> None
     score = 0.5 * silhouette_score(vectors, labels) + 0.3 * np.mean(inside) + 0.2 * np.mean(apart)
     assert found[MODEL]["clustering_score"].value == pytest.approx(score)
     true = [each.name for each in clusters for _ in each.concepts]
-    standing = next(each for each in found.standings if each.score == "clustering_score")
-    assert standing.beside["ARI"][MODEL].value == pytest.approx(adjusted_rand_score(true, labels))
+    standing = next(each for each in found.score_comparisons if each.score == "clustering_score")
+    assert standing.reference_metrics["ARI"][MODEL].value == pytest.approx(adjusted_rand_score(true, labels))
 
 
 def test_entity_recognition_is_a_silhouette_by_type_and_a_mean_cosine(found: ConceptEvaluation) -> None:
@@ -127,7 +127,7 @@ def test_the_composite_is_the_mean_of_the_five_and_its_interval_covers_it(found:
 
 
 def test_every_pair_is_compared_on_every_score(found: ConceptEvaluation) -> None:
-    for standing in found.edition.all_standings:
+    for standing in found.report_data.all_score_comparisons:
         (contrast,) = standing.contrasts
         own = standing.estimates
         assert contrast.difference == pytest.approx(own[MODEL].value - own[OTHER].value)
@@ -180,7 +180,7 @@ class Broken:
 def test_a_collapsed_space_is_found_out() -> None:
     found = evaluate_concepts([Narrow()], tasks=["quality"], **QUICK)
     (finding,) = [each for each in found.findings if each.code == "EQ310"]
-    assert "mean cosine is 1.000" in finding.sentence
+    assert "mean cosine is 1.000" in finding.message
 
 
 def test_one_vector_for_all_leaves_the_correlation_and_so_the_score_undefined() -> None:
@@ -195,7 +195,7 @@ def test_a_model_that_fails_leaves_the_others_alone() -> None:
     found = evaluate_concepts([Letters(), Broken()], tasks=["quality"], **QUICK)
     assert list(found) == [MODEL]
     ((name, error),) = found.failures.items()
-    assert "RuntimeError: out of luck" in error.sentence
+    assert "RuntimeError: out of luck" in error.message
     assert f"{name} failed" in repr(found)
     with pytest.raises(type(error)):
         _ = found[name]
@@ -257,12 +257,12 @@ def test_a_model_that_knows_the_clusters_is_told_from_one_that_does_not() -> Non
             return np.eye(4)[own] + 0.05 * rng.normal(size=(len(texts), 4))
 
     found = evaluate_concepts([Knows(), "hash,dim=32"], field, **QUICK)
-    (advice,) = found.edition.advice
+    (advice,) = found.report_data.advice
     assert advice.settled
     assert advice.models[0].endswith("Knows")
     assert not advice.caution
-    (standing,) = found.standings
-    assert standing.beside["ARI"][advice.models[0]].value == 1.0
+    (standing,) = found.score_comparisons
+    assert standing.reference_metrics["ARI"][advice.models[0]].value == 1.0
 
 
 class Half:
@@ -278,7 +278,7 @@ def test_zero_vectors_are_counted_and_named() -> None:
     field = ConceptSet("few", concepts=("abc", "ab", "abcd", "abcdef", "a"))
     found = evaluate_concepts([Half()], field, weights={"quality": 1}, **QUICK)
     (finding,) = [each for each in found.findings if each.code == "EQ313"]
-    assert finding.sentence == "2 of 5 texts have a vector of zeros: 'abc', 'abcdef'"
+    assert finding.message == "2 of 5 texts have a vector of zeros: 'abc', 'abcdef'"
 
 
 def test_objects_of_one_class_are_told_apart_by_the_names_of_a_mapping() -> None:
@@ -308,10 +308,10 @@ def test_a_lone_model_that_fails_is_not_compared_with_others() -> None:
 
 
 def test_chance_of_two_names_for_one_figure_is_one_number(found: ConceptEvaluation) -> None:
-    beside = found.standings[1].beside
+    reference_metrics = found.score_comparisons[1].reference_metrics
     for model in found:
-        assert beside["NMI"][model].chance == beside["V-measure"][model].chance
-        assert beside["ARI"][model].chance == 0.0
+        assert reference_metrics["NMI"][model].chance == reference_metrics["V-measure"][model].chance
+        assert reference_metrics["ARI"][model].chance == 0.0
 
 
 def test_who_is_above_chance_is_decided_by_shuffled_labels(found: ConceptEvaluation) -> None:
@@ -323,5 +323,5 @@ def test_who_is_above_chance_is_decided_by_shuffled_labels(found: ConceptEvaluat
     seen = adjusted_rand_score(labels.true, labels.predicted)
     drawn = [adjusted_rand_score(rng.permutation(labels.true), labels.predicted) for _ in range(400)]
     share = (np.sum(np.array(drawn) >= seen) + 1) / 401
-    own = found.scores[MODEL].tasks["clustering"].observed.luck["ARI"]
+    own = found.scores[MODEL].tasks["clustering"].observed.chance_tests["ARI"]
     assert own.p == pytest.approx(share, abs=0.06)

@@ -22,7 +22,7 @@ def test_the_share_is_that_of_a_slow_count() -> None:
     vectors = np.random.default_rng(0).normal(size=(30, 12))
     plane = project_to_plane(Space.of(vectors))
     assert plane.kept == pytest.approx(kept_slowly(vectors, plane.points, 5))
-    assert plane.luck == pytest.approx(5 / 29)
+    assert plane.chance_overlap == pytest.approx(5 / 29)
 
 
 def test_directions_that_lie_on_a_circle_lose_nothing() -> None:

@@ -29,7 +29,7 @@ def sampling(values: np.ndarray, shares: SubsampleFractions) -> ResamplingPlan:
 @pytest.mark.parametrize("shares", [HALF_SAMPLES, WITH_REPLACEMENT])
 def test_the_error_of_a_mean_is_its_standard_error(shares: SubsampleFractions) -> None:
     values = np.random.default_rng(1).normal(size=80)
-    spread, parts = bootstrap_score(MEAN, sampling(values, shares), resamples=4000, seed=0)
+    spread, parts = bootstrap_score(MEAN, sampling(values, shares), n_resamples=4000, seed=0)
     known = values.std(ddof=1) / sqrt(len(values))
     assert spread.standard_error == pytest.approx(known, rel=0.05)
     assert parts["mean"].standard_error == spread.standard_error
@@ -37,8 +37,8 @@ def test_the_error_of_a_mean_is_its_standard_error(shares: SubsampleFractions) -
 
 def test_the_same_seed_draws_the_same_units_for_every_model() -> None:
     values = np.random.default_rng(2).normal(size=40)
-    one, _ = bootstrap_score(MEAN, sampling(values, HALF_SAMPLES), resamples=50, seed=3)
-    other, _ = bootstrap_score(MEAN, sampling(values + 5.0, HALF_SAMPLES), resamples=50, seed=3)
+    one, _ = bootstrap_score(MEAN, sampling(values, HALF_SAMPLES), n_resamples=50, seed=3)
+    other, _ = bootstrap_score(MEAN, sampling(values + 5.0, HALF_SAMPLES), n_resamples=50, seed=3)
     assert one.minus(other).errors == pytest.approx(np.zeros(50), abs=1e-12)
 
 
@@ -57,10 +57,10 @@ def test_p_agrees_with_the_interval() -> None:
 
 
 def test_few_units_and_undefined_redraws_give_reasons_instead_of_intervals() -> None:
-    few, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), resamples=20, seed=0)
+    few, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), n_resamples=20, seed=0)
     assert few.interval(1.0).reason == "3 numbers are too few to resample"
     lost = ResamplingPlan("numbers", 9, HALF_SAMPLES, lambda rows: {"mean": float("nan") if 0 in rows else 1.0})
-    spread, _ = bootstrap_score(MEAN, lost, resamples=40, seed=0)
+    spread, _ = bootstrap_score(MEAN, lost, n_resamples=40, seed=0)
     assert spread.interval(1.0).reason == "undefined in too many resamples"
     assert combine_errors([few, spread], [0.5, 0.5]).reason
 
@@ -87,7 +87,7 @@ def test_clustering_scores_of_random_vectors_stray_as_much_as_their_intervals_sa
     for _ in range(6):
         vectors = rng.normal(size=(36, 12))
         observed = observe_clustering(lambda texts, own=vectors: own, ConceptSet("f", clusters=clusters), "m", 0)
-        measured = score_task(observed, resamples=20)
+        measured = score_task(observed, n_resamples=20)
         scores.append(measured.value)
         errors.append(measured.spread.standard_error)
     assert 0.6 < np.mean(errors) / np.std(scores, ddof=1) < 1.7

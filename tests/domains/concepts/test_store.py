@@ -9,9 +9,9 @@ import pytest
 from equipoise.domains.concepts.charts import concept_charts
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
-from equipoise.domains.concepts.store import refuse_unwritable
 from equipoise.errors import StoreError
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.store import find_runs, load_run
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("sklearn")
 
 MODELS = ["hash,dim=48", "hash,dim=96"]
-QUICK: dict[str, Any] = {"cache": False, "resamples": 40}
+QUICK: dict[str, Any] = {"cache": False, "n_resamples": 40}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_runs_are_compared_on_the_blend_with_the_errors_that_they_carry(
     runs = [load_run(path).result for path in find_runs(found[1] / "runs" / "similarity")]
     comparison = compare(runs, primary="semantic_similarity_score")
     contrast = comparison.contrast(*MODELS)
-    own = found[0].standings[0].contrast(*MODELS)
+    own = found[0].score_comparisons[0].contrast(*MODELS)
     assert contrast.difference == pytest.approx(own.difference)
     assert contrast.interval.low == pytest.approx(own.interval.low)
     assert contrast.p == pytest.approx(own.p)
@@ -49,7 +49,7 @@ def test_runs_are_compared_on_the_blend_with_the_errors_that_they_carry(
 
 @pytest.mark.parametrize("place", range(3))
 def test_stored_runs_have_the_bands_of_the_report(found: tuple[ConceptEvaluation, Path], place: int) -> None:
-    standing = found[0].standings[place]
+    standing = found[0].score_comparisons[place]
     evidence = ("similarity", "clustering", "quality")[place]
     runs = [load_run(path).result for path in find_runs(found[1] / "runs" / evidence)]
     comparison = compare(runs, primary=standing.score)
@@ -63,8 +63,8 @@ def test_agreements_with_the_true_clusters_can_be_compared(found: tuple[ConceptE
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    with pytest.raises(StoreError, match="nothing can be written to"):
-        refuse_unwritable(tmp_path / "taken" / "below")
+    with pytest.raises(StoreError, match="cannot be written"):
+        check_writable(tmp_path / "taken" / "below")
 
 
 def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation, Path]) -> None:
@@ -82,7 +82,7 @@ def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    with pytest.raises(StoreError, match="is a file, where a folder should be"):
+    with pytest.raises(StoreError, match="is a file, not a folder"):
         evaluate_concepts(MODELS, output=tmp_path / "taken", tasks=["quality"], **QUICK)
 
 

@@ -41,23 +41,23 @@ def compared(**changes: Any) -> Any:
         ({"doc_content": []}, InputError, "the document is empty"),
         ({"doc_content": 7}, InputError, "the document is a int"),
         ({"doc_content": [TEXT, None]}, InputError, "document 2 is a NoneType"),
-        ({"qa_pairs": []}, InputError, "holds no question"),
+        ({"qa_pairs": []}, InputError, "contains no question"),
         ({"qa_pairs": [{"question": "Why?"}]}, FormatError, "has no key 'answer'"),
-        ({"qa_pairs": [{"question": "Why?", "answer": 7}]}, FormatError, "no text"),
+        ({"qa_pairs": [{"question": "Why?", "answer": 7}]}, FormatError, "instead of text"),
         ({"qa_pairs": ASKED[:1]}, InputError, "the only question has one answer"),
         ({"qa_pairs": [ASKED[0], {**ASKED[0], "question": "?"}]}, InputError, "all 2 questions have one"),
-        ({"qa_pairs": [*ASKED, LOST]}, InputError, "1 of 31 answers are nowhere"),
-        ({"qa_pairs": [LOST], "absent": "skip"}, InputError, "no question is left"),
-        ({"absent": "zeros"}, ParameterError, "absent='zeros'"),
+        ({"qa_pairs": [*ASKED, LOST]}, InputError, "1 of 31 answers are not in"),
+        ({"qa_pairs": [LOST], "unanswerable": "skip"}, InputError, "no question is left"),
+        ({"unanswerable": "zeros"}, ParameterError, "unanswerable='zeros'"),
         ({"chunk_sizes": [8], "overlaps": [8, 9]}, ParameterError, "none of the 2 configurations is valid"),
         ({"chunk_sizes": [0]}, ParameterError, "chunk_sizes has 0"),
         ({"chunk_sizes": ["many"]}, ParameterError, "chunk_sizes has 'many'"),
-        ({"chunk_sizes": 16}, ParameterError, "chunk_sizes is 16, and not a list"),
+        ({"chunk_sizes": 16}, ParameterError, "chunk_sizes is 16, not a list"),
         ({"top_ks": []}, ParameterError, "top_ks is an empty list"),
         ({"top_ks": [True]}, ParameterError, "top_ks has True"),
         ({"folds": 0}, ParameterError, "folds has 0"),
-        ({"budget": 0}, ParameterError, "a budget of 0 tokens"),
-        ({"budget": float("nan")}, ParameterError, "a budget of nan tokens"),
+        ({"budget": 0}, ParameterError, "the budget is 0 tokens"),
+        ({"budget": float("nan")}, ParameterError, "the budget is nan tokens"),
         ({"baseline_params": {"topk": 3}}, ParameterError, "no parameter 'topk'"),
         ({"chunkers": ["fixt"]}, UnknownNameError, "no chunker is called 'fixt'"),
         ({"matcher": "word"}, UnknownNameError, "no matcher is called 'word'"),
@@ -72,11 +72,11 @@ def compared(**changes: Any) -> Any:
 def test_bad_input_is_refused_with_a_sentence(changes: Any, kind: type[EquipoiseError], told: str) -> None:
     with pytest.raises(kind) as caught:
         compared(**changes)
-    assert told in caught.value.sentence
+    assert told in caught.value.message
     assert caught.value.exit_code == 2
 
 
-def test_the_refusal_of_absent_answers_shows_them_and_the_remedies() -> None:
+def test_the_refusal_of_absent_answers_shows_them_and_the_hints() -> None:
     with pytest.raises(InputError) as caught:
         compared(qa_pairs=[*ASKED, *({**LOST, "id": f"lost {number}"} for number in range(7))])
     assert "lost 4: nowhere at all\nand 2 more" in caught.value.excerpt
@@ -86,14 +86,14 @@ def test_the_refusal_of_absent_answers_shows_them_and_the_remedies() -> None:
 def test_absent_answers_count_as_misses_or_are_left_out() -> None:
     asked = [LOST, *ASKED]
     plain, zero, skip = (
-        compared(qa_pairs=given, absent=absent, overlaps=[4])
-        for given, absent in ((ASKED, "refuse"), (asked, "zero"), (asked, "skip"))
+        compared(qa_pairs=given, unanswerable=policy, overlaps=[4])
+        for given, policy in ((ASKED, "refuse"), (asked, "zero"), (asked, "skip"))
     )
     assert zero[0].total_questions == 31
     assert skip[0].total_questions == 30
     assert [row["passed"] for row in zero[0].all_results] == [row["passed"] for row in plain[0].all_results]
     assert [row["passed"] for row in skip[0].all_results] == [row["passed"] for row in plain[0].all_results]
-    assert skip.notes == ("1 question is left out, whose answer the document does not hold",)
+    assert skip.notes == ("1 question was skipped: the answer is not in the document",)
     assert "EQ102" in codes(zero)
     assert "EQ102" not in codes(plain)
 
@@ -152,7 +152,7 @@ SMALL = {"chunk_sizes": [16], "overlaps": [4], "top_ks": [2]}
 
 def test_tuning_the_depth_without_a_budget_is_a_finding() -> None:
     (finding,) = (each for each in compared().findings if each.code == "EQ202")
-    assert "and accuracy never falls" in finding.sentence
+    assert "and accuracy never falls" in finding.message
     assert "EQ202" not in codes(compared(top_ks=[2]))
 
 
@@ -178,9 +178,9 @@ def test_borders_that_cut_answers_are_a_finding_of_the_chunking_that_was_tried()
     reachable = found[0].all_results[0]["reachable"]
     assert reachable < 80
     lost = round(30 * (1 - reachable / 100))
-    assert finding.sentence.startswith(f"{lost} of 30 answers stand in the document and in no chunk of fixed 3/0")
+    assert finding.message.startswith(f"{lost} of 30 answers are in the document and in no chunk of fixed 3/0")
     told = " ".join(found.summary.split())
-    assert f"the best that can be scored is below 1: bm25: {reachable / 100:.2f}." in told
+    assert f"the maximum score is below 1: bm25: {reachable / 100:.2f}." in told
     assert "EQ102" not in codes(compared(chunk_sizes=[24], overlaps=[8]))
 
 
@@ -211,7 +211,7 @@ def test_questions_without_kinds_have_no_slices() -> None:
     plain = [{"question": pair["question"], "answer": pair["answer"]} for pair in ASKED]
     found = compared(qa_pairs=plain)
     assert found.slices == {"bm25:": ()}
-    assert "Accuracy by kind of question" not in found.summary
+    assert "Accuracy by category and difficulty" not in found.summary
     some = compared(qa_pairs=[*plain[1:], {**plain[0], "category": "negation"}])
     assert {each.value: each.estimate.n for each in some.slices["bm25:"]} == {"negation": 1, "none": 29}
 

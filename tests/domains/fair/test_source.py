@@ -68,14 +68,16 @@ def test_the_figures_agree_where_tokens_are_parts_of_characters(package: Any, sc
     asked = pairs(text.replace("\r", ""), 30)
     grid = {"chunk_sizes": [37, 64], "overlaps": [0, 9], "top_ks": [1, 4]}
     theirs = package.optimize_model("any", text, asked, verbose=False, **grid)
-    ours = optimize_model(Counting(), text, asked, matcher="source", absent="zero", **grid)
+    ours = optimize_model(Counting(), text, asked, matcher="source", unanswerable="zero", **grid)
     assert [row["passed"] for row in ours.all_results] == [row["passed"] for row in theirs.all_results]
     assert ours.baseline_passed == theirs.baseline_passed
     assert 0 < ours.all_results[0]["passed"] < len(asked)
 
 
 def test_every_optimistic_figure_is_the_one_of_the_package(theirs: Any) -> None:
-    ours = optimize_model(Counting(), TEXT, ASKED, baseline_params=BASELINE, matcher="source", absent="zero", **GRID)
+    ours = optimize_model(
+        Counting(), TEXT, ASKED, baseline_params=BASELINE, matcher="source", unanswerable="zero", **GRID
+    )
     keys = ("chunk_size", "overlap", "top_k", "passed", "total", "accuracy")
     assert [{key: row[key] for key in keys} for row in ours.all_results] == theirs.all_results
     assert ours.configurations_tested == theirs.configurations_tested == 21
@@ -88,9 +90,9 @@ def test_every_optimistic_figure_is_the_one_of_the_package(theirs: Any) -> None:
 
 
 def test_every_field_of_the_package_is_there(theirs: Any) -> None:
-    ours = optimize_model(Counting(), TEXT, ASKED, matcher="source", absent="zero", **GRID)
+    ours = optimize_model(Counting(), TEXT, ASKED, matcher="source", unanswerable="zero", **GRID)
     assert set(vars(theirs)) <= set(vars(ours))
-    assert set(ours.to_source()) == set(EMBEDDING_EVAL_KEYS) < set(vars(theirs))
+    assert set(ours.to_embedding_eval()) == set(EMBEDDING_EVAL_KEYS) < set(vars(theirs))
 
 
 def test_the_call_of_the_package_works_by_position() -> None:

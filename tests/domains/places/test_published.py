@@ -171,7 +171,7 @@ def test_rows_of_a_table_have_units_of_their_own(tmp_path: Path) -> None:
 def test_the_audit_reads_the_same_file(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     file.write_text(json.dumps({**EXAMPLE, "total": 4166}))
-    assert audit_table(file).figures == len(EXAMPLE)
+    assert audit_table(file).n_values == len(EXAMPLE)
 
 
 def test_counts_that_cannot_be_are_refused_with_a_sentence() -> None:

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
+from equipoise.config import StatsConfig
 from equipoise.domains.places.report import method_notes, seed_claims
-from equipoise.domains.places.seed_comparison import Settings, compare_across_seeds, evaluate_seed, pair_seeds
+from equipoise.domains.places.seed_comparison import compare_across_seeds, evaluate_seed, pair_seeds
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.result import Result
 from equipoise.tasks.classification import classify
 
-QUICK = Settings(resamples=200, flips=2000)
+QUICK = StatsConfig(n_resamples=200, n_permutations=2000)
 UNITS, CLASSES = 60, 12
 USERS = np.repeat(np.array([f"u{user}" for user in range(10)], dtype=object), [3, 9, 4, 8, 6, 6, 2, 10, 7, 5])
 
@@ -35,7 +36,7 @@ def seeds_of(skill: float, seeds: int, *, start: int = 0, users: np.ndarray | No
 
 def test_seeds_are_tested_as_scipy_tests_them() -> None:
     models = {"good": seeds_of(2.0, 5), "bad": seeds_of(0.5, 5, start=50)}
-    found = compare_across_seeds(models, settings=QUICK)
+    found = compare_across_seeds(models, config=QUICK)
     for metric in ("HR@1", "MRR", "nDCG@10", "F1", "F1(average=macro)"):
         figures = [[each.estimates[metric].value for each in own.values()] for own in models.values()]
         pair = found.pair("good", "bad", metric)
@@ -49,7 +50,7 @@ def test_seeds_are_tested_as_scipy_tests_them() -> None:
 
 def test_users_are_tested_on_their_own_means_averaged_over_seeds() -> None:
     models = {"good": seeds_of(1.5, 3), "bad": seeds_of(1.0, 3, start=50)}
-    found = compare_across_seeds(models, settings=QUICK)
+    found = compare_across_seeds(models, config=QUICK)
     means: dict[str, list[float]] = {}
     for model, own in models.items():
         for user in sorted(set(USERS.tolist())):
@@ -84,14 +85,14 @@ def test_intervals_follow_users_where_users_are_alike_within() -> None:
     for users in (None, USERS):
         model = {"seed1": evaluate_seed(classify(logits, targets), users, "m")}
         other = {"seed1": evaluate_seed(classify(logits + 0.0, targets), users, "m")}
-        found = compare_across_seeds({"a": model, "b": other}, settings=QUICK)
+        found = compare_across_seeds({"a": model, "b": other}, config=QUICK)
         assert found.rows[0].pooled is not None
         widths.append(found.rows[0].pooled.interval.width)
     assert widths[1] > 1.5 * widths[0]
 
 
 def test_one_seed_says_one_seed_and_gives_no_spread() -> None:
-    found = compare_across_seeds({"a": seeds_of(3.0, 1), "b": seeds_of(0.0, 1, start=9)}, settings=QUICK)
+    found = compare_across_seeds({"a": seeds_of(3.0, 1), "b": seeds_of(0.0, 1, start=9)}, config=QUICK)
     assert str(found.rows[0].seeds).endswith("(one seed)")
     assert isnan(found.pairs[0].p_seeds)
     assert found.pairs[0].seeds.reason == "one seed"
@@ -102,7 +103,7 @@ def test_one_seed_says_one_seed_and_gives_no_spread() -> None:
 
 
 def test_a_corpus_metric_is_compared_over_seeds_alone() -> None:
-    found = compare_across_seeds({"a": seeds_of(2.0, 3), "b": seeds_of(1.0, 3, start=9)}, settings=QUICK)
+    found = compare_across_seeds({"a": seeds_of(2.0, 3), "b": seeds_of(1.0, 3, start=9)}, config=QUICK)
     pair = found.pair("a", "b", "F1")
     assert pair.t is None
     assert pair.flips is None
@@ -125,7 +126,7 @@ def test_seeds_of_other_names_pair_by_order_and_say_so() -> None:
     lined_up, notes = pair_seeds({"a": own, "b": other})
     assert lined_up["b"]["seed2"] is own["seed2"]
     assert "seed1 with run7, seed2 with run9" in notes[0]
-    assert notes[0] in compare_across_seeds({"a": own, "b": other}, settings=QUICK).edition.notes
+    assert notes[0] in compare_across_seeds({"a": own, "b": other}, config=QUICK).edition.notes
 
 
 def test_an_odd_number_of_seeds_is_refused() -> None:
@@ -137,7 +138,7 @@ def test_three_models_are_corrected_for_three_pairs() -> None:
     models = {
         name: seeds_of(skill, 4, start=10 * at) for at, (name, skill) in enumerate((("a", 2.0), ("b", 1.5), ("c", 0.2)))
     }
-    found = compare_across_seeds(models, settings=QUICK)
+    found = compare_across_seeds(models, config=QUICK)
     pairs = [pair for pair in found.pairs if pair.metric == "HR@1"]
     raw = sorted(pair.seeds.p for pair in pairs)
     assert min(pair.p_seeds for pair in pairs) == pytest.approx(min(1.0, 3 * raw[0]))
@@ -147,7 +148,7 @@ def test_three_models_are_corrected_for_three_pairs() -> None:
 
 def test_equal_models_are_equal() -> None:
     own = seeds_of(1.0, 3)
-    found = compare_across_seeds({"a": own, "b": dict(own)}, settings=QUICK)
+    found = compare_across_seeds({"a": own, "b": dict(own)}, config=QUICK)
     assert found.verdict() == "On Acc@1 a and b are equal."
     assert found.pairs[0].p_seeds == 1.0
 
@@ -156,22 +157,22 @@ def test_units_that_differ_are_refused() -> None:
     own = seeds_of(1.0, 2)
     fewer = {seed: evaluate_seed(classify(np.zeros((5, CLASSES)), np.zeros(5, dtype=int)), None, "m") for seed in own}
     with pytest.raises(PairingError, match="not measured on the same units"):
-        compare_across_seeds({"a": own, "b": fewer}, settings=QUICK)
+        compare_across_seeds({"a": own, "b": fewer}, config=QUICK)
 
 
 def test_metrics_are_chosen_by_any_of_their_names() -> None:
     models = {"a": seeds_of(1.0, 2), "b": seeds_of(1.0, 2, start=9)}
-    found = compare_across_seeds(models, metrics=["acc@3", "f1"], primary="MRR", settings=QUICK)
+    found = compare_across_seeds(models, metrics=["acc@3", "f1"], primary="MRR", config=QUICK)
     assert list(dict.fromkeys(row.metric for row in found.rows)) == ["MRR", "HR@3", "F1"]
     with pytest.raises(ParameterError, match="at least two models"):
-        compare_across_seeds({"a": seeds_of(1.0, 2)}, settings=QUICK)
+        compare_across_seeds({"a": seeds_of(1.0, 2)}, config=QUICK)
     with pytest.raises(ParameterError, match="no pair b, a"):
         found.pair("b", "a", "MRR")
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
     models = {"a": seeds_of(1.0, 2), "b": seeds_of(0.5, 2, start=9)}
-    one, other = (compare_across_seeds(models, settings=QUICK).to_dict() for _ in range(2))
+    one, other = (compare_across_seeds(models, config=QUICK).to_dict() for _ in range(2))
     assert repr(one) == repr(other)
 
 
@@ -183,13 +184,15 @@ def test_swapping_the_models_turns_the_differences_round(figures: list[tuple[flo
 
     def model(side: int) -> dict[str, Result]:
         return {
-            f"s{seed}": result_from_values("m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, resamples=20)
+            f"s{seed}": result_from_values(
+                "m", ["x", "y"], {"MRR": [pair[side], pair[side] / 2]}, config=StatsConfig(n_resamples=20)
+            )
             for seed, pair in enumerate(figures)
         }
 
     a, b = model(0), model(1)
-    there = compare_across_seeds({"a": a, "b": b}, settings=QUICK).pairs[0]
-    back = compare_across_seeds({"b": b, "a": a}, settings=QUICK).pairs[0]
+    there = compare_across_seeds({"a": a, "b": b}, config=QUICK).pairs[0]
+    back = compare_across_seeds({"b": b, "a": a}, config=QUICK).pairs[0]
     assert there.seeds.difference == pytest.approx(-back.seeds.difference)
     assert there.p_seeds == pytest.approx(back.p_seeds, nan_ok=True)
     assert there.p_seed_flips == pytest.approx(back.p_seed_flips)

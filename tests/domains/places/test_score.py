@@ -20,7 +20,7 @@ LOGITS = RNG.normal(size=(ROWS, CLASSES)).astype(np.float32)
 LOGITS[np.arange(ROWS), TARGETS] += 1.5
 COUNTS = np.r_[0, 0, RNG.integers(0, 3, 8), RNG.integers(5, 2000, CLASSES - 10)]
 USERS = RNG.integers(0, 25, ROWS)
-QUICK = {"resamples": 200}
+QUICK = {"n_resamples": 200}
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_ties_are_counted_and_their_range_is_told():
     assert (scores.ties.targets, scores.ties.tops) == (2, 3)
     assert (scores.ties.low, scores.ties.high) == (0.25, 0.75)
     assert scores.all["Acc@1"].value == 0.5
-    told = [finding.sentence for finding in scores.findings if finding.code == "EQ301"]
+    told = [finding.message for finding in scores.findings if finding.code == "EQ301"]
     assert any("3 of 4 units have several classes with the largest score" in each for each in told)
     assert scores.findings == scores.all.findings  # what is stored and reported is what is printed
 
@@ -191,7 +191,7 @@ def test_cut_predictions_refuse_what_they_cannot_know():
 def test_bad_input_is_refused(options, error, words):
     with pytest.raises(error) as caught:
         score_places(LOGITS, TARGETS, **options)
-    assert words in caught.value.sentence
+    assert words in caught.value.message
 
 
 def test_no_rows_are_no_scores():

@@ -73,14 +73,14 @@ def test_hyphens_at_line_ends_are_left_alone(write):
     assert read_document(write(pdf_of("a sour-\ndough"))) == "a sour-\ndough"
 
 
-def test_a_scan_without_text_gets_the_remedy(write):
+def test_a_scan_without_text_gets_the_hint(write):
     with pytest.raises(InputError, match=r"report\.pdf has 2 pages and no text") as caught:
         read_document(write(pdf_of("", "")))
     assert "ocrmypdf" in caught.value.hint
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
-def test_a_file_that_needs_a_password_gets_the_remedy(write, cipher):
+def test_a_file_that_needs_a_password_gets_the_hint(write, cipher):
     with pytest.raises(InputError, match="is encrypted and needs a password") as caught:
         read_document(write(encrypted(pdf_of("secret"), cipher, user_password="u", owner_password="o")))
     assert "qpdf --decrypt" in caught.value.hint

@@ -141,7 +141,7 @@ def test_plain_text_with_the_suffix_of_a_binary_format_is_told(write, suffix):
         read_document(write(f"a{suffix}", "only text"))
 
 
-def test_latin_1_text_is_refused_with_the_remedy(write):
+def test_latin_1_text_is_refused_with_the_hint(write):
     with pytest.raises(FormatError, match="not UTF-8") as caught:
         read_document(write("a.txt", "café".encode("latin-1")))
     assert "iconv" in caught.value.hint

@@ -26,7 +26,7 @@ RELATION = {"subject": "a", "predicate": "p", "object": "b"}
 def problems(folder: Path, name: str, content: object) -> list[str]:
     path = folder / f"{name}.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    return [problem.sentence.removeprefix(f"{path} ") for problem in read_with_issues(path).problems]
+    return [problem.message.removeprefix(f"{path} ") for problem in read_with_issues(path).problems]
 
 
 CASES = [
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_told_with_its_entry(tmp_path: Path, name: str, content
     assert sentence in problems(tmp_path, name, content)
     with pytest.raises(InputError) as caught:
         read_concept_set(tmp_path / f"{name}.json")
-    assert str(tmp_path / f"{name}.json") in caught.value.sentence
+    assert str(tmp_path / f"{name}.json") in caught.value.message
     assert caught.value.exit_code == 2
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> N
     (tmp_path / "concepts.json").write_text('["a"]', encoding="utf-8")
     seen = read_with_issues(tmp_path)
     assert [problem.rule for problem in seen.problems] == [IssueKind.TOO_FEW, IssueKind.ENTRY]
-    assert "is not JSON" in seen.problems[1].sentence
+    assert "is not JSON" in seen.problems[1].message
 
 
 # ---- offsets -----------------------------------------------------------------------------------
@@ -153,8 +153,8 @@ def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> N
     [
         (
             {"text": "Hume", "label": "P", "start": 9, "end": 13},
-            "entry 1 marks 'Hume' at 9 to 13, where ' Hum' stands",
-            "it stands at 10 to 14",
+            "entry 1 marks 'Hume' at 9 to 13, where the text is ' Hum'",
+            "it is at 10 to 14",
         ),
         (
             {"text": "Hegel", "label": "P"},
@@ -163,8 +163,8 @@ def test_a_file_that_is_no_json_is_one_problem_among_others(tmp_path: Path) -> N
         ),
         (
             {"text": "Kant", "label": "P", "start": -4, "end": 4},
-            "entry 1 marks 'Kant' at -4 to 4, where '' stands",
-            "it stands at 0 to 4",
+            "entry 1 marks 'Kant' at -4 to 4, where the text is ''",
+            "it is at 0 to 4",
         ),
     ],
 )

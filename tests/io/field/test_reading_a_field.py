@@ -97,7 +97,7 @@ def test_files_that_are_no_part_of_a_field_are_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_any_part_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no part of a field") as caught:
+    with pytest.raises(InputError, match="contains no part of a concept set") as caught:
         read_concept_set(write(tmp_path, pair=PAIRS))
     assert caught.value.hint == "did you mean pairs.json?"
 

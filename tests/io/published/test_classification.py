@@ -24,8 +24,8 @@ def test_every_class_and_every_average_is_a_row(tmp_path: Path) -> None:
     assert not audit.findings
     names = [Path(row.name).name for table in audit.tables for row in table.rows]
     assert names == ["A", "class two", "C", "macro avg", "weighted avg", "cls.txt"]
-    assert audit.figures == 5 * 3 + 1
-    assert audit.tables[-1].rows[0].figures[0].n == 5
+    assert audit.n_values == 5 * 3 + 1
+    assert audit.tables[-1].rows[0].values[0].n == 5
 
 
 def test_an_impossible_average_in_a_report_is_accused(tmp_path: Path) -> None:
@@ -50,4 +50,4 @@ def test_a_report_without_a_single_hit_prints_its_support_as_a_float(tmp_path: P
         "    accuracy                           0.00       3.0\n"
     )
     (tmp_path / "report.txt").write_text(text)
-    assert audit_table(tmp_path / "report.txt").figures == 7
+    assert audit_table(tmp_path / "report.txt").n_values == 7

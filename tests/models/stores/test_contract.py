@@ -168,7 +168,7 @@ def test_bad_calls_are_refused_and_change_nothing(make: Any) -> None:
         made.add(["b", "c"], [[1, 2], [3, float("nan")]])
     with pytest.raises(NotFiniteError, match="row 0"):
         made.search([[1e300, 0.0]], 1)
-    with pytest.raises(DuplicateError, match="'b' stands twice"):
+    with pytest.raises(DuplicateError, match="'b' is in one call twice"):
         made.add(["b", "c", "b"], [[1, 2], [3, 4], [5, 6]])
     with pytest.raises(ParameterError, match="k is 0"):
         made.search([[1, 0]], 0)

@@ -95,8 +95,8 @@ def test_a_store_is_named_as_people_name_it(make_persistent: Any) -> None:
     made.add([f"other {number}" for number in range(30)], np.ones((30, 3)))
     with pytest.raises(ParameterError, match="holds 30 vectors") as error:
         StoreIndex(made, len(TEXTS)).fill(VECTORS, TEXTS)
-    assert error.value.sentence.startswith(f"the collection {made.collection!r} of {made.kind}:")
-    assert "<" not in error.value.sentence
+    assert error.value.message.startswith(f"the collection {made.collection!r} of {made.kind}:")
+    assert "<" not in error.value.message
     assert "delete that collection" in str(error.value.hint)
 
 

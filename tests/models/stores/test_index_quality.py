@@ -181,7 +181,7 @@ def test_a_collection_of_the_same_size_and_other_vectors_is_refused(make_persist
     measure_index(made, ROWS, QUERIES, 5)
     with pytest.raises(ParameterError, match="holds other vectors: 256 of the 256") as error:
         measure_index(made, OTHERS, QUERIES, 5)
-    assert made.collection in error.value.sentence
+    assert made.collection in error.value.message
     assert "--collection" in str(error.value.hint)
     np.testing.assert_allclose(measure_index(made, ROWS, QUERIES, 5).recall.mean(), 1.0, atol=0.2)
 

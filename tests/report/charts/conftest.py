@@ -1,4 +1,4 @@
-"""Pages of real comparisons: per-unit values, the paired statistics over them, and the page they make."""
+"""Pages of real comparisons: per-unit values, the paired statistics over them, and the report they make."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.report.build import build_page
-from equipoise.report.view_model import Page, Point, Projection
+from equipoise.report.build import build_report
+from equipoise.report.view_model import Point, Projection, Report
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import UnitContent
@@ -64,7 +64,7 @@ def page_of(
     better: Direction = Direction.UP,
     tuned: bool = False,
     undefined: Mapping[str, Sequence[int]] | None = None,
-) -> tuple[Page, Comparison | None]:
+) -> tuple[Report, Comparison | None]:
     """The page of these systems, and the comparison it was made of."""
     tables = values_of(systems, "HR@5" if hits else "MRR", hits=hits)
     for name, places in (undefined or {}).items():
@@ -73,12 +73,16 @@ def page_of(
                 column[place] = float("nan")
     ids = np.array([f"q{place}" for place in range(UNITS)], dtype=object)
     results = [
-        result_from_values(name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), resamples=200)
+        result_from_values(
+            name, ids, columns, better=better, chance=dict.fromkeys(columns, 0.2), config=StatsConfig(n_resamples=200)
+        )
         for name, columns in tables.items()
     ]
-    comparison = compare_results(results, flips=200, resamples=200) if len(results) > 1 else None
+    comparison = (
+        compare_results(results, config=StatsConfig(n_permutations=200, n_resamples=200)) if len(results) > 1 else None
+    )
     runs = [KnownRun(result, tuned=tuned) for result in results]
-    return build_page(runs, comparison, texts=False), comparison
+    return build_report(runs, comparison, exports=False), comparison
 
 
 def tree(count: int, kind: str = "disk") -> Projection:
@@ -101,14 +105,14 @@ def tree(count: int, kind: str = "disk") -> Projection:
 
 
 @pytest.fixture(scope="session")
-def compared() -> tuple[Page, Comparison]:
-    """Four systems with everything a page can have."""
-    page, comparison = page_of(["alpha", "beta", "gamma", "delta"], tuned=True, undefined={"beta": [3]})
+def compared() -> tuple[Report, Comparison]:
+    """Four systems with everything a report can have."""
+    report, comparison = page_of(["alpha", "beta", "gamma", "delta"], tuned=True, undefined={"beta": [3]})
     assert comparison is not None
-    return replace(page, maps=(tree(31), tree(15, "plane"))), comparison
+    return replace(report, projections=(tree(31), tree(15, "plane"))), comparison
 
 
 @pytest.fixture(scope="session")
-def page_maker() -> Callable[..., tuple[Page, Comparison | None]]:
+def page_maker() -> Callable[..., tuple[Report, Comparison | None]]:
     """How tests make other pages."""
     return page_of

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from equipoise.domains.accounts.charts import MOST_DOTS, NodeLabel, norm_depth_chart, tree_chart
+from equipoise.domains.accounts.charts import MAX_DOTS, NodeLabel, norm_depth_chart, tree_chart
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
 from equipoise.report.charts.render import render_svg
@@ -35,7 +35,7 @@ def small_tree(branch: str = "Assets") -> Chart:
 
 
 def test_every_node_says_its_name_and_branch() -> None:
-    said = {row["says"] for row in rows(small_tree(), "says")}
+    said = {row["tooltip"] for row in rows(small_tree(), "tooltip")}
     assert said == {"cash (Assets)", "Assets (Assets)", f"{HOSTILE} (Assets)"}
 
 
@@ -51,11 +51,11 @@ def test_the_caption_stands_below_the_title() -> None:
 
 
 def test_norms_of_nodes_without_a_place_are_left_out_and_crowds_are_thinned() -> None:
-    count = MOST_DOTS * 2
+    count = MAX_DOTS * 2
     ranks = np.linspace(0, 1, count)
     ranks[0] = np.nan
     drawn = norm_depth_chart([NodeLabel(str(at)) for at in range(count)], np.ones(count), ranks, system="mine")
-    assert MOST_DOTS / 2 <= len(rows(drawn, "norm")) <= MOST_DOTS
+    assert MAX_DOTS / 2 <= len(rows(drawn, "norm")) <= MAX_DOTS
     assert f"of {count - 1:,} nodes are drawn" in drawn.spec["title"]["subtitle"]
 
 
@@ -67,16 +67,18 @@ def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
 
 
 def test_whiskers_say_their_level() -> None:
-    drawn = metric_by_dimension_chart("MR", CURVES, better="down", level=0.9)
-    assert drawn.spec["title"]["subtitle"] == "Whiskers: 90 % intervals."
-    assert "90 % intervals. Dashed: by chance." in str(
-        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, level=0.9).spec["title"]["subtitle"]
+    drawn = metric_by_dimension_chart("MR", CURVES, better="down", confidence_level=0.9)
+    assert drawn.spec["title"]["subtitle"] == "Vertical lines: 90 % intervals."
+    assert "90 % intervals. Dashed: chance confidence_level." in str(
+        metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, confidence_level=0.9).spec["title"][
+            "subtitle"
+        ]
     )
 
 
 def test_what_is_undefined_is_not_drawn() -> None:
     drawn = metric_by_dimension_chart("MR", CURVES, better="down")
-    said = {row["says"] for row in rows(drawn, "says") if HOSTILE in row["says"]}
+    said = {row["tooltip"] for row in rows(drawn, "tooltip") if HOSTILE in row["tooltip"]}
     assert said == {f"{HOSTILE}, 2 dimensions: MR 60.000"}
 
 

@@ -30,7 +30,7 @@ def test_a_star_has_its_marks_at_the_values_and_its_intervals_along_the_spokes()
     marks = next(
         layer["data"]["values"]
         for layer in drawn.spec["layer"]
-        if layer["mark"]["type"] == "point" and "says" in layer["data"]["values"][0]
+        if layer["mark"]["type"] == "point" and "tooltip" in layer["data"]["values"][0]
     )
     middle = RADIUS + 30
     lengths = [np.hypot(row["x"] - middle, row["y"] - middle) / RADIUS for row in marks]
@@ -43,10 +43,10 @@ def test_a_star_has_its_marks_at_the_values_and_its_intervals_along_the_spokes()
 def test_a_score_that_is_unknown_has_no_mark_and_the_star_stays_open() -> None:
     scores = {name: {"m": estimate(0.4)} for name in ("one", "two")} | {"three": {"m": estimate(np.nan)}}
     said = [
-        row["says"]
+        row["tooltip"]
         for layer in radar_chart(scores).spec["layer"]
         for row in layer["data"]["values"]
-        if layer["mark"]["type"] == "point" and "says" in row
+        if layer["mark"]["type"] == "point" and "tooltip" in row
     ]
     assert len(said) == 2
 
@@ -59,7 +59,7 @@ def test_a_cosine_of_zero_is_counted_above_zero() -> None:
         (0.0, 0.05),
         (0.5, 0.55),
     ]
-    assert "0.500 of all pairs lie from 0.00 to 0.05" in bars[1]["says"]
+    assert "0.500 of all pairs are from 0.00 to 0.05" in bars[1]["says"]
 
 
 def test_the_map_says_what_it_keeps() -> None:

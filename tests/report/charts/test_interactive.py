@@ -1,4 +1,4 @@
-"""Charts inside a page: safe markup, marks that speak, and one style sheet for both grounds."""
+"""Charts inside a report: safe markup, marks that speak, and one style sheet for both grounds."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.theme import DARK, LIGHT
 from equipoise.report.html.charts import chart_script, chart_style, embed_chart
-from equipoise.report.view_model import Page
+from equipoise.report.view_model import Report
 from equipoise.stats.comparison import Comparison
 
-Compared = tuple[Page, Comparison]
-Maker = Callable[..., tuple[Page, Comparison | None]]
+Compared = tuple[Report, Comparison]
+Maker = Callable[..., tuple[Report, Comparison | None]]
 
 
-def roots(page: Page) -> list[ElementTree.Element]:
-    return [ElementTree.fromstring(embed_chart(chart)["svg"]) for chart in report_charts(page)]
+def roots(report: Report) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(embed_chart(chart)["svg"]) for chart in report_charts(report)]
 
 
 def test_a_chart_is_one_image_with_its_description(compared: Compared) -> None:
@@ -29,8 +29,8 @@ def test_a_chart_is_one_image_with_its_description(compared: Compared) -> None:
 
 
 def test_marks_say_what_the_specification_says(compared: Compared) -> None:
-    page, comparison = compared
-    said = [element.get("data-says", "") for element in roots(page)[0].iter() if element.get("data-says")]
+    report, comparison = compared
+    said = [element.get("data-tooltip", "") for element in roots(report)[0].iter() if element.get("data-tooltip")]
     assert len(said) == len(comparison.systems)
     for system, words in zip(comparison.order, said, strict=True):
         assert words.startswith(f"{system}: MRR ")
@@ -39,7 +39,7 @@ def test_marks_say_what_the_specification_says(compared: Compared) -> None:
 
 def test_every_chart_has_marks_that_speak(compared: Compared) -> None:
     for root in roots(compared[0]):
-        assert any(element.get("data-says") for element in root.iter()), root.get("data-chart")
+        assert any(element.get("data-tooltip") for element in root.iter()), root.get("data-chart")
 
 
 def test_no_markup_asks_for_more_than_a_strict_policy_allows(compared: Compared) -> None:
@@ -50,8 +50,8 @@ def test_no_markup_asks_for_more_than_a_strict_policy_allows(compared: Compared)
 
 
 def test_names_that_no_document_can_hold_do_not_break_the_markup(page_maker: Maker) -> None:
-    page, _ = page_maker(["a\x00b\x1f\ud800", "</svg><script>alert(1)</script>"])
-    for root in roots(page):
+    report, _ = page_maker(["a\x00b\x1f\ud800", "</svg><script>alert(1)</script>"])
+    for root in roots(report):
         assert "\x00" not in root.get("aria-label", "\x00")
         assert {element.tag.partition("}")[2] for element in root.iter()} <= {
             "svg",
@@ -69,7 +69,7 @@ def test_ids_of_several_charts_do_not_meet(compared: Compared) -> None:
 
 def test_only_maps_can_be_looked_at_closer(compared: Compared) -> None:
     closer = [root.get("data-chart") for root in roots(compared[0]) if root.get("data-zoom") is not None]
-    assert closer == ["map-a-tree", "map-a-tree-2"]
+    assert closer == ["projection-a-tree", "projection-a-tree-2"]
 
 
 def test_the_style_sheet_knows_every_colour_on_both_grounds() -> None:

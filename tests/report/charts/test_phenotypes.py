@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import vl_convert
 
-from equipoise.report.charts.bars import metric_bars, precision_recall_chart
+from equipoise.report.charts.bars import metric_bars
 from equipoise.report.charts.chart import Chart
-from equipoise.report.charts.curves import accuracy_at_k_chart
+from equipoise.report.charts.curves import accuracy_at_k_chart, precision_recall_chart
 from equipoise.report.charts.render import render_svg
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
@@ -53,10 +53,10 @@ def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.Captu
 
 
 def test_every_bar_says_its_system_metric_interval_and_chance() -> None:
-    told = list(dict.fromkeys(row["says"] for row in rows_of(bars()) if "says" in row))
+    told = list(dict.fromkeys(row["tooltip"] for row in rows_of(bars()) if "tooltip" in row))
     assert told[0] == "mine: MRR 0.500, interval [0.300, 0.700], chance 0.1000, n 20"
     assert len(told) == 4
-    assert bars().description == "MRR: mine 0.500, <b>yours</b> 0.200; the highest is that of mine."
+    assert bars().description == "MRR: mine 0.500, <b>yours</b> 0.200; mine has the highest."
 
 
 def test_the_points_of_the_curve_are_recall_and_precision() -> None:
@@ -70,4 +70,4 @@ def test_the_points_of_the_curve_are_recall_and_precision() -> None:
 def test_the_curve_over_k_is_called_as_its_field_calls_it() -> None:
     chart = accuracy_at_k_chart({"mine": [0.5, 0.7]}, name="hits", what="Hit rate", symbol="HR")
     assert chart.title == "Hit rate over k"
-    assert any(row.get("says") == "mine: HR@2 0.700" for row in rows_of(chart))
+    assert any(row.get("tooltip") == "mine: HR@2 0.700" for row in rows_of(chart))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from equipoise.geometry.distances import poincare
 from equipoise.report.charts.chart import Chart, shorten_labels, slug, unique_names
+from equipoise.report.charts.marks import LINE_HEIGHT, log_scale, spread_labels
 from equipoise.report.charts.projection import poincare_geodesic, projection_chart
-from equipoise.report.charts.tuning import LINE_HEIGHT, log_scale, spread_labels
 from equipoise.report.view_model import Point, Projection
 
 

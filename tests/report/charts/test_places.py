@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import vl_convert
 
+from equipoise.report.charts.bars import rank_histogram_chart
 from equipoise.report.charts.chart import Chart
-from equipoise.report.charts.curves import accuracy_at_k_chart, confusion_chart, rank_histogram_chart
+from equipoise.report.charts.curves import accuracy_at_k_chart
+from equipoise.report.charts.heatmap import confusion_chart
 from equipoise.report.charts.reliability import CalibrationPoint, reliability_chart
 from equipoise.report.charts.render import render_svg
 
@@ -38,7 +40,7 @@ def rows_of(chart: Chart) -> Iterator[dict[str, Any]]:
 
 
 def said(chart: Chart) -> list[str]:
-    return list(dict.fromkeys(row["says"] for row in rows_of(chart) if "says" in row))
+    return list(dict.fromkeys(row["tooltip"] for row in rows_of(chart) if "tooltip" in row))
 
 
 def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +56,7 @@ def test_every_chart_compiles_without_a_warning_and_is_drawn(capfd: pytest.Captu
 def test_the_curves_are_marked_at_the_cutoffs_that_people_quote() -> None:
     chart = accuracy_at_k_chart(CURVES, [0.25, 0.5, 0.75, 1.0])
     assert said(chart)[:3] == ["mine: Acc@1 0.500", "mine: Acc@2 0.700", "mine: Acc@3 0.800"]
-    assert "chance begins at 0.2500" in chart.description
+    assert "chance at k = 1 is 0.2500" in chart.description
     points = [(row["k"], row["value"]) for row in rows_of(chart) if "k" in row]
     for place, value in enumerate(CURVES["mine"], start=1):
         assert (place, value) in points
@@ -74,17 +76,17 @@ def test_the_confusion_says_how_many_units_are_taken_for_what() -> None:
     assert "2 of 10 units of home are predicted as work" in said(chart)
     assert "5 of 10 units of work are predicted as another class" in said(chart)
     assert chart.description == (
-        "mine predicts 12 of 20 units of the 2 most frequent classes right; home is most often taken for "
+        "mine predicts 12 of 20 units of the 2 most frequent classes correctly; home is most often predicted as "
         "work (2 units)."
     )
 
 
 def test_the_diagram_says_how_sure_and_how_right_each_bin_is() -> None:
     chart = reliability_chart("mine", DOTS, 0.12, 0.03)
-    assert said(chart)[0] == "confidence 0.25: right 0.50 [0.30, 0.70]; 10 units"
-    assert "confidence 0.95: right 0.80; 30 units" in said(chart)
-    assert "30 of them are in bins where it is too sure" in chart.description
-    assert chart.spec["title"]["subtitle"] == "Expected calibration error 0.120; by luck alone 0.030."
+    assert said(chart)[0] == "confidence 0.25: accuracy 0.50 [0.30, 0.70]; 10 units"
+    assert "confidence 0.95: accuracy 0.80; 30 units" in said(chart)
+    assert "30 of them are in overconfident bins" in chart.description
+    assert chart.spec["title"]["subtitle"] == "Expected calibration error 0.120; by chance 0.030."
 
 
 def test_names_are_texts_and_never_markup() -> None:

@@ -14,11 +14,11 @@ from equipoise.report.charts import render, report_charts
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.render import render_png, render_svg, write_charts
 from equipoise.report.charts.theme import DARK, LIGHT
-from equipoise.report.view_model import Page
+from equipoise.report.view_model import Report
 from equipoise.stats.comparison import Comparison
 
-Compared = tuple[Page, Comparison]
-Maker = Callable[..., tuple[Page, Comparison | None]]
+Compared = tuple[Report, Comparison]
+Maker = Callable[..., tuple[Report, Comparison | None]]
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
     "<script>alert(1)</script>\"'",
@@ -81,40 +81,40 @@ def test_drawings_have_only_colours_of_the_palette(compared: Compared) -> None:
 
 
 def test_hostile_names_are_text_in_every_chart(page_maker: Maker) -> None:
-    page, _ = page_maker(HOSTILE, tuned=True)
-    for chart in report_charts(page):
+    report, _ = page_maker(HOSTILE, tuned=True)
+    for chart in report_charts(report):
         root = ElementTree.fromstring(render_svg(chart))
         tags = {element.tag.removeprefix(NAMESPACE) for element in root.iter()}
         assert tags <= {"svg", "title", "desc", "rect", "g", "path", "line", "text", "tspan"}, chart.name
         assert not any(key.startswith("on") for element in root.iter() for key, _ in element.items())
-    words = " ".join(ElementTree.fromstring(render_svg(report_charts(page)[0])).itertext())
+    words = " ".join(ElementTree.fromstring(render_svg(report_charts(report)[0])).itertext())
     assert HOSTILE[0] in words
     assert HOSTILE[3] in words
 
 
 def test_names_of_charts_are_file_names(page_maker: Maker) -> None:
-    page, _ = page_maker(["../../etc/passwd", "a/b", "a b", "ä" * 300], tuned=True)
-    names = [chart.name for chart in report_charts(page)]
+    report, _ = page_maker(["../../etc/passwd", "a/b", "a b", "ä" * 300], tuned=True)
+    names = [chart.name for chart in report_charts(report)]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").isalnum() and name.isascii() and len(name) < 80 for name in names)
 
 
 def test_a_name_that_is_a_colour_keeps_its_text_on_dark_ground(page_maker: Maker) -> None:
-    page, _ = page_maker([LIGHT["ink"], "other"])
-    assert LIGHT["ink"] in "".join(ElementTree.fromstring(render_svg(report_charts(page)[0], dark=True)).itertext())
+    report, _ = page_maker([LIGHT["ink"], "other"])
+    assert LIGHT["ink"] in "".join(ElementTree.fromstring(render_svg(report_charts(report)[0], dark=True)).itertext())
 
 
 def test_all_charts_are_written_as_png_and_svg(page_maker: Maker, tmp_path: Path) -> None:
-    page, _ = page_maker(["one", "two"])
-    files = write_charts(page, tmp_path / "results" / "visualizations")
+    report, _ = page_maker(["one", "two"])
+    files = write_charts(report, tmp_path / "results" / "visualizations")
     assert {file.name for file in files} == {
-        f"{chart.name}.{suffix}" for chart in report_charts(page) for suffix in ("png", "svg")
+        f"{chart.name}.{suffix}" for chart in report_charts(report) for suffix in ("png", "svg")
     }
     assert all(file.stat().st_size > 1000 for file in files)
 
 
 def test_a_folder_that_is_a_file_is_refused(page_maker: Maker, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("here")
-    page, _ = page_maker(["one", "two"])
-    with pytest.raises(StoreError, match="cannot hold the charts"):
-        write_charts(page, tmp_path / "taken")
+    report, _ = page_maker(["one", "two"])
+    with pytest.raises(StoreError, match="the charts cannot be written"):
+        write_charts(report, tmp_path / "taken")

@@ -12,16 +12,16 @@ import vl_convert
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.distribution import WIDTH
-from equipoise.report.view_model import Page
+from equipoise.report.view_model import Report
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
 
-Compared = tuple[Page, Comparison]
-Maker = Callable[..., tuple[Page, Comparison | None]]
+Compared = tuple[Report, Comparison]
+Maker = Callable[..., tuple[Report, Comparison | None]]
 
 
-def named(page: Page, name: str) -> Chart:
-    return next(chart for chart in report_charts(page) if chart.name == name)
+def named(report: Report, name: str) -> Chart:
+    return next(chart for chart in report_charts(report) if chart.name == name)
 
 
 def compiled(chart: Chart) -> dict[str, Any]:
@@ -44,13 +44,21 @@ def test_every_chart_compiles_without_a_warning(compared: Compared, capfd: pytes
 
 def test_a_page_with_everything_has_a_chart_of_every_kind(compared: Compared) -> None:
     names = {chart.name for chart in report_charts(compared[0])}
-    assert names >= {"league", "forest", "wins", "slices", "distribution-mrr", "frontier", "map-a-tree"}
-    assert names >= {"tuning-grid-alpha", "tuning-folds-alpha", "tuning-grid-delta", "map-a-tree-2"}
+    assert names >= {
+        "leaderboard",
+        "differences",
+        "wins",
+        "slices",
+        "distribution-mrr",
+        "frontier",
+        "projection-a-tree",
+    }
+    assert names >= {"tuning-grid-alpha", "tuning-folds-alpha", "tuning-grid-delta", "projection-a-tree-2"}
 
 
 def test_the_league_has_the_values_and_intervals_of_the_comparison(compared: Compared) -> None:
-    page, comparison = compared
-    drawn = {row["name"]: row for row in rows_of(named(page, "league")) if "name" in row}
+    report, comparison = compared
+    drawn = {row["name"]: row for row in rows_of(named(report, "leaderboard")) if "name" in row}
     assert list(drawn) == list(comparison.order)
     for system, row in drawn.items():
         estimate = comparison.estimates[system]["MRR"]
@@ -61,16 +69,16 @@ def test_the_league_has_the_values_and_intervals_of_the_comparison(compared: Com
 
 
 def test_shapes_tell_who_is_tied_with_the_leader(compared: Compared) -> None:
-    page, comparison = compared
+    report, comparison = compared
     tied = {comparison.leader, *comparison.tied_with_leader}
-    for row in rows_of(named(page, "league")):
+    for row in rows_of(named(report, "leaderboard")):
         if "name" in row:
             assert row["shape"] == ("circle" if row["name"] in tied else "diamond")
 
 
 def test_the_forest_has_the_differences_of_the_comparison(compared: Compared) -> None:
-    page, comparison = compared
-    drawn = {row["name"]: row for row in rows_of(named(page, "forest")) if "name" in row}
+    report, comparison = compared
+    drawn = {row["name"]: row for row in rows_of(named(report, "differences")) if "name" in row}
     assert len(drawn) == 6
     for title, row in drawn.items():
         seen = comparison.contrast(*title.split(" − "))
@@ -78,12 +86,12 @@ def test_the_forest_has_the_differences_of_the_comparison(compared: Compared) ->
             (seen.difference, seen.interval.low, seen.interval.high)
         )
         assert row["shape"] == ("circle" if seen.winner(comparison.alpha) else "diamond")
-        assert f"adjusted p {row['p']}" in row["says"]
+        assert f"adjusted p {row['p']}" in row["tooltip"]
 
 
 def test_the_win_matrix_counts_wins_ties_and_losses(compared: Compared) -> None:
-    page, comparison = compared
-    cells = {(row["row"], row["column"]): row for row in rows_of(named(page, "wins")) if "says" in row}
+    report, comparison = compared
+    cells = {(row["row"], row["column"]): row for row in rows_of(named(report, "wins")) if "tooltip" in row}
     assert len(cells) == 12
     for (row, column), cell in cells.items():
         seen = comparison.contrast(comparison.order[row], comparison.order[column])
@@ -91,72 +99,72 @@ def test_the_win_matrix_counts_wins_ties_and_losses(compared: Compared) -> None:
 
 
 def test_slices_have_the_means_over_their_units(compared: Compared) -> None:
-    page, _ = compared
-    columns = {column.metric: column for column in page.explorer.columns} if page.explorer else {}
+    report, _ = compared
+    columns = {column.metric: column for column in report.explorer.columns} if report.explorer else {}
     values = np.array(columns["MRR"].values, dtype=float)
     kinds = np.array([place % 3 != 0 for place in range(60)])
-    said = {(row["row"], row["column"]): row for row in rows_of(named(page, "slices")) if "says" in row}
-    assert page.slices is not None
+    said = {(row["row"], row["column"]): row for row in rows_of(named(report, "slices")) if "tooltip" in row}
+    assert report.slices is not None
     for (row, column), cell in said.items():
-        part = values[column, kinds if page.slices.rows[row].value == "exact" else ~kinds]
+        part = values[column, kinds if report.slices.rows[row].value == "exact" else ~kinds]
         assert float(cell["text"]) == pytest.approx(np.nanmean(part), abs=0.0051)
 
 
 def test_the_bars_of_a_distribution_are_as_high_as_their_counts(compared: Compared) -> None:
-    page, _ = compared
-    bars = [row for row in rows_of(named(page, "distribution-mrr")) if "bin" in row and "top" in row]
-    counts = [count for series in page.distributions[0].series for count in series.counts if count]
+    report, _ = compared
+    bars = [row for row in rows_of(named(report, "distribution-mrr")) if "bin" in row and "top" in row]
+    counts = [count for series in report.distributions[0].series for count in series.counts if count]
     heights = [row["base"] - row["top"] for row in bars]
     assert heights == pytest.approx(np.array(counts) * max(heights) / max(counts))
 
 
 def test_hits_and_misses_share_a_bar_as_the_units_are_shared(page_maker: Maker) -> None:
-    page, _ = page_maker(["alpha", "beta"], hits=True, undefined={"beta": [1, 2, 3]})
-    parts = [row for row in rows_of(named(page, "distribution-hr-5")) if "from" in row]
-    for row, series in enumerate(page.distributions[0].series):
+    report, _ = page_maker(["alpha", "beta"], hits=True, undefined={"beta": [1, 2, 3]})
+    parts = [row for row in rows_of(named(report, "distribution-hr-5")) if "from" in row]
+    for row, series in enumerate(report.distributions[0].series):
         widths = [part["to"] - part["from"] for part in parts if part["row"] == row]
         shares = [series.counts[1], series.counts[0], series.undefined]
         assert widths == pytest.approx([WIDTH * units / 60 for units in shares if units])
 
 
 def test_few_values_share_a_bar_and_many_make_a_histogram(page_maker: Maker) -> None:
-    page, _ = page_maker(["alpha", "beta"], hits=True)
-    first, difference = page.distributions[:2]
+    report, _ = page_maker(["alpha", "beta"], hits=True)
+    first, difference = report.distributions[:2]
     assert first.labels == ("0", "1")
     assert difference.labels == ("-1", "0", "1")
-    drawn = named(page, "distribution-alpha-minus-beta")
+    drawn = named(report, "distribution-alpha-minus-beta")
     parts = [row for row in rows_of(drawn) if "from" in row]
     assert [row["text"].split(":")[0] for row in parts if row["row"] == 0][:3] == ["1", "0", "-1"]
     assert len({row["fill"] for row in parts}) == 3
 
 
 def test_the_grid_shows_every_trial_and_frames_what_was_chosen(compared: Compared) -> None:
-    page, _ = compared
-    cells = [row for row in rows_of(named(page, "tuning-grid-alpha")) if "says" in row and "column" in row]
-    assert sorted({cell["text"] for cell in cells}) == sorted(trial.text for trial in page.tuned[0].trials)
-    framed = {cell["text"] for cell in cells if "×" in cell["below"]}
+    report, _ = compared
+    cells = [row for row in rows_of(named(report, "tuning-grid-alpha")) if "tooltip" in row and "column" in row]
+    assert sorted({cell["text"] for cell in cells}) == sorted(trial.text for trial in report.tuning[0].trials)
+    framed = {cell["text"] for cell in cells if "×" in cell["subtext"]}
     assert framed == {"0.756", "0.856"}
 
 
 def test_folds_show_inner_and_outer(compared: Compared) -> None:
-    page, _ = compared
-    rows = [row for row in rows_of(named(page, "tuning-folds-alpha")) if "choice" in row]
+    report, _ = compared
+    rows = [row for row in rows_of(named(report, "tuning-folds-alpha")) if "choice" in row]
     drawn = {(row["name"], row["inner"], row["outer"]) for row in rows}
-    assert drawn == {(f"fold {fold.name}", fold.inner, fold.outer) for fold in page.tuned[0].folds}
+    assert drawn == {(f"fold {fold.name}", fold.inner, fold.outer) for fold in report.tuning[0].folds}
 
 
 def test_the_frontier_holds_all_trials_with_their_costs_and_the_budget(compared: Compared) -> None:
-    page, _ = compared
-    rows = list(rows_of(named(page, "frontier")))
+    report, _ = compared
+    rows = list(rows_of(named(report, "frontier")))
     drawn = {(row["cost"], row["value"]) for row in rows if row.get("system") == "alpha"}
-    assert drawn == {(trial.cost, trial.value) for trial in page.tuned[0].trials}
+    assert drawn == {(trial.cost, trial.value) for trial in report.tuning[0].trials}
     assert any(row.get("text") == "budget 1,300 tokens" for row in rows)
 
 
 def test_maps_have_all_points(compared: Compared) -> None:
-    page, _ = compared
-    rows = [row for row in rows_of(named(page, "map-a-tree")) if "says" in row]
-    assert [(row["x"], row["y"]) for row in rows] == [(point.x, point.y) for point in page.maps[0].points]
+    report, _ = compared
+    rows = [row for row in rows_of(named(report, "projection-a-tree")) if "tooltip" in row]
+    assert [(row["x"], row["y"]) for row in rows] == [(point.x, point.y) for point in report.projections[0].points]
 
 
 def test_descriptions_are_sentences_with_figures(compared: Compared) -> None:
@@ -166,40 +174,40 @@ def test_descriptions_are_sentences_with_figures(compared: Compared) -> None:
 
 
 def test_one_system_has_a_league_and_no_pairs(page_maker: Maker) -> None:
-    page, _ = page_maker(["alone"])
-    names = [chart.name for chart in report_charts(page)]
-    assert names[0] == "league"
-    assert not {"forest", "wins"} & set(names)
+    report, _ = page_maker(["alone"])
+    names = [chart.name for chart in report_charts(report)]
+    assert names[0] == "leaderboard"
+    assert not {"differences", "wins"} & set(names)
 
 
 def test_the_axis_says_which_way_is_better(page_maker: Maker) -> None:
     for better, words in ((Direction.UP, "higher is better →"), (Direction.DOWN, "← lower is better")):
-        page, _ = page_maker(["one", "two"], better=better)
-        assert words in str(named(page, "league").spec)
+        report, _ = page_maker(["one", "two"], better=better)
+        assert words in str(named(report, "leaderboard").spec)
 
 
 def test_where_lower_is_better_the_first_wins_on_the_left(page_maker: Maker) -> None:
-    page, _ = page_maker(["one", "two"], better=Direction.DOWN)
-    assert "← first better" in str(named(page, "forest").spec)
+    report, _ = page_maker(["one", "two"], better=Direction.DOWN)
+    assert "← first better" in str(named(report, "differences").spec)
 
 
 def test_a_system_without_a_value_keeps_its_row_and_says_why(page_maker: Maker) -> None:
-    page, _ = page_maker(["one", "two", "three"], undefined={"two": range(60)})
-    row = next(row for row in rows_of(named(page, "league")) if row.get("name") == "two")
+    report, _ = page_maker(["one", "two", "three"], undefined={"two": range(60)})
+    row = next(row for row in rows_of(named(report, "leaderboard")) if row.get("name") == "two")
     assert row["value"] is None
-    assert row["figure"].startswith("n/a (")
+    assert row["label"].startswith("n/a (")
 
 
 def test_many_systems_are_drawn_and_the_forest_keeps_to_the_leader(
     page_maker: Maker, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    page, _ = page_maker([f"a/very/long/common/beginning/of/the/name/model-{place:02}" for place in range(30)])
-    league, forest = named(page, "league"), named(page, "forest")
+    report, _ = page_maker([f"a/very/long/common/beginning/of/the/name/model-{place:02}" for place in range(30)])
+    league, forest = named(report, "leaderboard"), named(report, "differences")
     names = [row["name"] for row in rows_of(league) if "name" in row]
     assert len(set(names)) == 30
     assert max(map(len, names)) <= 36
     pairs = [row for row in rows_of(forest) if "name" in row]
     assert len(pairs) == 29
-    assert all(page.systems[0].name in row["says"] for row in pairs)
+    assert all(report.systems[0].name in row["tooltip"] for row in pairs)
     assert "406 others" in forest.spec["title"]["subtitle"]
     assert capfd.readouterr().err == ""

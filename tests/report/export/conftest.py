@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
@@ -58,14 +59,16 @@ def stored(tmp_path: Path) -> Maker:
         for place, name in enumerate(names):
             ranks = rng.integers(1, 4 + 2 * place, units)
             evidence = Ranking.from_ranks(ranks, candidates=200)
-            result = evaluate(evidence, metrics, system=name, resamples=200)
+            result = evaluate(evidence, metrics, system=name, config=StatsConfig(n_resamples=200))
             status = Status.PARTIAL if name in partial else Status.COMPLETE
             manifest = Manifest(name, status=status, reason="out of time", datasets={"data/truth.qrels": "ab12"})
             path = save_run(tmp_path / str(place), result, manifest=manifest, details=details)
             runs.append(load_run(path))
         together = None
         if len(runs) > 1:
-            together = compare([run.result for run in runs], primary=primary, resamples=200, flips=500)
+            together = compare(
+                [run.result for run in runs], primary=primary, config=StatsConfig(n_resamples=200, n_permutations=500)
+            )
         return Exported(tuple(runs), together)
 
     return make

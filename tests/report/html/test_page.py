@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from equipoise.extras import install_command
-from equipoise.report.build import build_page, compare_runs
+from equipoise.report.build import build_report, compare_runs
 from equipoise.report.html.render import render_html
-from equipoise.report.view_model import Page, Point, Projection
+from equipoise.report.view_model import Point, Projection, Report
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -27,27 +27,27 @@ from stored_runs import bread_runs, made_up, ranks
 ORDER = [
     "findings",
     "verdict",
-    "league",
-    "pairs",
+    "leaderboard",
+    "pairwise",
     "slices",
     "units",
     "distributions",
     "tuning",
     "protocol",
-    "take",
+    "downloads",
 ]
 HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;\"'\u2028{{ 7 * 7 }}"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     runs = bread_runs(tmp_path_factory.mktemp("bread"))
-    return build_page(runs, compare_runs(runs))
+    return build_report(runs, compare_runs(runs))
 
 
 @pytest.fixture(scope="module")
-def text(page: Page) -> str:
-    return render_html(page)
+def text(report: Report) -> str:
+    return render_html(report)
 
 
 @pytest.fixture(scope="module")
@@ -70,54 +70,54 @@ def test_sections_stand_in_the_order_of_the_questions(document: Node) -> None:
     assert links == [f"#{name}" for name in ORDER]
 
 
-def test_a_page_without_findings_says_so_at_its_end(page: Page) -> None:
-    sound = sections(tree(render_html(replace(page, findings=()), charts=False)))
+def test_a_page_without_findings_says_so_at_its_end(report: Report) -> None:
+    sound = sections(tree(render_html(replace(report, findings=()), charts=False)))
     assert sound[0] == "verdict"
     assert sound.index("findings") > sound.index("tuning")
 
 
-def test_the_verdict_is_whole(page: Page, document: Node) -> None:
-    assert document.one("p", class_="verdict").text == page.verdict
+def test_the_verdict_is_whole(report: Report, document: Node) -> None:
+    assert document.one("p", class_="verdict").text == report.verdict
 
 
-def test_every_figure_of_the_league_is_in_its_row(page: Page, document: Node) -> None:
-    table = document.one("section", id="league").all("table")[0]
+def test_every_figure_of_the_league_is_in_its_row(report: Report, document: Node) -> None:
+    table = document.one("section", id="leaderboard").all("table")[0]
     rows = table.one("tbody").all("tr")
-    assert len(rows) == len(page.league.rows)
-    for place, (row, shown) in enumerate(zip(page.league.rows, rows, strict=True)):
+    assert len(rows) == len(report.leaderboard.rows)
+    for place, (row, shown) in enumerate(zip(report.leaderboard.rows, rows, strict=True)):
         assert row.system in shown.one("th").text
         cells = [cell.text for cell in shown.all("td")]
-        assert cells[0] == "".join(row.bands)
-        costs = [cost.texts[place] or "–" for cost in page.costs]
-        figures = [row.figure.text, row.figure.span, row.n, row.chance_text, row.rank]
+        assert cells[0] == "".join(row.tie_groups)
+        costs = [cost.texts[place] or "–" for cost in report.costs]
+        figures = [row.score.text, row.score.interval_text, row.n, row.chance_text, row.rank]
         assert cells[2:] == figures + costs
-    assert "No unit is undefined." in document.one("section", id="league").text
+    assert "No unit is undefined." in document.one("section", id="leaderboard").text
 
 
 def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
     values = 1 / ranks(2, 30)
     values[1, 3] = np.nan
     runs = made_up(tmp_path, ["a", "b"], {"MRR": values})
-    document = tree(render_html(build_page(runs, compare_runs(runs), texts=False), charts=False))
-    league = document.one("section", id="league")
+    document = tree(render_html(build_report(runs, compare_runs(runs), exports=False), charts=False))
+    league = document.one("section", id="leaderboard")
     heads = [head.text for head in league.all("th", scope="col")]
     assert "Undefined" in heads
     assert "Chance" not in heads
     assert "chance level of MRR is n/a" in league.text
 
 
-def test_the_standing_names_every_system_once(page: Page, document: Node) -> None:
+def test_the_standing_names_every_system_once(report: Report, document: Node) -> None:
     parts = {
         each.one("dt").text: [badge.text for badge in each.all("bdi", class_="name")]
-        for each in document.one("dl", class_="standing").all("div")
+        for each in document.one("dl", class_="tie-groups").all("div")
     }
-    assert parts == {"Tied for first": ["tfidf", "bm25"], "Behind the leader": ["hash"]}
+    assert parts == {"Tied for first": ["tfidf", "bm25"], "Worse than the best": ["hash"]}
 
 
-def test_whiskers_lie_where_their_numbers_say(page: Page, document: Node) -> None:
-    scale = page.league.scale
-    table = document.one("section", id="league").all("table")[0]
-    for row, shown in zip(page.league.rows, table.one("tbody").all("tr"), strict=True):
+def test_whiskers_lie_where_their_numbers_say(report: Report, document: Node) -> None:
+    scale = report.leaderboard.scale
+    table = document.one("section", id="leaderboard").all("table")[0]
+    for row, shown in zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True):
         drawing = shown.one("svg")
         base = drawing.one("line", class_="base").attributes
         start, end = float(base["x1"]), float(base["x2"])
@@ -128,71 +128,72 @@ def test_whiskers_lie_where_their_numbers_say(page: Page, document: Node) -> Non
 
         (mark,) = [node for node in drawing.walk() if "point" in node.attributes.get("class", "").split()]
         at = mark.attributes.get("cx") or mark.attributes["d"][1:].split()[0]
-        assert float(at) == pytest.approx(place(row.figure.value), abs=0.06)
-        behind = not set(row.bands) & set(page.league.rows[0].bands)
+        assert float(at) == pytest.approx(place(row.score.number), abs=0.06)
+        behind = not set(row.tie_groups) & set(report.leaderboard.rows[0].tie_groups)
         assert mark.tag == ("path" if behind else "circle")
         chance = drawing.one("line", class_="chance").attributes
         assert float(chance["x1"]) == pytest.approx(place(row.chance), abs=0.06)
         ends = [
-            float(each) for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="reach").attributes["d"])
+            float(each)
+            for each in re.findall(r"M([\d.]+) 6V16", drawing.one("path", class_="interval").attributes["d"])
         ]
-        assert ends == pytest.approx([place(row.figure.low), place(row.figure.high)], abs=0.06)
+        assert ends == pytest.approx([place(row.score.low), place(row.score.high)], abs=0.06)
 
 
-def test_every_pair_and_every_cell_of_the_matrix_is_shown(page: Page, document: Node) -> None:
-    assert page.pairs is not None
-    part = document.one("section", id="pairs")
-    for pair, row in zip(page.pairs.rows, part.all("table")[0].one("tbody").all("tr"), strict=True):
+def test_every_pair_and_every_cell_of_the_matrix_is_shown(report: Report, document: Node) -> None:
+    assert report.pairwise is not None
+    part = document.one("section", id="pairwise")
+    for pair, row in zip(report.pairwise.rows, part.all("table")[0].one("tbody").all("tr"), strict=True):
         cells = [cell.text for cell in row.all("td")]
-        assert cells[2:5] == [pair.figure.text, pair.figure.span, pair.adjusted]
-        letters = {system.name: system.letter for system in page.systems}
-        assert cells[5] == (f"{letters[pair.winner]}{pair.winner}" if pair.winner else "not told apart")
+        assert cells[2:5] == [pair.difference.text, pair.difference.interval_text, pair.p_adjusted]
+        letters = {system.name: system.letter for system in report.systems}
+        assert cells[5] == (f"{letters[pair.winner]}{pair.winner}" if pair.winner else "not significant")
     shown = [row.all("td") for row in part.one("table", class_="matrix").one("tbody").all("tr")]
-    for cells, matrix in zip(shown, page.pairs.matrix, strict=True):
+    for cells, matrix in zip(shown, report.pairwise.matrix, strict=True):
         for node, cell in zip(cells, matrix, strict=True):
-            assert node.text == ("·" if cell is None else cell.text + (" ≠" if cell.told_apart else ""))
+            assert node.text == ("·" if cell is None else cell.text + (" ≠" if cell.significant else ""))
 
 
-def test_slices_tunings_and_findings_are_all_there(page: Page, document: Node) -> None:
-    assert page.slices is not None
+def test_slices_tunings_and_findings_are_all_there(report: Report, document: Node) -> None:
+    assert report.slices is not None
     heat = [cell.text for cell in document.one("section", id="slices").all("td")]
-    for slice_row in page.slices.rows:
+    for slice_row in report.slices.rows:
         for cell in slice_row.cells:
             assert f"{cell.text}{cell.note}" in heat
     tuning = document.one("section", id="tuning").text
-    for tuned in page.tuned:
+    for tuned in report.tuning:
         assert all(trial.text in tuning for trial in tuned.trials)
         assert all(fold.chosen in tuning for fold in tuned.folds)
     findings = document.one("section", id="findings")
-    assert [node.one("code").text for node in findings.all("h3")] == [each.code for each in page.findings]
-    for group in page.findings:
-        assert group.remedy[1:] in findings.text
-        assert all(item.sentence in findings.text for item in group.items)
+    assert [node.one("code").text for node in findings.all("h3")] == [each.code for each in report.findings]
+    for group in report.findings:
+        assert group.hint[1:] in findings.text
+        assert all(item.message in findings.text for item in group.items)
 
 
-def test_only_what_differs_is_marked_in_the_protocol(page: Page, document: Node) -> None:
+def test_only_what_differs_is_marked_in_the_protocol(report: Report, document: Node) -> None:
     marked = [row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")]
-    differing = [f"{fact.name} ≠" for group in page.protocol.groups for fact in group.facts if fact.differs]
+    differing = [f"{fact.name} ≠" for group in report.protocol.groups for fact in group.entries if fact.differs]
     assert marked == differing == ["model ≠"]
 
 
-def test_texts_to_take_away_are_whole(page: Page, document: Node) -> None:
-    for download in page.downloads:
+def test_texts_to_take_away_are_whole(report: Report, document: Node) -> None:
+    for download in report.downloads:
         # A parser drops the line break after the tag, and so the template puts one there.
         assert document.one("pre", id=f"text-{download.name}").raw == f"\n{download.text}"
 
 
-def test_the_units_are_in_the_data_of_the_page(page: Page, document: Node) -> None:
-    assert page.explorer is not None
+def test_the_units_are_in_the_data_of_the_page(report: Report, document: Node) -> None:
+    assert report.explorer is not None
     data = island(document)
-    assert data["units"] == list(page.explorer.units)
-    assert data["texts"] == list(page.explorer.texts)
+    assert data["units"] == list(report.explorer.units)
+    assert data["texts"] == list(report.explorer.texts)
     columns = data["columns"]
     assert isinstance(columns, list)
-    for column, shown in zip(page.explorer.columns, columns, strict=True):
+    for column, shown in zip(report.explorer.columns, columns, strict=True):
         assert shown["metric"] == column.metric
         assert np.allclose(np.array(shown["values"]), np.array(column.values), atol=5e-5)
-    detail, first = data["details"], page.explorer.details[0]
+    detail, first = data["details"], report.explorer.details[0]
     assert isinstance(detail, list)
     assert first is not None
     for hits, kept in zip(detail[0][2], first.retrieved, strict=True):
@@ -201,29 +202,29 @@ def test_the_units_are_in_the_data_of_the_page(page: Page, document: Node) -> No
 
 
 def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
-    document = tree(render_html(build_page(bread_runs(tmp_path, tuned=False)[:1])))
-    assert sections(document) == [name for name in ORDER if name not in ("pairs", "tuning")]
-    heads = [head.text for head in document.one("section", id="league").all("th", scope="col")]
+    document = tree(render_html(build_report(bread_runs(tmp_path, tuned=False)[:1])))
+    assert sections(document) == [name for name in ORDER if name not in ("pairwise", "tuning")]
+    heads = [head.text for head in document.one("section", id="leaderboard").all("th", scope="col")]
     assert "Band" not in heads
 
 
-def test_a_map_has_its_place_after_the_tuning(page: Page) -> None:
+def test_a_map_has_its_place_after_the_tuning(report: Report) -> None:
     drawn = Projection("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
-    document = tree(render_html(replace(page, maps=(drawn,)), charts=False))
-    assert sections(document) == [*ORDER[:8], "maps", *ORDER[8:]]
-    assert "<leaf>" in document.one("section", id="maps").text
+    document = tree(render_html(replace(report, projections=(drawn,)), charts=False))
+    assert sections(document) == [*ORDER[:8], "projections", *ORDER[8:]]
+    assert "<leaf>" in document.one("section", id="projections").text
 
 
 def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
     made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
     runs = [load_run(tmp_path / f"run{place}") for place in (0, 1)]
-    document = tree(render_html(build_page(runs, compare_runs(runs), texts=False), charts=False))
+    document = tree(render_html(build_report(runs, compare_runs(runs), exports=False), charts=False))
     banners = [node.text for node in document.one("main").all("p", class_="caution")]
     assert sorted(banners) == [
         "Not complete: the run of a is partial: interrupted.",
         "Not complete: the run of b is partial: interrupted.",
     ]
-    assert len(document.one("section", id="league").all("abbr", class_="mark")) == 2
+    assert len(document.one("section", id="leaderboard").all("abbr", class_="mark")) == 2
 
 
 def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
@@ -245,7 +246,7 @@ def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
         cost={HOSTILE: 1.0},
         command=(HOSTILE,),
     )
-    text = render_html(build_page(runs, compare_runs(runs)))
+    text = render_html(build_report(runs, compare_runs(runs)))
     document = tree(text)
     assert [node.attributes.get("type") for node in document.all("script")] == ["application/json", None]
     assert document.all("img") == []
@@ -253,7 +254,7 @@ def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
     data = island(document)
     assert data["units"] == units
     assert HOSTILE in data["texts"]  # type: ignore[operator]
-    shown = document.one("section", id="league").text
+    shown = document.one("section", id="leaderboard").text
     assert all(" ".join(name.split()) in shown for name in names)
     assert "\u2028" not in document.one("script", type="application/json").raw
     for node in document.walk():
@@ -310,11 +311,11 @@ def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
     assert document.one("html").attributes["lang"] == "en"
 
 
-def test_the_same_runs_give_the_same_bytes(tmp_path: Path, page: Page, text: str) -> None:
-    assert render_html(page) == text
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path, report: Report, text: str) -> None:
+    assert render_html(report) == text
     runs = bread_runs(tmp_path, tuned=False)
     pages = [
-        render_html(build_page(given, compare_runs(given)), charts=False)
+        render_html(build_report(given, compare_runs(given)), charts=False)
         for given in (runs, [load_run(run.path) for run in runs])
     ]
     assert pages[0] == pages[1]
@@ -337,17 +338,17 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
     found = ranks(3, 1000)
     values = {"MRR": 1 / found, **{f"HR@{k}": found <= k for k in (1, 5, 10)}}
     runs = made_up(tmp_path, ["a", "b", "c"], values, details=details)
-    page = build_page(runs, compare_runs(runs))
-    assert page.explorer is not None
-    assert len(page.explorer.units) == 1000
-    assert "Texts are cut after" in page.explorer.note
-    assert len(render_html(page).encode()) < 2_000_000
+    report = build_report(runs, compare_runs(runs))
+    assert report.explorer is not None
+    assert len(report.explorer.units) == 1000
+    assert "Texts are cut after" in report.explorer.note
+    assert len(render_html(report).encode()) < 2_000_000
 
 
 def test_without_the_converter_the_page_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     runs = made_up(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
-    document = tree(render_html(build_page(runs, compare_runs(runs), texts=False)))
+    document = tree(render_html(build_report(runs, compare_runs(runs), exports=False)))
     hint = document.one("main").all("p", class_="hint")[0].text
     assert install_command("report") in hint
     assert document.all("figure") == []

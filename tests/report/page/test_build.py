@@ -1,4 +1,4 @@
-"""What the page says, against the comparison and the runs it is made of."""
+"""What the report says, against the comparison and the runs it is made of."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise.errors import ParameterError
-from equipoise.report.build import build_page, compare_runs
+from equipoise.report.build import build_report, compare_runs
 from equipoise.report.export import export
-from equipoise.report.view_model import Page
+from equipoise.report.view_model import Report
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import UnitContent
@@ -28,7 +28,7 @@ from equipoise.stats.slices import MIN_UNITS, slice_estimates
 from equipoise.types import Direction, Floats
 from stored_runs import COST, bread_runs, made_up, ranks
 
-Made = tuple[list[StoredRun], Comparison, Page]
+Made = tuple[list[StoredRun], Comparison, Report]
 
 
 @pytest.fixture(scope="module")
@@ -36,48 +36,48 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     runs = bread_runs(tmp_path_factory.mktemp("bread"))
     comparison = compare_runs(runs)
     assert comparison is not None
-    return runs, comparison, build_page(runs, comparison)
+    return runs, comparison, build_report(runs, comparison)
 
 
 def test_the_verdict_is_that_of_the_comparison(made: Made) -> None:
-    _, comparison, page = made
-    assert page.verdict == comparison.verdict()
+    _, comparison, report = made
+    assert report.verdict == comparison.verdict()
 
 
 def test_systems_stand_in_the_order_of_the_comparison_everywhere(made: Made) -> None:
-    _, comparison, page = made
-    assert tuple(each.name for each in page.systems) == comparison.order
-    assert [each.letter for each in page.systems] == ["A", "B", "C"]
-    for league in page.leagues:
+    _, comparison, report = made
+    assert tuple(each.name for each in report.systems) == comparison.order
+    assert [each.letter for each in report.systems] == ["A", "B", "C"]
+    for league in report.leaderboards:
         assert tuple(row.system for row in league.rows) == comparison.order
-    assert tuple(each.system for each in page.tuned) == comparison.order
+    assert tuple(each.system for each in report.tuning) == comparison.order
 
 
 def test_every_figure_of_the_league_is_that_of_the_comparison(made: Made) -> None:
-    _, comparison, page = made
-    assert [league.metric for league in page.leagues] == list(comparison.metrics)
-    for league in page.leagues:
+    _, comparison, report = made
+    assert [league.metric for league in report.leaderboards] == list(comparison.metrics)
+    for league in report.leaderboards:
         estimates = {name: comparison.estimates[name][league.metric] for name in comparison.order}
         places = shared_decimals(each.interval for each in estimates.values())
         for row in league.rows:
             own = estimates[row.system]
-            assert (row.figure.value, row.figure.low, row.figure.high) == (
+            assert (row.score.number, row.score.low, row.score.high) == (
                 own.value,
                 own.interval.low,
                 own.interval.high,
             )
-            assert row.figure.text == format_value(own.value, places)
-            assert row.figure.span == format_interval(own.interval, places)
+            assert row.score.text == format_value(own.value, places)
+            assert row.score.interval_text == format_interval(own.interval, places)
             assert (row.n, row.undefined) == (str(own.n), str(own.undefined))
             assert row.chance == own.chance
-            assert row.bands == comparison.bands_on(league.metric)[row.system]
+            assert row.tie_groups == comparison.bands_on(league.metric)[row.system]
             ends = [own.interval.low, own.interval.high, own.chance]
             assert all(league.scale.low <= end <= league.scale.high for end in ends)
 
 
 def test_differences_to_the_leader_have_its_sign_and_its_p(made: Made) -> None:
-    _, comparison, page = made
-    leader, *others = page.league.rows
+    _, comparison, report = made
+    leader, *others = report.leaderboard.rows
     assert leader.difference == leader.p == leader.counts == ""
     for row in others:
         seen = comparison.contrast(row.system, comparison.order[0])
@@ -87,23 +87,23 @@ def test_differences_to_the_leader_have_its_sign_and_its_p(made: Made) -> None:
 
 
 def test_every_pair_stands_once_with_the_better_ranked_first(made: Made) -> None:
-    _, comparison, page = made
-    assert page.pairs is not None
-    assert [(row.a, row.b) for row in page.pairs.rows] == list(combinations(comparison.order, 2))
-    places = shared_decimals(each.interval for each in comparison.contrasts if each.metric == page.primary)
-    for row in page.pairs.rows:
+    _, comparison, report = made
+    assert report.pairwise is not None
+    assert [(row.a, row.b) for row in report.pairwise.rows] == list(combinations(comparison.order, 2))
+    places = shared_decimals(each.interval for each in comparison.contrasts if each.metric == report.primary)
+    for row in report.pairwise.rows:
         seen = comparison.contrast(row.a, row.b)
-        assert row.figure.value == seen.difference
-        assert row.figure.text == format_difference(seen.difference, places)
-        assert row.adjusted == format_p(seen.adjusted)
+        assert row.difference.number == seen.difference
+        assert row.difference.text == format_difference(seen.difference, places)
+        assert row.p_adjusted == format_p(seen.adjusted)
         assert (row.wins, row.ties, row.losses) == (seen.wins, seen.ties, seen.losses)
         assert row.winner == (seen.winner(comparison.alpha) or "")
 
 
 def test_the_win_matrix_mirrors_itself(made: Made) -> None:
-    _, _, page = made
-    assert page.pairs is not None
-    matrix = page.pairs.matrix
+    _, _, report = made
+    assert report.pairwise is not None
+    matrix = report.pairwise.matrix
     for row in range(3):
         assert matrix[row][row] is None
         for column in range(row):
@@ -111,16 +111,16 @@ def test_the_win_matrix_mirrors_itself(made: Made) -> None:
             assert one is not None
             assert other is not None
             assert one.text == "/".join(reversed(other.text.split("/")))
-            assert one.told_apart == other.told_apart
+            assert one.significant == other.significant
 
 
 def test_costs_are_those_of_the_manifests_and_unknown_ones_stay_empty(made: Made) -> None:
-    runs, _, page = made
-    assert [cost.name for cost in page.costs] == list(COST)
+    runs, _, report = made
+    assert [cost.name for cost in report.costs] == list(COST)
     by_name = {run.result.system: run.manifest.cost for run in runs}
-    for cost in page.costs:
-        assert cost.values == tuple(by_name[each.name].get(cost.name) for each in page.systems)
-    texts = {cost.name: cost.texts[[each.name for each in page.systems].index("hash")] for cost in page.costs}
+    for cost in report.costs:
+        assert cost.values == tuple(by_name[each.name].get(cost.name) for each in report.systems)
+    texts = {cost.name: cost.texts[[each.name for each in report.systems].index("hash")] for cost in report.costs}
     assert texts == {
         "dims": "384",
         "seconds": "1.23",
@@ -131,37 +131,39 @@ def test_costs_are_those_of_the_manifests_and_unknown_ones_stay_empty(made: Made
 
 def test_unusual_costs_are_facts_of_the_protocol(tmp_path: Path) -> None:
     cost = {"dims": 8.0, "grid_chunks": 1234.0, "window": None}
-    page = build_page(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
-    assert [each.name for each in page.costs] == ["dims"]
-    (group,) = [group for group in page.protocol.groups if group.title == "Other costs"]
-    assert [(fact.name, fact.texts) for fact in group.facts] == [
+    report = build_report(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
+    assert [each.name for each in report.costs] == ["dims"]
+    (group,) = [group for group in report.protocol.groups if group.title == "Other costs"]
+    assert [(fact.name, fact.texts) for fact in group.entries] == [
         ("grid chunks", ("1,234",)),
         ("window", ("—",)),
     ]
 
 
 def test_slices_are_those_of_the_statistics(made: Made) -> None:
-    runs, _, page = made
-    assert page.slices is not None
+    runs, _, report = made
+    assert report.slices is not None
     known = {unit: detail.slices for unit, detail in runs[0].details.items()}
-    for place, system in enumerate(page.systems):
+    for place, system in enumerate(report.systems):
         run = next(run for run in runs if run.result.system == system.name)
-        expected = {(each.name, each.value): each.estimate for each in slice_estimates(run.result, page.primary, known)}
-        shown = {(row.name, row.value): row.cells[place] for row in page.slices.rows}
+        expected = {
+            (each.name, each.value): each.estimate for each in slice_estimates(run.result, report.primary, known)
+        }
+        shown = {(row.name, row.value): row.cells[place] for row in report.slices.rows}
         assert shown.keys() == expected.keys()
         for key, cell in shown.items():
             assert cell.value == expected[key].value
-            assert cell.few == (expected[key].n < MIN_UNITS)
+            assert cell.small_sample == (expected[key].n < MIN_UNITS)
 
 
 def test_small_slices_are_greyed_and_never_shaded(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 30)[np.newaxis].repeat(2, 0)
     kinds = {f"q{place}": {"kind": "rare" if place < 5 else "usual"} for place in range(30)}
     runs = _with_slices(tmp_path, values, kinds)
-    page = build_page(runs, compare_runs(runs), texts=False)
-    assert page.slices is not None
-    rows = {row.value: row for row in page.slices.rows}
-    assert (rows["rare"].few, rows["usual"].few) == (True, False)
+    report = build_report(runs, compare_runs(runs), exports=False)
+    assert report.slices is not None
+    rows = {row.value: row for row in report.slices.rows}
+    assert (rows["rare"].small_sample, rows["usual"].small_sample) == (True, False)
     assert all(cell.shade is None for cell in rows["rare"].cells)
     assert all(cell.shade is not None for cell in rows["usual"].cells)
 
@@ -169,12 +171,12 @@ def test_small_slices_are_greyed_and_never_shaded(tmp_path: Path) -> None:
 def test_a_slice_with_a_value_of_its_own_for_each_unit_makes_no_table(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 50)[np.newaxis].repeat(2, 0)
     runs = _with_slices(tmp_path, values, {f"q{place}": {"id": f"u{place}"} for place in range(50)})
-    assert build_page(runs, compare_runs(runs), texts=False).slices is None
+    assert build_report(runs, compare_runs(runs), exports=False).slices is None
 
 
 def test_distributions_count_every_unit_once(made: Made) -> None:
-    runs, _, page = made
-    for part in page.distributions:
+    runs, _, report = made
+    for part in report.distributions:
         assert len(part.edges) == len(part.labels) + 1
         for series in part.series:
             assert sum(series.counts) + series.undefined == len(runs[0].result.unit_ids)
@@ -183,25 +185,25 @@ def test_distributions_count_every_unit_once(made: Made) -> None:
 def test_undefined_units_are_counted_beside_the_bins(tmp_path: Path) -> None:
     values = np.array([[1.0, np.nan, 0.0, 0.5], [1.0, np.nan, 1.0, 0.25]])
     runs = made_up(tmp_path, ["a", "b"], {"nDCG@10": values})
-    part = build_page(runs, compare_runs(runs), texts=False).distributions[0]
+    part = build_report(runs, compare_runs(runs), exports=False).distributions[0]
     assert [series.undefined for series in part.series] == [1, 1]
 
 
-def test_findings_keep_code_evidence_and_remedy(made: Made) -> None:
-    _, comparison, page = made
+def test_findings_keep_code_evidence_and_hint(made: Made) -> None:
+    _, comparison, report = made
     shown = {
-        (group.code, item.subject, item.sentence, item.evidence, group.remedy)
-        for group in page.findings
+        (group.code, item.subject, item.message, item.evidence, group.hint)
+        for group in report.findings
         for item in group.items
     }
-    expected = {(each.code, each.subject, each.sentence, each.evidence, each.remedy) for each in comparison.findings}
+    expected = {(each.code, each.subject, each.message, each.evidence, each.hint) for each in comparison.findings}
     assert shown == expected
-    assert all(group.title for group in page.findings)
+    assert all(group.title for group in report.findings)
 
 
 def test_only_parameters_that_differ_are_marked(made: Made) -> None:
-    _, _, page = made
-    groups = {group.title: {fact.name: fact for fact in group.facts} for group in page.protocol.groups}
+    _, _, report = made
+    groups = {group.title: {fact.name: fact for fact in group.entries} for group in report.protocol.groups}
     parameters = groups["Parameters of the systems"]
     assert (parameters["model"].differs, parameters["stemmer"].differs) == (True, False)
     assert not groups["Data (SHA-256)"]["bread"].differs
@@ -210,54 +212,54 @@ def test_only_parameters_that_differ_are_marked(made: Made) -> None:
 
 
 def test_the_grid_holds_every_trial_once(made: Made) -> None:
-    runs, _, page = made
-    for tuned in page.tuned:
+    runs, _, report = made
+    for tuned in report.tuning:
         tuning = next(run.tuning for run in runs if run.result.system == tuned.system)
         assert tuning is not None
         cells = [cell for _, row in tuned.grid.rows for cell in row if cell is not None]
         assert sorted(cell.value or 0.0 for cell in cells) == sorted(trial.value for trial in tuning.trials)
-        assert tuned.grid.column_head == "top_k"
+        assert tuned.grid.column_title == "top_k"
         assert [mark for cell in cells for mark in cell.marks if mark == "best"] == ["best"]
         assert sum(trial.chosen for trial in tuned.trials) == len(tuning.folds)
-        assert dict(tuned.facts)["gap"] == format_difference(tuning.optimistic - tuning.nested)
+        assert dict(tuned.summary)["gap"] == format_difference(tuning.optimistic - tuning.nested)
         assert [point.cost for point in tuned.frontier] == [trial.cost for trial in tuning.frontier]
 
 
 def test_texts_to_take_away_are_those_of_the_export(made: Made) -> None:
-    runs, comparison, page = made
+    runs, comparison, report = made
     ordered = [next(run for run in runs if run.result.system == name) for name in comparison.order]
-    assert [each.name for each in page.downloads] == ["latex", "md", "csv", "json", "card", "bibtex"]
-    for download in page.downloads:
+    assert [each.name for each in report.downloads] == ["latex", "md", "csv", "json", "card", "bibtex"]
+    for download in report.downloads:
         assert download.text == export(ordered, comparison, download.name)
 
 
 def test_one_run_alone_has_no_parts_of_a_comparison(made: Made) -> None:
-    page = build_page(made[0][:1])
-    assert page.pairs is None
-    assert len(page.systems) == 1
-    assert page.league.rows[0].bands == ()
-    assert "One run alone" in page.verdict
-    assert page.explorer is not None
-    assert page.slices is not None
+    report = build_report(made[0][:1])
+    assert report.pairwise is None
+    assert len(report.systems) == 1
+    assert report.leaderboard.rows[0].tie_groups == ()
+    assert "A single run" in report.verdict
+    assert report.explorer is not None
+    assert report.slices is not None
 
 
 def test_runs_without_a_comparison_of_them_are_refused(made: Made) -> None:
     runs, comparison, _ = made
     with pytest.raises(ParameterError, match="3 runs and no comparison"):
-        build_page(runs)
+        build_report(runs)
     with pytest.raises(ParameterError, match="the comparison is of"):
-        build_page(runs[:2], comparison)
+        build_report(runs[:2], comparison)
     with pytest.raises(ParameterError, match="at least one run"):
-        build_page([])
+        build_report([])
 
 
 def test_a_partial_run_is_named_at_the_top(tmp_path: Path) -> None:
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
     partial = replace(runs[0].manifest, status=Status.PARTIAL, reason="interrupted")
     runs[0] = replace(runs[0], manifest=partial)
-    page = build_page(runs, compare_runs(runs), texts=False)
-    assert page.cautions == ("the run of a is partial: interrupted",)
-    assert [bool(each.caution) for each in page.systems] == [each.name == "a" for each in page.systems]
+    report = build_report(runs, compare_runs(runs), exports=False)
+    assert report.cautions == ("the run of a is partial: interrupted",)
+    assert [bool(each.caution) for each in report.systems] == [each.name == "a" for each in report.systems]
 
 
 def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
@@ -269,13 +271,13 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
         bounds=(1.0, 1000.0),
         better=Direction.DOWN,
     )
-    page = build_page(runs, compare_runs(runs), texts=False)
-    assert page.better == page.league.better == "down"
-    assert page.systems[0].name == "near"
-    assert page.pairs is not None
-    assert page.pairs.rows[0].winner == "near"
-    assert (page.pairs.rows[0].figure.value or 0) < 0
-    assert "to the left of 0" in page.pairs.caption
+    report = build_report(runs, compare_runs(runs), exports=False)
+    assert report.better == report.leaderboard.better == "down"
+    assert report.systems[0].name == "near"
+    assert report.pairwise is not None
+    assert report.pairwise.rows[0].winner == "near"
+    assert (report.pairwise.rows[0].difference.number or 0) < 0
+    assert "to the left of 0" in report.pairwise.caption
 
 
 def _with_slices(folder: Path, values: Floats, kinds: dict[str, dict[str, str]]) -> list[StoredRun]:

@@ -1,4 +1,4 @@
-"""The units of a page: which are kept, and that nothing is lost on the way."""
+"""The units of a report: which are kept, and that nothing is lost on the way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import StoreError
 from equipoise.report import unit_explorer
-from equipoise.report.build import build_page, compare_runs
+from equipoise.report.build import build_report, compare_runs
 from equipoise.report.unit_explorer import (
     ELLIPSIS,
     TextPool,
@@ -20,7 +20,7 @@ from equipoise.report.unit_explorer import (
     read_unit_slices,
     select_units,
 )
-from equipoise.report.view_model import Explorer, Page
+from equipoise.report.view_model import Report, UnitExplorer
 from equipoise.runs.run_directory import DETAILS
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -28,25 +28,25 @@ from equipoise.types import Direction
 from stored_runs import bread_runs, made_up, ranks
 
 
-def explorer_of(page: Page) -> Explorer:
-    assert page.explorer is not None
-    return page.explorer
+def explorer_of(report: Report) -> UnitExplorer:
+    assert report.explorer is not None
+    return report.explorer
 
 
-def page_of(runs: list[StoredRun]) -> Page:
-    return build_page(runs, compare_runs(runs), texts=False)
+def page_of(runs: list[StoredRun]) -> Report:
+    return build_report(runs, compare_runs(runs), exports=False)
 
 
 def test_everything_that_was_retrieved_can_be_read_back(tmp_path: Path) -> None:
     runs = bread_runs(tmp_path, tuned=False)
-    page = page_of(runs)
-    shown = explorer_of(page)
+    report = page_of(runs)
+    shown = explorer_of(report)
     by_name = {run.result.system: run for run in runs}
     assert len(shown.units) == shown.total == 80
     assert shown.note == ""
     for unit, detail in zip(shown.units, shown.details, strict=True):
         assert detail is not None
-        for system, hits in zip(page.systems, detail.retrieved, strict=True):
+        for system, hits in zip(report.systems, detail.retrieved, strict=True):
             kept = by_name[system.name].details[unit]
             assert shown.texts[detail.text] == kept.text
             assert [shown.texts[place] for place in detail.expected] == list(kept.expected)
@@ -60,9 +60,9 @@ def test_everything_that_was_retrieved_can_be_read_back(tmp_path: Path) -> None:
 def test_values_belong_to_their_units_whatever_their_order(tmp_path: Path) -> None:
     forth = made_up(tmp_path / "forth", ["a"], {"MRR": [[0.1, 0.2, 0.3]]}, units=["x", "y", "z"])
     back = made_up(tmp_path / "back", ["b"], {"MRR": [[0.6, 0.5, 0.4]]}, units=["z", "y", "x"])
-    page = page_of(forth + back)
-    shown = explorer_of(page)
-    values = {each.name: row for each, row in zip(page.systems, shown.columns[0].values, strict=True)}
+    report = page_of(forth + back)
+    shown = explorer_of(report)
+    values = {each.name: row for each, row in zip(report.systems, shown.columns[0].values, strict=True)}
     assert dict(zip(shown.units, values["a"], strict=True)) == {"x": 0.1, "y": 0.2, "z": 0.3}
     assert dict(zip(shown.units, values["b"], strict=True)) == {"x": 0.4, "y": 0.5, "z": 0.6}
 
@@ -188,4 +188,4 @@ def test_slices_of_units_are_named_by_place(tmp_path: Path) -> None:
     }
     runs = made_up(tmp_path, ["s", "t"], {"MRR": [[1.0, 0.5, 0.2], [1.0, 0.4, 0.1]]}, details=details)
     (kind,) = explorer_of(page_of(runs)).slices
-    assert (kind.name, kind.values, kind.of_unit) == ("kind", ("a", "b"), (1, 0, -1))
+    assert (kind.name, kind.values, kind.value_index) == ("kind", ("a", "b"), (1, 0, -1))

@@ -72,7 +72,7 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
     assert len(json.loads(output)["models"]) == 2, "Ray's own words stay out of the data"
     assert "running on 2 cores on 3 nodes of a Ray cluster" in said
     assert "a model is begun again" in said
-    assert "bm25: read back from results, nothing computed again" in said
+    assert "bm25: loaded from results, not computed again" in said
     assert (runs / "bm25" / "manifest.json").read_bytes() == finished
     cluster.add_node()
 
@@ -283,7 +283,7 @@ def test_trees_are_embedded_on_a_cluster_with_the_same_figures(
     (tmp_path / "tree.csv").write_text("id,parent\n" + "".join(f"{top},\n" for top in "abcd") + "".join(rows))
     monkeypatch.chdir(tmp_path)
     words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--rates", "0.3", "--epochs", "2"]
-    words += ["--seeds", "2", "--resamples", "30", "-o"]
+    words += ["--seeds", "2", "--n-resamples", "30", "-o"]
     for folder, where in (("here", []), ("there", ["--engine", "ray"])):
         ended = eq_here(*words, folder, *where)
         assert ended.exit_code == 0, ended.output
@@ -334,7 +334,7 @@ def test_a_head_that_is_killed_is_a_sentence_and_what_is_finished_stays(
         running, *lost, last = said.splitlines()
         assert running == "running on 2 cores on 3 nodes of a Ray cluster"
         assert all(line.startswith("a block of texts is begun again") for line in lost), said
-        assert json.loads(last)["error"]["sentence"].startswith("the Ray cluster went away: ")
+        assert json.loads(last)["error"]["message"].startswith("the Ray cluster went away: ")
         assert kept_vectors(tmp_path / name / "there") == 512
 
 

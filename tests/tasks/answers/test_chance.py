@@ -33,7 +33,7 @@ def held_and_asked(texts, answers, rule):
 def test_it_is_the_share_of_all_orders_whose_first_chunks_answer(texts, answer, forms, threshold):
     rule = answer_matcher("source", fuzzy_word_match=forms, partial_match_threshold=threshold)
     held, asked = held_and_asked(texts, [answer], rule)
-    needed = [held.shelf.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))]
+    needed = [held.index.first_hit(answer, order) or len(texts) + 1 for order in permutations(range(len(texts)))]
     exact = [np.mean(np.array(needed) <= k) for k in range(1, len(texts) + 1)]
     np.testing.assert_allclose(held.chance(asked, len(texts), len(texts)), exact, atol=WITHIN)
 
@@ -78,7 +78,7 @@ def test_where_texts_are_read_alone_it_is_the_expectation_of_equal_scores(seed, 
             yield slice(0, len(queries)), np.zeros((len(queries), len(texts)))
 
     chunks = [Chunk(text, 0, len(text), 1) for text in texts]
-    found = rank_answers(Constant(), asked, chunks, answer_matcher("words"), depth, held=held)
+    found = rank_answers(Constant(), asked, chunks, answer_matcher("words"), depth, locations=held)
     expected = [hit_rate(found.ranking, k).mean() for k in range(1, len(found.chance) + 1)]
     np.testing.assert_allclose(found.chance, expected, atol=1e-12)
 

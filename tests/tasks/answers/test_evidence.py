@@ -160,11 +160,11 @@ def test_answers_looked_up_once_serve_every_system():
     fixture, chunks, system = random_case(np.random.default_rng(3))
     rule = answer_matcher("words")
     held = locate_answers(fixture, chunks, rule)
-    with_held = rank_answers(system, fixture, chunks, rule, 2, held=held)
+    with_held = rank_answers(system, fixture, chunks, rule, 2, locations=held)
     without = rank_answers(system, fixture, chunks, rule, 2)
     assert with_held.ranking.ranks.tolist() == without.ranking.ranks.tolist()
-    with pytest.raises(ShapeError, match="were looked up"):
-        rank_answers(system, asked("rye", "rye", "rye", "rye", "rye", "rye"), chunks, rule, 2, held=held)
+    with pytest.raises(ShapeError, match="were located"):
+        rank_answers(system, asked("rye", "rye", "rye", "rye", "rye", "rye"), chunks, rule, 2, locations=held)
 
 
 @pytest.mark.parametrize("depth", [0, -1, 1.5, True])

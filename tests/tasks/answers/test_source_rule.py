@@ -101,9 +101,9 @@ def test_an_order_of_a_shelf_is_the_same_as_the_texts_in_that_order(case, random
     rule = EmbeddingEvalMatcher()
     order = list(range(len(texts)))
     random.shuffle(order)
-    shelf = rule.shelve(texts)
-    assert shelf.first_hit(answer, order) == rule.first_hit(answer, [texts[place] for place in order])
-    assert shelf.first_hit(answer, np.array(order[:0], dtype=np.int64)) is None
+    index = rule.build_index(texts)
+    assert index.first_hit(answer, order) == rule.first_hit(answer, [texts[place] for place in order])
+    assert index.first_hit(answer, np.array(order[:0], dtype=np.int64)) is None
 
 
 @given(cases())

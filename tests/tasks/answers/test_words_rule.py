@@ -141,7 +141,7 @@ def test_unknown_names_and_options_get_a_suggestion():
         answer_matcher("words", fuzzy="yes")
     with pytest.raises(ParameterError, match="from 0 to 1"):
         answer_matcher("words", threshold=80)
-    with pytest.raises(ParameterError, match="made already"):
+    with pytest.raises(ParameterError, match="takes no options"):
         answer_matcher(WholeWordMatcher(), fuzzy=True)
     assert answer_matcher(WholeWordMatcher()) == WholeWordMatcher()
 

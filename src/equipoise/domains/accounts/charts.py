@@ -1,4 +1,8 @@
-"""The charts of an embedded tree: the disk with its edges, norms against depth, figures by dimension."""
+"""The charts of an embedded tree: the disk with its edges, norms against depth, and metrics by dimension.
+
+``TreeCharts`` collects the charts of an evaluation or of its folder; ``project_to_disk`` maps points of any dimension
+to two coordinates for display.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ from equipoise.domains.accounts.results import (
     RUNS,
     AccountsEvaluation,
     last_run_systems,
-    read_kept_vectors,
     read_stored_tree,
+    read_stored_vectors,
     stored_systems,
 )
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
@@ -43,20 +47,18 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ints
 
-# Embedded trees: the disk with its edges, and norms against depths.
-
 WIDTH, HEIGHT = 520, 320
-MOST_DOTS = 3000
-"""More dots than this hide each other; they are thinned out evenly."""
-MOST_GROUPS = 8
-FOLDED = 80
+MAX_DOTS = 3000
+"""A larger number of dots is thinned out evenly."""
+MAX_GROUPS = 8
+CAPTION_WIDTH = 80
 GOLDEN, JITTER = 0.6180339887498949, 0.04
-OTHERS = "others"
+OTHER_BRANCHES = "others"
 
 
 @dataclass(frozen=True)
 class NodeLabel:
-    """What a picture tells of a node: its name, and the name of the branch that it hangs from."""
+    """The label of a node: its name, and the name of its top-level branch."""
 
     name: str
     branch: str = ""
@@ -72,65 +74,65 @@ def tree_chart(
     kind: str = "disk",
     caption: str = "",
 ) -> Chart:
-    """The nodes in the disk or the plane with lines to their parents; of a large tree the upper levels."""
+    """The nodes in the disk or the plane with lines to their parents; of a large tree only the upper levels."""
     order = np.argsort(depth, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    shades = _groups([nodes[at].branch for at in order])
-    drawn = tuple(
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    shades = _branch_groups([nodes[node].branch for node in order])
+    points_drawn = tuple(
         Point(
-            float(points[at, 0]),
-            float(points[at, 1]),
-            nodes[at].name,
-            shades[nodes[at].branch],
-            -float(depth[at]),
+            float(points[node, 0]),
+            float(points[node, 1]),
+            nodes[node].name,
+            shades[nodes[node].branch],
+            -float(depth[node]),
         )
-        for at in order.tolist()
+        for node in order.tolist()
     )
-    links = tuple((int(place[child]), int(place[parent])) for child, parent in edges.tolist())
-    return _captioned(projection_chart(Projection(title, kind, drawn, links), kind), caption)
+    links = tuple((int(position[child]), int(position[parent])) for child, parent in edges.tolist())
+    return _with_caption(projection_chart(Projection(title, kind, points_drawn, links), kind), caption)
 
 
-def _captioned(drawn: Chart, caption: str) -> Chart:
-    """The chart with more lines below its title, folded to its width."""
-    lines = [each for each in (drawn.spec["title"].get("subtitle", ""), *wrap(caption, FOLDED)) if each]
+def _with_caption(drawn: Chart, caption: str) -> Chart:
+    """The chart with more lines below its title, wrapped to its width."""
+    lines = [line for line in (drawn.spec["title"].get("subtitle", ""), *wrap(caption, CAPTION_WIDTH)) if line]
     if not lines:
         return drawn
     return replace(drawn, spec={**drawn.spec, "title": {**drawn.spec["title"], "subtitle": lines}})
 
 
-def _groups(branches: Sequence[str]) -> dict[str, str]:
-    """The largest branches by name, the rest together: more colours than a few say nothing."""
+def _branch_groups(branches: Sequence[str]) -> dict[str, str]:
+    """The largest branches by name, and one group for all others: the number of colours is limited."""
     sizes: dict[str, int] = {}
     for branch in branches:
         sizes[branch] = sizes.get(branch, 0) + 1
-    kept = sorted(sizes, key=lambda branch: -sizes[branch])[: MOST_GROUPS - (len(sizes) > MOST_GROUPS)]
-    return {branch: branch if branch in kept else OTHERS for branch in sizes}
+    largest = sorted(sizes, key=lambda branch: -sizes[branch])[: MAX_GROUPS - (len(sizes) > MAX_GROUPS)]
+    return {branch: branch if branch in largest else OTHER_BRANCHES for branch in sizes}
 
 
 def norm_depth_chart(
     nodes: Sequence[NodeLabel], norms: Floats, ranks: Floats, *, system: str, correlation: str = ""
 ) -> Chart:
-    """A dot a node: its norm, over where it stands between root (0) and leaf (1)."""
-    known = np.flatnonzero(~np.isnan(ranks) & np.isfinite(norms))
-    shown = known[:: max(1, ceil(len(known) / MOST_DOTS))]
-    far = axis_scale([], [0.0, *(float(norms[at]) for at in shown)])
+    """One dot per node: its norm over its position between root (0) and leaf (1)."""
+    valid = np.flatnonzero(~np.isnan(ranks) & np.isfinite(norms))
+    shown = valid[:: max(1, ceil(len(valid) / MAX_DOTS))]
+    norm_scale = axis_scale([], [0.0, *(float(norms[node]) for node in shown)])
     x = linear_axis(
         -0.04,
         1.04,
         [(tenth / 10, format_value(tenth / 10, 1)) for tenth in range(0, 11, 2)],
-        "place in the tree: 0 is a root, 1 is a leaf",
+        "position in the tree: 0 is a root, 1 is a leaf",
     )
-    y = scale_axis(far, "norm")
-    for each in (x, y):
-        each["axis"]["grid"] = True
+    y = scale_axis(norm_scale, "norm")
+    for axis in (x, y):
+        axis["axis"]["grid"] = True
     rows: list[Row] = [
         {
-            "rank": float(ranks[at]) + _beside(at),
-            "norm": float(norms[at]),
-            "says": _norm_says(nodes[at], ranks[at], norms[at]),
+            "rank": float(ranks[node]) + _jitter(node),
+            "norm": float(norms[node]),
+            "says": _norm_tooltip(nodes[node], ranks[node], norms[node]),
         }
-        for at in shown.tolist()
+        for node in shown.tolist()
     ]
     dots: Spec = {
         "data": {"values": rows},
@@ -139,156 +141,161 @@ def norm_depth_chart(
     }
     thinned = (
         ""
-        if len(shown) == len(known)
-        else f"; {format_count(len(shown))} of {format_count(len(known))} nodes are drawn"
+        if len(shown) == len(valid)
+        else f"; {format_count(len(shown))} of {format_count(len(valid))} nodes are drawn"
     )
-    told = f"Spearman's correlation {correlation}" if correlation else "A dot is a node"
+    correlation_text = f"Spearman's correlation {correlation}" if correlation else "One dot per node"
     return chart(
         f"norm-depth-{slug(system)}",
-        f"How far out the nodes of {shorten_label(system)} lie",
-        f"Norms of {format_count(len(known))} nodes of {system} against their place between root and leaf. {told}.",
+        f"Norm and depth of the nodes of {shorten_label(system)}",
+        f"Norms of {format_count(len(valid))} nodes of {system} against their position between root and leaf. "
+        f"{correlation_text}.",
         [dots],
-        subtitle=f"{told}{thinned}.",
+        subtitle=f"{correlation_text}{thinned}.",
         width=WIDTH,
         height=HEIGHT,
     )
 
 
-def _beside(place: int) -> float:
-    """A little to one side, so that nodes of one rank do not hide each other."""
-    return (place * GOLDEN % 1.0 - 0.5) * JITTER
+def _jitter(position: int) -> float:
+    """A small horizontal offset, so that nodes of one rank do not overlap."""
+    return (position * GOLDEN % 1.0 - 0.5) * JITTER
 
 
-def _norm_says(node: NodeLabel, rank: float, norm: float) -> str:
+def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
     where = f" ({node.branch})" if node.branch and node.branch != node.name else ""
-    return f"{node.name}{where}: norm {format_value(float(norm))}, place {format_value(float(rank), 2)}"
+    return f"{node.name}{where}: norm {format_value(float(norm))}, position {format_value(float(rank), 2)}"
 
-
-# Points of any dimension as points of the disk or the plane, for pictures alone.
 
 HYPERBOLIC = ("poincare", "lorentz")
-PROJECTED = "Seen in the two directions that differ most: how far from the middle is that of all dimensions."
+PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
 
-FARTHEST = 5.0
-"""Points farther out than this lie on the rim for the eye; here 1.3 % of the radius is left to it."""
+MAX_DRAWN_RADIUS = 5.0
+"""Points farther out cannot be distinguished from the rim: 1.3 % of the radius is left at this distance."""
 
 
 @dataclass(frozen=True)
 class DiskProjection:
-    """Two coordinates a node; ``kind`` is "disk" or "plane", ``caption`` says what was lost."""
+    """Two coordinates per node; ``kind`` is "disk" or "plane", ``caption`` states what the projection loses."""
 
     points: Floats
     kind: str
     caption: str = ""
 
 
-def project_to_disk(embedded: NodeVectors) -> DiskProjection:
-    """Hyperbolic points in the Poincare disk, flat ones in the plane.
+def project_to_disk(vectors: NodeVectors) -> DiskProjection:
+    """Hyperbolic points in the Poincare disk, Euclidean ones in the plane.
 
-    Two dimensions are drawn as they are. More are turned until the two directions in which the points differ
-    most lie in the picture; each point keeps its distance from the origin, so that its depth can be seen. A
-    disk whose points would crowd on the rim is shrunk towards its middle.
+    Two dimensions are drawn as they are. More dimensions are projected to the two principal directions; each point
+    keeps its distance from the origin, so that its depth is visible. If points would be too close to the rim, all
+    distances from the origin are shortened by one factor.
 
     >>> project_to_disk(NodeVectors(("a",), ("a",), np.array([[1.0, 0.0, 0.0]]), "lorentz")).points.tolist()
     [[0.0, 0.0]]
     """
-    if embedded.dim < 2:
-        raise ParameterError("one dimension is too few for a picture", hint="embed the tree in 2 or more")
-    if embedded.geometry not in HYPERBOLIC:
-        plane = embedded.vectors if embedded.dim == 2 else _directions(embedded.vectors)
-        return DiskProjection(plane, "plane", "" if embedded.dim == 2 else PROJECTED)
-    above = embedded.vectors if embedded.geometry == "lorentz" else ball_to_hyperboloid(embedded.vectors)
-    ways = above[:, 1:]
-    if embedded.dim > 2:
-        ways = _directions(ways / np.maximum(above[:, :1], 1.0))
-    length = np.sqrt((ways * ways).sum(axis=1, keepdims=True))
-    ways = np.divide(ways, length, out=np.zeros_like(ways), where=length > 0)
-    far = lorentz_norm(above)
-    factor = max(1.0, float(far.max(initial=0.0)) / FARTHEST)
-    captions = ([PROJECTED] if embedded.dim > 2 else []) + ([_shrunk(factor)] if factor > 1 else [])
-    return DiskProjection(np.tanh(far / factor / 2)[:, None] * ways, "disk", " ".join(captions))
+    if vectors.dim < 2:
+        raise ParameterError("a chart needs at least two dimensions", hint="embed the tree in 2 or more")
+    if vectors.geometry not in HYPERBOLIC:
+        plane = vectors.vectors if vectors.dim == 2 else _principal_coordinates(vectors.vectors)
+        return DiskProjection(plane, "plane", "" if vectors.dim == 2 else PROJECTED)
+    hyperboloid = vectors.vectors if vectors.geometry == "lorentz" else ball_to_hyperboloid(vectors.vectors)
+    directions = hyperboloid[:, 1:]
+    if vectors.dim > 2:
+        directions = _principal_coordinates(directions / np.maximum(hyperboloid[:, :1], 1.0))
+    length = np.sqrt((directions * directions).sum(axis=1, keepdims=True))
+    directions = np.divide(directions, length, out=np.zeros_like(directions), where=length > 0)
+    radii = lorentz_norm(hyperboloid)
+    factor = max(1.0, float(radii.max(initial=0.0)) / MAX_DRAWN_RADIUS)
+    captions = ([PROJECTED] if vectors.dim > 2 else []) + ([_shrink_caption(factor)] if factor > 1 else [])
+    return DiskProjection(np.tanh(radii / factor / 2)[:, None] * directions, "disk", " ".join(captions))
 
 
-def _shrunk(factor: float) -> str:
+def _shrink_caption(factor: float) -> str:
     return (
-        f"All distances from the middle are drawn {factor:.2g} times shorter than they are, since most "
-        "points would lie on the rim; directions are kept."
+        f"All distances from the origin are shortened by a factor of {factor:.2g}, since most points would be "
+        "at the rim; directions are unchanged."
     )
 
 
-def _directions(rows: Floats) -> Floats:
-    """The coordinates along the two directions in which the rows differ most, signs made definite."""
+def _principal_coordinates(rows: Floats) -> Floats:
+    """The coordinates along the two principal directions, with deterministic signs."""
     _, _, axes = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
     chosen = np.zeros((2, rows.shape[1]))
     chosen[: min(2, len(axes))] = axes[:2]
-    # A direction and its opposite are alike; the one whose largest part is positive is taken.
+    # Of a direction and its opposite, the one whose largest component is positive is used.
     largest = np.abs(chosen).argmax(axis=1)
     signs = np.sign(chosen[np.arange(2), largest])
-    found: Floats = rows @ (chosen * np.where(signs == 0, 1.0, signs)[:, None]).T
-    return found
+    coordinates: Floats = rows @ (chosen * np.where(signs == 0, 1.0, signs)[:, None]).T
+    return coordinates
 
 
 CHART_METRICS = ("MR", "MAP")
-"""The figures that are drawn against dimensions, by how their names begin."""
+"""The metrics that are plotted against the dimension, by the start of their names."""
 
 
 @dataclass(frozen=True)
 class TreeCharts:
-    """A tree, the embedding that is drawn, and the results of all."""
+    """A tree, the embedding that is plotted, and the results of all embeddings."""
 
     tree: Tree
     system: str
-    embedded: NodeVectors
+    vectors: NodeVectors
     results: tuple[Result, ...] = ()
 
     @classmethod
-    def of(cls, found: AccountsEvaluation, system: str | None = None) -> TreeCharts:
-        """What an evaluation in hand has to show."""
-        vectors = {each.system: each.embedded for each in found.judged}
+    def of(cls, evaluation: AccountsEvaluation, system: str | None = None) -> TreeCharts:
+        """The charts of an evaluation."""
+        vectors = {item.system: item.vectors for item in evaluation.evaluations}
         name = system or default_embedding(vectors)
-        return cls(found.tree, name, found[name].embedded, tuple(each.result for each in found.judged))
+        return cls(
+            evaluation.tree, name, evaluation[name].vectors, tuple(item.result for item in evaluation.evaluations)
+        )
 
     @classmethod
     def read(cls, folder: Path, system: str | None = None) -> TreeCharts:
-        """The same from the folder of an evaluation."""
-        tree, kept = read_stored_tree(folder), stored_systems(folder)
-        if system is not None and system not in kept:
-            raise UnknownNameError.of("embedding", system, kept, more=f"there are: {', '.join(kept)}")
+        """The charts of the folder of an evaluation."""
+        tree, stored = read_stored_tree(folder), stored_systems(folder)
+        if system is not None and system not in stored:
+            raise UnknownNameError.of("embedding", system, stored, more=f"there are: {', '.join(stored)}")
         vectors = {
-            name: align_to_tree(read_kept_vectors(folder, path), tree)
-            for name, path in kept.items()
+            name: align_to_tree(read_stored_vectors(folder, path), tree)
+            for name, path in stored.items()
             if system in (None, name)
         }
         chosen = system or default_embedding(vectors)
-        # Of earlier evaluations with other settings, runs may still lie there: they are not drawn together.
-        shown = dict.fromkeys([*(last_run_systems(folder) or kept), chosen])
-        runs = [folder / RUNS / kept[name].stem for name in shown if name in kept]
+        # Runs of earlier evaluations with other settings are not plotted together.
+        shown = dict.fromkeys([*(last_run_systems(folder) or stored), chosen])
+        runs = [folder / RUNS / stored[name].stem for name in shown if name in stored]
         results = [load_run(run, evidence=False).result for run in runs if run.is_dir()]
         return cls(tree, chosen, vectors[chosen], tuple(results))
 
-    def pictures(self) -> list[Chart]:
-        """The tree first, then norms and figures."""
-        return [self.map(), self.norms(), *dimension_charts(self.results)]
+    def charts(self) -> list[Chart]:
+        """The layout of the tree, the norms, and the metrics by dimension."""
+        return [self.layout_chart(), self.norm_chart(), *dimension_charts(self.results)]
 
-    def map(self) -> Chart:
-        """The tree in the disk, or in the plane where its points are flat."""
-        flat = project_to_disk(self.embedded)
-        where = "the Poincaré disk" if flat.kind == "disk" else "the plane"
+    def layout_chart(self) -> Chart:
+        """The tree in the disk, or in the plane if the points are Euclidean."""
+        projection = project_to_disk(self.vectors)
+        where = "the Poincaré disk" if projection.kind == "disk" else "the plane"
         return tree_chart(
             self._nodes,
-            flat.points,
+            projection.points,
             self.tree.edges,
             self.tree.depth,
-            kind=flat.kind,
-            caption=flat.caption,
+            kind=projection.kind,
+            caption=projection.caption,
             title=f"{self.system} in {where}",
         )
 
-    def norms(self) -> Chart:
-        """Norms against the place between root and leaf."""
-        norms = geometry_named(self.embedded.geometry).norm(self.embedded.vectors)
-        told = next((_told(each.estimates[SPEARMAN]) for each in self.results if each.system == self.system), "")
-        return norm_depth_chart(self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=told)
+    def norm_chart(self) -> Chart:
+        """Norms against the position between root and leaf."""
+        norms = geometry_named(self.vectors.geometry).norm(self.vectors.vectors)
+        correlation_text = next(
+            (_estimate_text(result.estimates[SPEARMAN]) for result in self.results if result.system == self.system), ""
+        )
+        return norm_depth_chart(
+            self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=correlation_text
+        )
 
     @property
     def _nodes(self) -> list[NodeLabel]:
@@ -298,10 +305,10 @@ class TreeCharts:
 
 
 def default_embedding(vectors: Mapping[str, NodeVectors]) -> str:
-    """Which embedding shows most: hyperbolic before flat, two dimensions before more, trained first."""
-    drawable = {name: each for name, each in vectors.items() if each.dim >= 2}
+    """The embedding that is plotted by default: hyperbolic first, then low dimension, then trained."""
+    drawable = {name: node_vectors for name, node_vectors in vectors.items() if node_vectors.dim >= 2}
     if not drawable:
-        raise StoreError("no embedding has the two dimensions of a picture", hint="evaluate with --dims 2")
+        raise StoreError("no embedding has at least two dimensions", hint="evaluate with --dims 2")
     return min(
         drawable,
         key=lambda name: (
@@ -313,53 +320,56 @@ def default_embedding(vectors: Mapping[str, NodeVectors]) -> str:
 
 
 def dimension_charts(results: Sequence[Result]) -> list[Chart]:
-    """Mean rank and MAP of every embedder that was tried at two dimensions or more."""
-    families: dict[str, list[tuple[int, Result]]] = {}
+    """Mean rank and MAP of every embedder with at least two dimensions."""
+    by_embedder: dict[str, list[tuple[int, Result]]] = {}
     for result in results:
         name, dash, dim = result.system.rpartition("-")
         if dash and dim.isdigit():
-            families.setdefault(name, []).append((int(dim), result))
-    if max((len(each) for each in families.values()), default=0) < 2:
+            by_embedder.setdefault(name, []).append((int(dim), result))
+    if max((len(rows) for rows in by_embedder.values()), default=0) < 2:
         return []
     charts = []
-    for start in CHART_METRICS:
+    for prefix in CHART_METRICS:
         curves = {
-            name: [_reach(dim, _named(result, start)) for dim, result in sorted(rows, key=lambda each: each[0])]
-            for name, rows in families.items()
+            name: [
+                _curve_point(dim, _estimate_by_prefix(result, prefix))
+                for dim, result in sorted(rows, key=lambda pair: pair[0])
+            ]
+            for name, rows in by_embedder.items()
         }
-        first = _named(next(iter(families.values()))[0][1], start)
+        first = _estimate_by_prefix(next(iter(by_embedder.values()))[0][1], prefix)
         charts.append(
             metric_by_dimension_chart(
                 first.metric,
                 curves,
                 better=str(first.better),
                 chance=first.chance,
-                level=first.interval.level,
+                confidence_level=first.interval.confidence_level,
             )
         )
     return charts
 
 
-def _named(result: Result, start: str) -> Estimate:
-    return next(each for name, each in result.estimates.items() if name.partition("(")[0] == start)
+def _estimate_by_prefix(result: Result, prefix: str) -> Estimate:
+    return next(estimate for name, estimate in result.estimates.items() if name.partition("(")[0] == prefix)
 
 
-def _reach(dim: int, estimate: Estimate) -> CurvePoint:
+def _curve_point(dim: int, estimate: Estimate) -> CurvePoint:
     ends = (estimate.interval.low, estimate.interval.high) if estimate.interval.known else (None, None)
     return CurvePoint(dim, estimate.value, *ends)
 
 
-def _told(estimate: Estimate) -> str:
+def _estimate_text(estimate: Estimate) -> str:
     return f"{format_value(estimate.value, 2)} {format_interval(estimate.interval, 2)}"
 
 
-def write_charts(pictures: Iterable[Chart], folder: Path) -> str:
-    """Every chart as SVG and PNG into a folder; a sentence where they cannot be drawn here."""
+def write_charts(charts: Iterable[Chart], folder: Path) -> str:
+    """Write every chart as SVG and PNG to a folder; returns a message if they cannot be rendered here."""
     try:
         (folder / CHARTS).mkdir(parents=True, exist_ok=True)
-        for each in pictures:
-            write_bytes(folder / CHARTS / f"{each.name}.svg", render_svg(each).encode())
-            write_bytes(folder / CHARTS / f"{each.name}.png", render_png(each))
+        for chart in charts:
+            write_bytes(folder / CHARTS / f"{chart.name}.svg", render_svg(chart).encode())
+            write_bytes(folder / CHARTS / f"{chart.name}.png", render_png(chart))
     except MissingExtraError as error:
         return f"For charts: {error.hint}"
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Checks of a hierarchy that was read back from vectors."""
+"""Checks of a tree that is reconstructed from vectors, and findings merged over the embeddings of one tree."""
 
 from __future__ import annotations
 
@@ -21,94 +21,96 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
 
 MAX_ROUNDING_ERROR = 0.01
-"""A point that rounding may have moved by more than this, in the distance of its space, is blurred."""
+"""Points with a larger possible rounding error, as a distance, are reported."""
 
 
 @dataclass(frozen=True)
 class ReconstructedTree:
-    """A reconstruction and the system whose vectors it was made from."""
+    """A reconstruction and the system of its vectors."""
 
     system: str
-    found: Reconstruction
+    reconstruction: Reconstruction
 
 
-def single_positive(rebuilt: ReconstructedTree) -> Iterator[Observation]:
-    """EQ305: every node has one relative at most, so MAP is MRR under another name."""
-    if rebuilt.found.single:
-        counts = rebuilt.found.ranking.counts
+def single_positive(subject: ReconstructedTree) -> Iterator[Observation]:
+    """EQ305: every node has at most one target, so MAP equals MRR."""
+    if subject.reconstruction.has_single_target:
+        counts = subject.reconstruction.ranking.counts
         yield Observation(
-            rebuilt.system,
-            f"no node has more than one {_relative(rebuilt.found)}, so MAP is MRR: the mean of one over its rank",
+            subject.system,
+            f"no node has more than one {_target_name(subject.reconstruction)}, so MAP equals MRR",
             (f"{pluralize(int(counts.sum()), 'node')} with one, {int((counts == 0).sum()):,} with none",),
         )
 
 
-def norm_decreases_with_depth(rebuilt: ReconstructedTree) -> Iterator[Observation]:
-    """EQ306: in a hyperbolic space, deeper nodes lie nearer to the origin."""
-    found = rebuilt.found
-    if not isinstance(found.geometry, Poincare | Lorentz):
+def norm_decreases_with_depth(subject: ReconstructedTree) -> Iterator[Observation]:
+    """EQ306: in a hyperbolic space, deeper nodes are nearer to the origin."""
+    reconstruction = subject.reconstruction
+    if not isinstance(reconstruction.geometry, Poincare | Lorentz):
         return
-    correlation = NormDepthCorrelation().value(found.space)
+    correlation = NormDepthCorrelation().value(reconstruction.space)
     if correlation < 0.0:
-        roots = found.norms[found.tree.roots]
+        roots = reconstruction.norms[reconstruction.tree.roots]
         yield Observation(
-            rebuilt.system,
-            f"the norm falls as nodes get deeper: Spearman's correlation is {format_value(correlation, 3)}",
+            subject.system,
+            f"the norm decreases with depth: Spearman's correlation is {format_value(correlation, 3)}",
             (
                 f"mean norm of the roots {format_value(float(roots.mean()), 4)}, "
-                f"of all nodes {format_value(float(found.norms.mean()), 4)}",
+                f"of all nodes {format_value(float(reconstruction.norms.mean()), 4)}",
             ),
         )
 
 
-def insufficient_precision(rebuilt: ReconstructedTree) -> Iterator[Observation]:
-    """EQ113: points so far out that the digits they were kept with no longer say where they are."""
-    found = rebuilt.found
-    if not isinstance(found.geometry, Poincare | Lorentz):
+def insufficient_precision(subject: ReconstructedTree) -> Iterator[Observation]:
+    """EQ113: points so far from the origin that their number format cannot represent their position."""
+    reconstruction = subject.reconstruction
+    if not isinstance(reconstruction.geometry, Poincare | Lorentz):
         return
-    vectors = found.space.vectors
-    digits = _precision(vectors)
-    # A coordinate of a far point is rounded by eps, and the metric stretches that by e^radius.
-    radius = found.radii * found.geometry.curvature**0.5
-    moved = np.finfo(digits).eps * np.exp(np.minimum(radius, 700.0))
-    far = np.flatnonzero(moved > MAX_ROUNDING_ERROR)
-    if len(far):
-        worst = far[np.argsort(-moved[far], kind="stable")]
-        names = [found.tree.ids[node] for node in worst.tolist()]
+    vectors = reconstruction.space.vectors
+    dtype = _precision(vectors)
+    # A coordinate of a far point is rounded by eps, and the metric multiplies that by e^radius.
+    radius = reconstruction.origin_distances * reconstruction.geometry.curvature**0.5
+    errors = np.finfo(dtype).eps * np.exp(np.minimum(radius, 700.0))
+    imprecise = np.flatnonzero(errors > MAX_ROUNDING_ERROR)
+    if len(imprecise):
+        by_error = imprecise[np.argsort(-errors[imprecise], kind="stable")]
+        names = [reconstruction.tree.ids[node] for node in by_error.tolist()]
+        points = pluralize(len(reconstruction), "point")
+        largest = format_value(float(errors[by_error[0]]), 2)
         yield Observation(
-            rebuilt.system,
-            f"{len(far):,} of {pluralize(len(found), 'point')} lie so far out that {digits} may have moved "
-            f"them by more than {MAX_ROUNDING_ERROR:g}, the farthest by {format_value(float(moved[worst[0]]), 2)}: "
+            subject.system,
+            f"{len(imprecise):,} of {points} are so far from the origin that rounding to "
+            f"{dtype} may have moved them by more than {MAX_ROUNDING_ERROR:g}, the farthest by {largest}: "
             f"{join_names(names)}",
             evidence_names(names),
         )
 
 
-def with_findings(result: Result, found: Reconstruction, metrics: tuple[Metric[Any], ...]) -> Result:
-    """The same result with what the checks find in it and in the reconstruction behind it.
+def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple[Metric[Any], ...]) -> Result:
+    """The result with the findings about it and about its reconstruction.
 
-    Only the figures of the metrics are held against chance: how norms follow depth describes an embedding,
-    and in a flat space nothing says that they should (EQ306 looks at the others).
+    Only ranking metrics are compared with chance: the correlation of norm and depth describes an embedding, and in a
+    flat space there is no expected value (EQ306 covers hyperbolic spaces).
     """
     from equipoise.checks.base import ScoredResult
     from equipoise.checks.registry import run_checks
 
     known = {metric.name: metric for metric in metrics}
-    claimed = {name: each for name, each in result.estimates.items() if name in known}
-    scored = ScoredResult(replace(result, estimates=claimed), known)
-    findings = (*run_checks(scored), *run_checks(ReconstructedTree(result.system, found)))
+    ranking_estimates = {name: value for name, value in result.estimates.items() if name in known}
+    scored = ScoredResult(replace(result, estimates=ranking_estimates), known)
+    findings = (*run_checks(scored), *run_checks(ReconstructedTree(result.system, reconstruction)))
     return replace(result, findings=tuple(dict.fromkeys((*result.findings, *findings))))
 
 
-def _relative(found: Reconstruction) -> str:
-    return {"parent": "parent", "ancestors": "ancestor"}.get(found.relation, "relative")
+def _target_name(reconstruction: Reconstruction) -> str:
+    return {"parent": "parent", "ancestors": "ancestor"}.get(reconstruction.relation, "related node")
 
 
 def _precision(vectors: Any) -> str:
-    """The type that holds all digits of the vectors: float32 also when it was written out and read again."""
+    """The float type of the vectors: float32 also if they were written as float32 and read again."""
     with np.errstate(over="ignore"):
-        single = vectors.dtype == np.float32 or np.array_equal(vectors, vectors.astype(np.float32))
-    return "float32" if single else "float64"
+        is_float32 = vectors.dtype == np.float32 or np.array_equal(vectors, vectors.astype(np.float32))
+    return "float32" if is_float32 else "float64"
 
 
 _EXAMPLE = """\
@@ -122,44 +124,44 @@ tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
 CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ113",
-        title="points that their digits cannot place",
+        title="insufficient precision of points",
         severity=Severity.TIP,
         applies_to=ReconstructedTree,
         function=insufficient_precision,
         why="""\
-Hyperbolic space grows so fast that most of it lies next to the rim of the ball, where neighbouring numbers
-are far apart: at radius 17, float32 moves a point by about 1 and float64 by a few billionths. Distances among
-such points are those of the rounding, and so are their ranks. Files with few digits do the same.""",
-        remedy="keep the vectors in float64 with all digits (.npz, or CSV with 17), or bound the radius",
+The volume of hyperbolic space grows exponentially, so most of it is next to the rim of the ball, where neighbouring
+floats are far apart: at radius 17, float32 moves a point by about 1 and float64 by a few billionths. Distances among
+such points are dominated by rounding, and so are their ranks. Files with few digits have the same effect.""",
+        hint="keep the vectors in float64 with all digits (.npz, or CSV with 17), or bound the radius",
         example=f"""\
 {_EXAMPLE}found = reconstruct(tree, [[1 - 2**-24, 0.0], [0.0, 0.0], [0.0, 0.5]], "poincare")
 run_checks(ReconstructedTree("mine", found))""",
     ),
     Check(
         code="EQ305",
-        title="MAP is MRR",
+        title="MAP equals MRR",
         severity=Severity.NOTE,
         applies_to=ReconstructedTree,
         function=single_positive,
         why="""\
-With a single right answer the precision at its rank is one over that rank, so average precision and the
-reciprocal rank are the same number. Two columns that always agree are one piece of evidence, and a MAP of
-this kind does not compare with one over all ancestors.""",
-        remedy='read one of the two, or rank all relatives: relation="closure"',
+With a single target the precision at its rank is one over that rank, so average precision and the reciprocal rank
+are equal. Two columns that are always equal are one piece of evidence, and such a MAP is not comparable with one over
+all ancestors.""",
+        hint='report one of the two, or rank all related nodes: relation="closure"',
         example=f"""\
 {_EXAMPLE}run_checks(ReconstructedTree("mine", reconstruct(tree, [[1.0], [0.0], [-2.0]])))""",
     ),
     Check(
         code="EQ306",
-        title="a hierarchy inside out",
+        title="norm decreases with depth",
         severity=Severity.TIP,
         applies_to=ReconstructedTree,
         function=norm_decreases_with_depth,
         why="""\
-Hyperbolic space has room for the many leaves of a tree far from the origin, and for its few roots near it.
-In a good embedding deeper nodes therefore lie farther out. Where the norm falls with depth, the
-training has not found the shape of the tree, or the edges were read the wrong way round: parent, child.""",
-        remedy="see whether the edges are (child, parent), and train longer or from a better start",
+Hyperbolic space has room for the many leaves of a tree far from the origin, and for its few roots near it. In a good
+embedding deeper nodes are therefore farther from the origin. If the norm decreases with depth, training did not
+converge to the shape of the tree, or the edges were read in the wrong order: parent, child.""",
+        hint="check that the edges are (child, parent), and train longer or from a better initialization",
         example=f"""\
 {_EXAMPLE}found = reconstruct(tree, [[0.1, 0.0], [0.9, 0.0], [0.0, 0.2]], "poincare")
 run_checks(ReconstructedTree("mine", found))""",
@@ -167,96 +169,97 @@ run_checks(ReconstructedTree("mine", found))""",
 )
 
 
-# What the checks say of many embeddings of one tree: told once, with remedies that fit a tree.
-
 TIED = "EQ301"
 NOT_ABOVE_CHANCE, AT_THE_CEILING, TOO_FEW, MAP_IS_MRR = "EQ302", "EQ303", "EQ304", "EQ305"
 TREE_HINTS = {
-    TIED: "none where the distances are meant to be equal: ties count by their expectation",
-    NOT_ABOVE_CHANCE: "train longer or in more dimensions, or accept that the vectors do not know the tree",
-    TOO_FEW: "judge on a larger tree, or report the embeddings as tied",
+    TIED: "no action needed if the distances are equal by design: ties count by their expectation",
+    NOT_ABOVE_CHANCE: "train longer or in more dimensions, or accept that the vectors do not represent the tree",
+    TOO_FEW: "evaluate on a larger tree, or report the embeddings as tied",
 }
-"""A tree has as many nodes as it has, and no cutoffs: the usual advice would not help."""
+"""Hints for trees: their number of nodes is given, and there are no cutoffs."""
 PRIMARY = ("MR", "MAP")
-"""What embeddings of a tree are compared on."""
+"""The metrics on which embeddings of a tree are compared."""
 
 
-def without_chance_finding(result: Result, cell: EmbeddingSpec, settings: TreeEvaluationConfig) -> Result:
-    """The result of a baseline without the finding that it is no better than chance, which it may be."""
-    if not settings.is_baseline(cell):
+def without_chance_finding(result: Result, spec: EmbeddingSpec, settings: TreeEvaluationConfig) -> Result:
+    """Remove the finding of a baseline that it is not above chance."""
+    if not settings.is_baseline(spec):
         return result
-    return replace(result, findings=tuple(each for each in result.findings if each.code != NOT_ABOVE_CHANCE))
+    return replace(result, findings=tuple(finding for finding in result.findings if finding.code != NOT_ABOVE_CHANCE))
 
 
 def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tuple[Finding, ...]:
-    """Each finding once, without what the report says anyway.
+    """Each finding once, without those that the report states anyway.
 
-    What is the same of several embeddings is told of them together. Figures at their best value are so for
-    all embeddings of which the same figures are: one finding a set of figures.
+    Equal findings about several embeddings are merged. Findings about saturated metrics are merged over the embeddings
+    with the same saturated metrics.
 
     >>> from equipoise.types import Severity
     >>> one, two = (Finding("EQ303", Severity.TIP, name, "", "", ("MAP 1.00",)) for name in "ab")
-    >>> found = merge_findings([one, two])
-    >>> print(found[0].subject, found[0].sentence, sep=": ")
-    a, b: MAP can hardly improve any further and cannot tell good embeddings apart
-    >>> found[0].remedy
-    'compare on MR, or rank all relatives: --relation closure'
+    >>> merged = merge_findings([one, two])
+    >>> print(merged[0].subject, merged[0].message, sep=": ")
+    a, b: MAP is saturated and cannot distinguish good embeddings
+    >>> merged[0].hint
+    'compare on MR, or rank all related nodes: --relation closure'
     """
-    told = list(dict.fromkeys(findings))
-    single = {each.subject for each in told if each.code == MAP_IS_MRR}
-    alike: dict[tuple[str, ...], list[Finding]] = {}
-    for each in told:
-        if each.code == AT_THE_CEILING:
-            alike.setdefault((each.code, *_exhausted(each, each.subject in single)), []).append(each)
-        elif each.code != MAP_IS_MRR:
-            alike.setdefault((each.code, each.sentence), []).append(each)
+    unique = list(dict.fromkeys(findings))
+    single_target_systems = {finding.subject for finding in unique if finding.code == MAP_IS_MRR}
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in unique:
+        if finding.code == AT_THE_CEILING:
+            groups.setdefault(
+                (finding.code, *_exhausted(finding, finding.subject in single_target_systems)), []
+            ).append(finding)
+        elif finding.code != MAP_IS_MRR:
+            groups.setdefault((finding.code, finding.message), []).append(finding)
     return tuple(
-        _at_the_ceiling(tuple(figures), _together(group), relation)
+        _ceiling_finding(tuple(metrics), _merge(group), relation)
         if code == AT_THE_CEILING
-        else replace(_together(group), remedy=TREE_HINTS.get(code, group[0].remedy))
-        for (code, *figures), group in alike.items()
+        else replace(_merge(group), hint=TREE_HINTS.get(code, group[0].hint))
+        for (code, *metrics), group in groups.items()
     )
 
 
-def _exhausted(finding: Finding, single: bool) -> tuple[str, ...]:
-    """The figures that are at their best; with one relative a node some are others under another name."""
+def _exhausted(finding: Finding, has_single_target: bool) -> tuple[str, ...]:
+    """The saturated metrics; with one target per node, without those that equal another one."""
     names = tuple(dict.fromkeys(line.split()[0].rstrip(",") for line in finding.evidence))
-    return tuple(name for name in names if not (single and _equivalent_metric(name) in names))
+    return tuple(name for name in names if not (has_single_target and _equivalent_metric(name) in names))
 
 
 def _equivalent_metric(name: str) -> str | None:
-    """What a figure equals where no node has two relatives."""
+    """The metric that has the same value if no node has two targets."""
     if name == "MRR":
         return "MAP"
-    over = {"MR(over=units)": "MR", "MR(over=units,filtered)": "MR(filtered)"}
-    return over.get(name)
+    equivalents = {"MR(over=units)": "MR", "MR(over=units,filtered)": "MR(filtered)"}
+    return equivalents.get(name)
 
 
-def _together(findings: list[Finding]) -> Finding:
-    """One finding for several that say the same of different embeddings."""
+def _merge(findings: list[Finding]) -> Finding:
+    """One finding for several that state the same about different embeddings."""
     if len(findings) == 1 and findings[0].code != AT_THE_CEILING:
         return findings[0]
     return replace(
         findings[0],
-        subject=join_names([each.subject for each in findings]),
-        evidence=tuple(f"{each.subject}: {line}" for each in findings for line in each.evidence),
+        subject=join_names([finding.subject for finding in findings]),
+        evidence=tuple(f"{finding.subject}: {line}" for finding in findings for line in finding.evidence),
     )
 
 
-def _at_the_ceiling(figures: tuple[str, ...], finding: Finding, relation: str) -> Finding:
-    """The finding in the words of trees."""
+def _ceiling_finding(metrics: tuple[str, ...], finding: Finding, relation: str) -> Finding:
+    """The finding with a message and a hint for trees."""
+    verb = "is" if len(metrics) == 1 else "are"
     return replace(
         finding,
-        sentence=f"{', '.join(figures)} can hardly improve any further and cannot tell good embeddings apart",
-        remedy=_beyond(figures, relation),
+        message=f"{', '.join(metrics)} {verb} saturated and cannot distinguish good embeddings",
+        hint=_ceiling_hint(metrics, relation),
     )
 
 
-def _beyond(figures: tuple[str, ...], relation: str) -> str:
-    """Where embeddings may still differ: on the figures that are not at their best, or in a harder task."""
-    done = {name.partition("(")[0] for name in figures}
-    left = [name for name in PRIMARY if name not in done]
-    ways = [f"compare on {' or '.join(left)}"] if left else []
+def _ceiling_hint(metrics: tuple[str, ...], relation: str) -> str:
+    """Where embeddings may still differ: on metrics that are not saturated, or on a harder task."""
+    saturated = {name.partition("(")[0] for name in metrics}
+    remaining = [name for name in PRIMARY if name not in saturated]
+    hints = [f"compare on {' or '.join(remaining)}"] if remaining else []
     if relation != "closure":
-        ways.append("rank all relatives: --relation closure")
-    return ", or ".join(ways) or "compare in fewer dimensions, or on a larger tree"
+        hints.append("rank all related nodes: --relation closure")
+    return ", or ".join(hints) or "compare in fewer dimensions, or on a larger tree"

@@ -22,7 +22,7 @@ READERS = {
     "obo": ("equipoise.domains.accounts.trees.formats", "read_obo_tree"),
 }
 """Readers that take a file and nothing else; loaded when they are needed."""
-_PARTS = ("noun", "verb", "mammal")
+_WORDNET_PARTS = ("noun", "verb", "mammal")
 MAMMAL = "mammal.n.01"
 
 
@@ -78,7 +78,7 @@ class TreeSource:
         if kind == "codes":
             from equipoise.domains.accounts.trees.files import read_codes
 
-            return self._refuse_flat(read_codes(word, widths=_widths(self.widths)))
+            return self._refuse_flat(read_codes(word, widths=_parse_widths(self.widths)))
         if kind == "tree":
             from equipoise.domains.accounts.trees.read import read_tree
 
@@ -112,7 +112,7 @@ class TreeSource:
         from equipoise.domains.accounts.trees.sql import TableColumns
 
         known = [each.name for each in fields(TableColumns)]
-        return {} if self.columns is None else _columns(self.columns, known)
+        return {} if self.columns is None else _parse_columns(self.columns, known)
 
     def _refuse_stray(self) -> None:
         """Options that belong to another source would be passed over in silence."""
@@ -135,7 +135,7 @@ def _wordnet(part: str) -> Tree:
     return read_wordnet("noun", root=MAMMAL) if part == "mammal" else read_wordnet(part)
 
 
-def _widths(words: str | None) -> list[int] | None:
+def _parse_widths(words: str | None) -> list[int] | None:
     """``1,2,2`` as numbers."""
     if words is None:
         return None
@@ -145,7 +145,7 @@ def _widths(words: str | None) -> list[int] | None:
     return [int(part) for part in parts]
 
 
-def _columns(words: str, known: list[str]) -> dict[str, str]:
+def _parse_columns(words: str, known: list[str]) -> dict[str, str]:
     """``id=code,parent=above`` as a mapping."""
     from equipoise.errors import UnknownNameError
 
@@ -197,7 +197,7 @@ _OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--widths", metavar="N,N,...", help="The widths of the parts of --codes without separators."),
     click.option(
         "--wordnet",
-        type=options.ChoiceWithHint("part of WordNet", lambda: _PARTS),
+        type=options.ChoiceWithHint("part of WordNet", lambda: _WORDNET_PARTS),
         help="Nouns, verbs or mammals of WordNet.",
     ),
     click.option("--obo", metavar="FILE", help="An ontology in OBO format."),

@@ -1,4 +1,7 @@
-"""The trained embedders: euclidean, Poincare ball and Lorentz, by stochastic gradient descent."""
+"""Tree embedders: trained (euclidean, poincare, lorentz), constructed (combinatorial), and baselines (random, text).
+
+``tree_embedder(name)`` creates one; each has a geometry and ``fit(tree, dim, seed)``.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,10 @@ from equipoise.models.embedder import embedder as text_model
 if TYPE_CHECKING:
     from equipoise.types import Floats
 
-# What every tree embedder is: a geometry, and ``fit(tree, dim, seed)``.
-
 
 @runtime_checkable
 class TreeEmbedder(Protocol):
-    """Gives every node of a tree a point; ``progress`` takes the steps done and the most there can be."""
+    """Computes one point per node of a tree; ``progress`` takes the finished and the maximum number of steps."""
 
     name: str
     geometry: str
@@ -38,114 +39,112 @@ class TreeEmbedder(Protocol):
         ...
 
 
-def check_fit_arguments(tree: Tree, dim: int, least: int = 1) -> None:
-    """An empty tree and a dimension that is none are errors."""
+def check_fit_arguments(tree: Tree, dim: int, min_dim: int = 1) -> None:
+    """Raise an error for an empty tree or an invalid dimension."""
     if not len(tree):
-        raise InputError(f"{tree.source} holds no nodes", hint="a tree needs one node at least")
-    if isinstance(dim, bool) or dim != int(dim) or dim < least:
-        raise ParameterError(f"dim is {dim}", hint=f"it is a whole number of {least} or more")
+        raise InputError(f"{tree.source} has no nodes", hint="a tree needs at least one node")
+    if isinstance(dim, bool) or dim != int(dim) or dim < min_dim:
+        raise ParameterError(f"dim is {dim}", hint=f"it is an integer of {min_dim} or more")
 
 
-INNER, OUTER = 2.0, 6.0
-"""The radii at which the largest subtrees and the leaves begin."""
+MIN_START_RADIUS, MAX_START_RADIUS = 2.0, 6.0
+"""Initial radii of the largest subtrees and of the leaves."""
 STAGED_EPOCHS = 1000
-"""Epochs of curved space by numba, where most of them take a fifth of the time."""
+"""Default epochs of numba on the hyperboloid, where most of them take a fifth of the time."""
 
 
 class LorentzEmbedder:
-    """Riemannian gradient descent on the hyperboloid over all pairs of a node and a relative.
+    """Riemannian gradient descent on the hyperboloid over all pairs of a node and a positive.
 
-    It begins with every node in the cone of its parent. ``TrainingConfig`` lists the options, and ``stages`` tells
-    what numba does with the epochs.
+    Training starts with each node in the cone of its parent. ``TrainingConfig`` lists the options, and the module
+    ``trainer`` describes the stages.
     """
 
     name = "lorentz"
     geometry = "lorentz"
-    # One relative a node wants a sharper loss: of 30 settings tried on WordNet's mammals in 5 dimensions
-    # (sharpness 4 to 64, rates 0.3 to 3, with and without settling), MAP 0.90 to 0.999. Ancestors do better
-    # without kin: nouns in 10 dimensions MR 1.59 for 1.93, MAP 0.959 for 0.946; mammals and verbs are equal.
+    # One positive per node needs a lower temperature: 30 settings on WordNet's mammals in 5 dimensions (temperature
+    # 1/64 to 1/4, learning rates 0.3 to 3, with and without refinement) gave MAP 0.90 to 0.999. Ancestors score better
+    # without branch negatives: nouns in 10 dimensions MR 1.59 instead of 1.93, MAP 0.959 instead of 0.946; mammals and
+    # verbs are equal.
     defaults: ClassVar[dict[str, dict[str, Any]]] = {
-        PARENT: {"sharpness": 32.0, "rate": 3.0},
-        ANCESTORS: {"kin": 0},
+        PARENT: {"temperature": 1.0 / 32.0, "learning_rate": 3.0},
+        ANCESTORS: {"n_branch_negatives": 0},
     }
 
     def __init__(self, **options: Any) -> None:
-        train_on = options.get("train_on", PARENT)
-        self.schedule = TrainingConfig.of(self.name, self.defaults.get(train_on, {}), options)
-        if "epochs" not in options and self._space().curved and select_backend(self.schedule) == "numba":
-            self.schedule = replace(self.schedule, epochs=STAGED_EPOCHS)
+        train_relation = options.get("train_relation", PARENT)
+        self.config = TrainingConfig.of(self.name, self.defaults.get(train_relation, {}), options)
+        if "epochs" not in options and self._manifold().is_hyperbolic and select_backend(self.config) == "numba":
+            self.config = replace(self.config, epochs=STAGED_EPOCHS)
 
     def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Progress | None = None) -> NodeVectors:
         """The points of the tree's nodes; see ``TreeEmbedder``."""
         check_fit_arguments(tree, dim)
         rng = np.random.default_rng(seed)
-        relatives = PositivePairs.of(tree, self.schedule.train_on)
-        points = self._start(tree, dim, rng)
-        pool = NegativePool.of(tree, relatives, self.schedule.aim)
-        history = train(self._space(), points, relatives, pool, self.schedule, rng, progress)
-        settings = {"embedder": self.name, "dim": dim, "seed": seed, **asdict(self.schedule)}
-        settings |= {"engine": select_backend(self.schedule), "epochs_run": len(history)}
-        vectors = self._handed_over(points)
+        positives = PositivePairs.of(tree, self.config.train_relation)
+        points = self._initial_points(tree, dim, rng)
+        pool = NegativePool.of(tree, positives, self.config.negative_sampling)
+        history = train(self._manifold(), points, positives, pool, self.config, rng, progress)
+        settings = {"embedder": self.name, "dim": dim, "seed": seed, **asdict(self.config)}
+        settings |= {"backend": select_backend(self.config), "epochs_run": len(history)}
+        vectors = self._to_geometry(points)
         return NodeVectors(tree.ids, tree.names, vectors, self.geometry, settings, tuple(history))
 
-    def _space(self) -> Manifold:
+    def _manifold(self) -> Manifold:
         return Hyperboloid()
 
-    def _start(self, tree: Tree, dim: int, rng: np.random.Generator) -> Floats:
-        return cone_initialization(tree, dim, rng, inner=INNER, outer=OUTER)
+    def _initial_points(self, tree: Tree, dim: int, rng: np.random.Generator) -> Floats:
+        return cone_initialization(tree, dim, rng, min_radius=MIN_START_RADIUS, max_radius=MAX_START_RADIUS)
 
-    def _handed_over(self, points: Floats) -> Floats:
+    def _to_geometry(self, points: Floats) -> Floats:
         return points
 
 
 class PoincareEmbedder(LorentzEmbedder):
-    """The same descent, handed over as points of the Poincare ball.
+    """The same training, converted to points of the Poincare ball.
 
-    Ball and hyperboloid are two pictures of one space, and the descent follows its geodesics exactly, so the
-    picture does not change where it goes.
+    Ball and hyperboloid are isometric, and training follows the geodesics exactly, so the result does not depend on the
+    model.
     """
 
     name = "poincare"
     geometry = "poincare"
 
-    def _handed_over(self, points: Floats) -> Floats:
+    def _to_geometry(self, points: Floats) -> Floats:
         return hyperboloid_to_ball(points)
 
 
 class EuclideanEmbedder(LorentzEmbedder):
-    """The same pairs in flat space, tuned for it: what hyperbolic figures must be held against.
+    """The same training in Euclidean space, with tuned options: the baseline of the hyperbolic embedders.
 
-    It begins at the same layout, seen from the origin: each point keeps its direction and distance. It has
-    the loss of plain distances and one descent, which did best here: see the settings below.
+    It starts from the same layout: each point keeps its direction and its distance from the origin. One stage with
+    plain distances scored best here, see the options below.
     """
 
     name = "euclidean"
     geometry = "euclidean"
-    # Tried on WordNet's mammals in 5 dimensions. Parents: 45 settings (sharpness 2 to 32, rates 0.3 to 3,
-    # down to 0.001, 0.01 or 0.1), MAP 0.80 to 0.99. Ancestors: 48 (sharpness 1 to 32, rates 0.03 to 1, down
-    # to 0.001 or 0.01), the best 0.255. Closure: 32 of these, MAP 0.14 to 0.38; with squared distances 0.26
-    # to 0.28; with 60 more epochs of settling 0.27, while MR falls from 48 to 35.
+    # Measured on WordNet's mammals in 5 dimensions. Parents: 45 settings (temperature 1/32 to 1/2, learning rates 0.3
+    # to 3, final 0.001, 0.01 or 0.1), MAP 0.80 to 0.99. Ancestors: 48 (temperature 1/32 to 1, learning rates 0.03 to 1,
+    # final 0.001 or 0.01), best MAP 0.255. Closure: 32 of these, MAP 0.14 to 0.38; with squared distances 0.26 to 0.28;
+    # with 60 more epochs of refinement 0.27, while MR falls from 48 to 35.
     defaults: ClassVar[dict[str, dict[str, Any]]] = {
-        PARENT: {"sharpness": 32.0, "rate": 3.0, "last_rate": 0.01},
-        ANCESTORS: {"rate": 0.03, "last_rate": 0.001},
-        CLOSURE: {"rate": 0.03, "last_rate": 0.001},
+        PARENT: {"temperature": 1.0 / 32.0, "learning_rate": 3.0, "final_learning_rate": 0.01},
+        ANCESTORS: {"learning_rate": 0.03, "final_learning_rate": 0.001},
+        CLOSURE: {"learning_rate": 0.03, "final_learning_rate": 0.001},
     }
 
-    def _space(self) -> Manifold:
+    def _manifold(self) -> Manifold:
         return EuclideanManifold()
 
-    def _start(self, tree: Tree, dim: int, rng: np.random.Generator) -> Floats:
-        points = super()._start(tree, dim, rng)[:, 1:]
+    def _initial_points(self, tree: Tree, dim: int, rng: np.random.Generator) -> Floats:
+        points = super()._initial_points(tree, dim, rng)[:, 1:]
         length = np.sqrt(np.einsum("ij,ij->i", points, points))
         scale = np.divide(np.arcsinh(length), length, out=np.ones_like(length), where=length > 0.0)
         return points * scale[:, None]
 
 
-# Points that know nothing of the tree, and points of its names: what trained ones must beat.
-
-
 class RandomEmbedder:
-    """Normal coordinates, the same for every tree of that size: a mean rank of half the nodes."""
+    """Standard normal coordinates that do not depend on the tree: the mean rank is half the number of nodes."""
 
     name = "random"
     geometry = "euclidean"
@@ -161,10 +160,10 @@ class RandomEmbedder:
 
 
 class TextEmbedder:
-    """The vectors that a text model gives the names, cut to the first ``dim`` coordinates where it has more.
+    """The vectors of a text model for the node names, truncated to the first ``dim`` coordinates.
 
-    The tree is not looked at. The cut vectors are the model's own first coordinates, as models trained for
-    that (Matryoshka) expect; a ``dim`` above what the model has is an error.
+    The tree is not used. Truncation is meaningful for models trained for it (Matryoshka). A ``dim`` above the model's
+    dimension is an error.
     """
 
     geometry = "cosine"
@@ -176,33 +175,34 @@ class TextEmbedder:
     def fit(
         self, tree: Tree, dim: int | None = None, seed: int = 0, *, progress: Progress | None = None
     ) -> NodeVectors:
-        """The vectors of the tree's names; without ``dim``, as long as the model makes them."""
+        """The vectors of the node names; without ``dim``, in the model's full dimension."""
         check_fit_arguments(tree, 1 if dim is None else dim)
         with text_model(self.model) as model:
             vectors = model.embed_report(tree.names, progress=progress).vectors.astype(np.float64)
         if dim is not None and dim > vectors.shape[1]:
             raise ParameterError(
-                f"{self.model} has {vectors.shape[1]} dimensions, and {dim} were asked for",
-                hint=f"ask for at most {vectors.shape[1]}",
+                f"{self.model} has {vectors.shape[1]} dimensions, and {dim} were requested",
+                hint=f"request at most {vectors.shape[1]}",
             )
         settings = {"embedder": self.name, "dim": dim or vectors.shape[1], "model": self.model}
         return NodeVectors(tree.ids, tree.names, vectors[:, :dim], self.geometry, settings)
 
 
-# The combinatorial construction of Sala, De Sa, Gu and Re (2018): no training, every edge equally long.
-
 MAX_RADIUS = 30.0
-"""How far from the origin float64 still tells points of the ball apart: 1 - |x| is 2e-13 there."""
+"""Largest radius at which float64 can represent points of the ball: 1 - |x| is 2e-13 there."""
 
 ROUNDING_ULPS = 4.0
-"""How many units in the last place a point may be off. Edges came out wrong by 0.8 of the sum of both ends at
-most on charts, stars, paths and binary trees of 2 to 50 dimensions, and by 2.9 on WordNet's mammals."""
+"""Bound of the rounding error of a point in units in the last place.
+
+Measured errors of edges were at most 0.8 of the sum of both ends on charts, stars, paths and binary trees of 2 to 50
+dimensions, and 2.9 on WordNet's mammals.
+"""
 
 
 def rounding_error_bound(points: Floats) -> Floats:
-    """How far float64 may have moved each point of the ball from where the construction puts it.
+    """Upper bound of the distance by which float64 rounding moved each point of the ball, (n,).
 
-    A coordinate near the rim is rounded by eps, and the metric stretches that by e^radius.
+    A coordinate near the rim is rounded by eps, and the metric multiplies that by e^radius.
 
     >>> rounding_error_bound(np.array([[0.0, 0.0], [0.0, 1.0 - 1e-9]])).round(9).tolist()
     [0.0, 1.776e-06]
@@ -213,12 +213,12 @@ def rounding_error_bound(points: Floats) -> Floats:
 
 
 class CombinatorialEmbedder:
-    """Children around their parent at one distance: the longer it is, the nearer to distances in the tree.
+    """The construction of Sala, De Sa, Gu and Re (2018): children around their parent, all edges of equal length.
 
-    ``edge`` is that distance; without it, the longest that keeps the deepest node within float64's reach. A
-    node with several parents hangs from the first on a shortest path from a root, and
-    ``settings["edges_left_out"]`` counts the others. In two dimensions siblings stand at equal angles; in
-    more, they are spread at random.
+    ``edge`` is that length; longer edges approximate distances in the tree better. By default it is the longest for
+    which float64 can represent the deepest node. A node with several parents uses the first on a shortest path from a
+    root, and ``settings["unused_edges"]`` counts the other edges. In two dimensions siblings are at equal angles; in
+    more dimensions they are spread at random.
     """
 
     name = "combinatorial"
@@ -231,29 +231,29 @@ class CombinatorialEmbedder:
 
     def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Progress | None = None) -> NodeVectors:
         """The points of the tree's nodes; see ``TreeEmbedder``."""
-        check_fit_arguments(tree, dim, least=2)
+        check_fit_arguments(tree, dim, min_dim=2)
         levels = int(tree.depth.max(initial=0.0)) + (len(tree.roots) > 1)
-        longest = MAX_RADIUS / max(1, levels)
-        edge = self.edge or longest
-        if edge > longest * (1.0 + 1e-9):
+        max_edge = MAX_RADIUS / max(1, levels)
+        edge = self.edge or max_edge
+        if edge > max_edge * (1.0 + 1e-9):
             raise ParameterError(
-                f"edges of {edge:g} put the deepest of {levels} levels {edge * levels:g} from the origin, "
-                f"and float64 tells points of the ball apart up to {MAX_RADIUS:g}",
-                hint=f"edges of {longest:.4g} are the longest for {tree.source}",
+                f"with edges of {edge:g} the deepest of {levels} levels is at radius {edge * levels:g}, "
+                f"and float64 can represent points of the ball up to {MAX_RADIUS:g}",
+                hint=f"the maximum for {tree.source} is {max_edge:.4g}",
             )
         points = constant_edge_layout(tree, dim, edge, np.random.default_rng(seed), MAX_RADIUS)
         if progress is not None:
             progress(1, 1)
-        left_out = len(tree.edges) - (len(tree) - len(tree.roots))
-        settings = {"embedder": self.name, "dim": dim, "seed": seed, "edge": edge, "edges_left_out": left_out}
+        n_unused_edges = len(tree.edges) - (len(tree) - len(tree.roots))
+        settings = {"embedder": self.name, "dim": dim, "seed": seed, "edge": edge, "unused_edges": n_unused_edges}
         return NodeVectors(tree.ids, tree.names, hyperboloid_to_ball(points), self.geometry, settings)
 
 
 TREE_EMBEDDERS: dict[str, type] = {
-    each.name: each
-    for each in (EuclideanEmbedder, PoincareEmbedder, LorentzEmbedder, CombinatorialEmbedder, RandomEmbedder)
+    kind.name: kind
+    for kind in (EuclideanEmbedder, PoincareEmbedder, LorentzEmbedder, CombinatorialEmbedder, RandomEmbedder)
 }
-"""Embedders by name; ``text:MODEL`` stands for any text model besides."""
+"""Embedders by name; ``text:MODEL`` is any text model."""
 
 _TEXT = "text"
 
@@ -272,7 +272,7 @@ __all__ = [
 
 
 def tree_embedder(name: str, **options: Any) -> TreeEmbedder:
-    """The embedder that answers to a name, with its options; ``text:MODEL`` takes any spec of a text model.
+    """Create an embedder by name, with its options; ``text:MODEL`` takes any spec of a text model.
 
     >>> tree_embedder("lorentz", epochs=10).geometry
     'lorentz'
@@ -280,29 +280,29 @@ def tree_embedder(name: str, **options: Any) -> TreeEmbedder:
     kind, _, model = name.partition(":")
     if kind.strip().casefold() == _TEXT:
         if not model:
-            raise ParameterError("text: names no model", hint="write text:MODEL; eq ls models lists them")
-        return _made(name, lambda: TextEmbedder(model, **options), options)
-    found = TREE_EMBEDDERS.get(normalise_name(name))
-    if found is None:
+            raise ParameterError("text: has no model name", hint="write text:MODEL; eq ls models lists them")
+        return _create(name, lambda: TextEmbedder(model, **options), options)
+    embedder_class = TREE_EMBEDDERS.get(normalise_name(name))
+    if embedder_class is None:
         more = f"known: {', '.join(TREE_EMBEDDERS)}, {_TEXT}:MODEL"
         raise UnknownNameError.of("tree embedder", name, [*TREE_EMBEDDERS, _TEXT], more=more)
-    return _made(name, lambda: found(**options), options)
+    return _create(name, lambda: embedder_class(**options), options)
 
 
 def normalise_name(name: str) -> str:
-    """An embedder's name as it is known; that of a text model stays as it is written.
+    """The canonical name of an embedder; the spec of a text model is not changed.
 
     >>> normalise_name(" Lorentz")
     'lorentz'
     """
-    plain = name.strip()
-    return plain.casefold() if plain.casefold() in TREE_EMBEDDERS else plain
+    stripped = name.strip()
+    return stripped.casefold() if stripped.casefold() in TREE_EMBEDDERS else stripped
 
 
-def _made(name: str, make: Callable[[], TreeEmbedder], options: dict[str, Any]) -> TreeEmbedder:
+def _create(name: str, create: Callable[[], TreeEmbedder], options: dict[str, Any]) -> TreeEmbedder:
     try:
-        return make()
+        return create()
     except TypeError as error:
         raise ParameterError(
-            f"the {name} embedder does not take {', '.join(options)}", hint="leave the option out"
+            f"the {name} embedder has no option {', '.join(options)}", hint="leave the option out"
         ) from error

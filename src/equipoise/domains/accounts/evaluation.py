@@ -1,4 +1,7 @@
-"""One embedding of a tree, judged: ranks, precision, norms against depths, and distances to the parents."""
+"""Evaluation of one embedding of a tree: ranks, average precision, norms against depth, distances to the parents.
+
+Intervals resample whole branches of the tree (``branch_clusters``).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import with_findings
 from equipoise.domains.accounts.embedders import CombinatorialEmbedder, rounding_error_bound
 from equipoise.domains.accounts.reconstruction import (
@@ -28,150 +32,138 @@ if TYPE_CHECKING:
     from equipoise.stats.slices import Slice
     from equipoise.types import Floats, Ids, Ints
 
-# Branches of a tree that are resampled whole: those at the top, or further down where these are too few.
-
 
 @dataclass(frozen=True)
 class BranchClusters:
-    """The branch of each node, by the id of its top, and how many levels of branches stand above these."""
+    """The branch of each node, by the id of its top node, and the number of levels above these branches."""
 
-    of_nodes: Ids
+    labels: Ids
     level: int
 
     def __len__(self) -> int:
-        return len(set(self.of_nodes.tolist()))
+        return len(set(self.labels.tolist()))
 
     @property
-    def sentence(self) -> str:
-        """What a caption says of them."""
-        told = f"Whole branches are resampled: {len(self)}"
+    def caption(self) -> str:
+        """What a caption states about the resampling."""
+        resampled = f"Whole branches are resampled: {len(self)}"
         if not self.level:
-            return f"{told} at the top."
+            return f"{resampled} at the top."
         levels = "one level" if self.level == 1 else f"{self.level} levels"
-        return f"{told} of them, {levels} below the top, since those at the top are too few for any test."
+        return f"{resampled} branches {levels} below the top, since there are too few at the top for any test."
 
 
 def branch_clusters(tree: Tree) -> BranchClusters:
-    """The top-level branches; below ten of them, those of the first level that has as many.
+    """The top-level branches; if there are fewer than ten, those of the first level with at least ten.
 
-    With five branches no pattern of signs is rarer than one in sixteen, so that not even a random embedding
-    could be told from a perfect one. A chart of accounts rarely has more at its top. A node above the level
-    is a branch of its own. Where no level has ten, the top-level branches stay.
+    With five branches no pattern of signs has a probability below 1/16, so that not even the difference between a
+    random and a perfect embedding would be significant. A chart of accounts rarely has more at its top. A node above
+    the level is its own branch. If no level has ten branches, the top-level branches are used.
 
     >>> from equipoise.domains.accounts.trees.tree import Tree
     >>> groups = [f"{top}{group}" for top in "abc" for group in range(5)]
     >>> chart = [(group, group[0]) for group in groups] + [(f"{group}.1", group) for group in groups]
-    >>> found = branch_clusters(Tree.from_edges(chart))
-    >>> len(found), found.level
+    >>> clusters = branch_clusters(Tree.from_edges(chart))
+    >>> len(clusters), clusters.level
     (18, 1)
     """
-    tops = np.array(tree.branches, dtype=object)
-    found = BranchClusters(tops, 0)
-    if len(found) >= FEW_RESAMPLING_UNITS:
-        return found
-    first = {tree.positions[key] for key in found.of_nodes.tolist()}
-    # Leaves alone would make every node a branch, which is no clustering at all.
+    clusters = BranchClusters(np.array(tree.branches, dtype=object), 0)
+    if len(clusters) >= FEW_RESAMPLING_UNITS:
+        return clusters
+    tops = {tree.positions[key] for key in clusters.labels.tolist()}
+    # The last level is excluded: it would make every node a branch, which is no clustering.
     for level in range(1, int(tree.depth.max(initial=0.0))):
-        below = [_ancestor(node, level, tree.first_parents, first) for node in range(len(tree))]
-        ids = np.array([tree.ids[each] for each in below], dtype=object)
-        if len(set(below)) >= FEW_RESAMPLING_UNITS:
+        branch_nodes = [_ancestor(node, level, tree.first_parents, tops) for node in range(len(tree))]
+        ids = np.array([tree.ids[node] for node in branch_nodes], dtype=object)
+        if len(set(branch_nodes)) >= FEW_RESAMPLING_UNITS:
             return BranchClusters(ids, level)
-    return found
+    return clusters
 
 
-def _ancestor(node: int, level: int, above: Ints, tops: set[int]) -> int:
-    """The node on the way up that stands this many levels below the top of its branch."""
-    way = [node]
-    while way[-1] not in tops and above[way[-1]] >= 0:
-        way.append(int(above[way[-1]]))
-    return way[max(0, len(way) - 1 - level)]
+def _ancestor(node: int, level: int, parents: Ints, tops: set[int]) -> int:
+    """The ancestor that is this many levels below the top of its branch."""
+    path = [node]
+    while path[-1] not in tops and parents[path[-1]] >= 0:
+        path.append(int(parents[path[-1]]))
+    return path[max(0, len(path) - 1 - level)]
 
 
 SPEARMAN = NormDepthCorrelation().name
-NO_RELATIVES = "EQ104"
-"""Said of units without an answer: here these are nodes without relatives, and the report counts them."""
-
-
-@dataclass(frozen=True)
-class Sure:
-    """How sure is sure: level, resampling and the seed of it."""
-
-    level: float = 0.95
-    resamples: int = 2000
-    seed: int = 0
+NO_TARGETS = "EQ104"
+"""Finding about units without an answer: here nodes without targets, which the report counts."""
 
 
 @dataclass(frozen=True)
 class EmbeddingEvaluation:
-    """What one embedding scores, beside the vectors themselves.
+    """The scores of one embedding, and its vectors.
 
-    ``radii`` are distances from the origin in the space itself; norms are those of the coordinates.
-    ``over_seeds`` holds mean and spread of a figure where the embedder was trained with several seeds; the
-    result is that of the first.
+    ``origin_distances`` are distances from the origin in the geometry; ``norms`` are norms of the coordinates.
+    ``seed_summaries`` has mean and standard deviation per metric if the embedder was trained with several seeds; the
+    result is that of the first seed.
     """
 
     result: Result
-    embedded: NodeVectors = field(repr=False)
+    vectors: NodeVectors = field(repr=False)
     norms: MeanAndDeviation
-    radii: MeanAndDeviation
+    origin_distances: MeanAndDeviation
     parent_distances: MeanAndDeviation
     slices: tuple[Slice, ...] = ()
-    over_seeds: Mapping[str, SeedSummary] = field(default_factory=dict)
-    single: bool = False
+    seed_summaries: Mapping[str, SeedSummary] = field(default_factory=dict)
+    has_single_target: bool = False
 
     @property
     def system(self) -> str:
-        """What it is called."""
+        """Name of the embedding."""
         return self.result.system
 
     @property
     def dim(self) -> int:
         """The dimension of the space."""
-        return self.embedded.dim
+        return self.vectors.dim
 
     @property
     def geometry(self) -> str:
-        """Which space it is."""
+        """Name of the geometry."""
         return str(self.result.settings["geometry"])
 
     @property
     def relation(self) -> str:
-        """Whom each node ranks."""
+        """The related nodes that are the ranking targets."""
         return str(self.result.settings["relation"])
 
     @property
-    def train_on(self) -> str | None:
-        """Whom training drew near to each node; None where it was not trained here."""
-        return self.embedded.settings.get("train_on")
+    def train_relation(self) -> str | None:
+        """The related nodes that were the positives of training; None if it was not trained here."""
+        return self.vectors.settings.get("train_relation")
 
     @property
     def mean_rank(self) -> Estimate:
-        """The mean rank of the relatives, over edges."""
-        return self._figure(0)
+        """The mean rank of the targets, over edges."""
+        return self._estimate(0)
 
     @property
     def macro_mean_rank(self) -> Estimate:
-        """The same, every node counted alike."""
-        return self._figure(1)
+        """The mean over nodes of their mean ranks."""
+        return self._estimate(1)
 
     @property
     def median_rank(self) -> Estimate:
         """The median rank, over edges."""
-        return self._figure(2)
+        return self._estimate(2)
 
     @property
     def map(self) -> Estimate:
         """Mean average precision, over nodes."""
-        return self._figure(3)
+        return self._estimate(3)
 
     @property
     def spearman(self) -> Estimate:
-        """Spearman's correlation of norm and place in the tree."""
+        """Spearman's correlation of norm and normalised depth."""
         return self.result.estimates[SPEARMAN]
 
-    def _figure(self, place: int) -> Estimate:
+    def _estimate(self, index: int) -> Estimate:
         filtered = bool(self.result.settings["filtered"])
-        return self.result.estimates[reconstruction_metrics(filtered=filtered)[place].name]
+        return self.result.estimates[reconstruction_metrics(filtered=filtered)[index].name]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -179,62 +171,60 @@ class EmbeddingEvaluation:
             **self.result.to_dict(),
             "geometry": self.geometry,
             "dim": self.dim,
-            "train_on": self.train_on,
+            "train_relation": self.train_relation,
             "norms": self.norms.to_dict(),
-            "radii": self.radii.to_dict(),
+            "origin_distances": self.origin_distances.to_dict(),
             "parent_distances": self.parent_distances.to_dict(),
-            "slices": [{"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in self.slices],
+            "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
         }
 
 
 def evaluate_embedding(
     tree: Tree,
-    embedded: NodeVectors,
+    vectors: NodeVectors,
     *,
     system: str = "system",
     relation: str = "parent",
     filtered: bool | None = None,
     branches: BranchClusters | None = None,
-    sure: Sure | None = None,
+    config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> EmbeddingEvaluation:
-    """Rank the relatives of every node by the distances of the vectors, and measure the ranks.
+    """Rank the targets of every node by the distances of the vectors, and compute the metrics.
 
-    ``branches`` are resampled whole; left alone they are those of ``branch_clusters``. A ``device`` such
-    as "cuda" ranks there, by products, which round. In the combinatorial construction many distances are
-    equal but for rounding, so those within its error are tied.
+    ``branches`` are the clusters of resampling, by default those of ``branch_clusters``. A ``device`` such as "cuda"
+    ranks there by matrix products, which round. In the combinatorial construction many distances are equal except for
+    rounding, so distances within its error are tied.
     """
-    sure = sure or Sure()
-    clusters = (branches or branch_clusters(tree)).of_nodes
-    found = reconstruct(
+    clusters = (branches or branch_clusters(tree)).labels
+    reconstruction = reconstruct(
         tree,
-        embedded.vectors,
-        embedded.geometry,
+        vectors.vectors,
+        vectors.geometry,
         relation=relation,
         filtered=filtered,
         device=device,
-        moved=_moved(embedded),
+        rounding_errors=_rounding_errors(vectors),
     )
-    options: dict[str, Any] = {"level": sure.level, "resamples": sure.resamples, "seed": sure.seed}
-    result = reconstruction_result(found, system=system, clusters=clusters, **options)
-    result = with_findings(result, found, reconstruction_metrics(filtered=found.filtered))
-    told = tuple(each for each in result.findings if each.code != NO_RELATIVES)
-    where = {} if device is None else {"device": device}
-    result = replace(result, findings=told, settings={**result.settings, **where})
+    result = reconstruction_result(reconstruction, system=system, config=replace(config, clusters=clusters))
+    result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
+    findings = tuple(finding for finding in result.findings if finding.code != NO_TARGETS)
+    device_setting = {} if device is None else {"device": device}
+    result = replace(result, findings=findings, settings={**result.settings, **device_setting})
     return EmbeddingEvaluation(
         result=result,
-        embedded=embedded,
-        norms=mean_and_deviation(found.norms, clusters=clusters, **options),
-        radii=mean_and_deviation(found.radii, clusters=clusters, **options),
+        vectors=vectors,
+        norms=mean_and_deviation(reconstruction.norms, clusters=clusters, config=config),
+        origin_distances=mean_and_deviation(reconstruction.origin_distances, clusters=clusters, config=config),
         parent_distances=mean_and_deviation(
-            found.parent_distances, clusters=clusters[found.tree.edges[:, 0]], **options
+            reconstruction.parent_distances, clusters=clusters[reconstruction.tree.edges[:, 0]], config=config
         ),
-        slices=reconstruction_slices(found, result, seed=sure.seed),
-        single=found.single,
+        slices=reconstruction_slices(reconstruction, result, seed=config.seed),
+        has_single_target=reconstruction.has_single_target,
     )
 
 
-def _moved(embedded: NodeVectors) -> Floats | None:
-    """How far rounding may have moved the points of a construction in which equals are meant to be equal."""
-    built = embedded.settings.get("embedder") == CombinatorialEmbedder.name
-    return rounding_error_bound(embedded.vectors) if built else None
+def _rounding_errors(vectors: NodeVectors) -> Floats | None:
+    """Rounding error bounds of a construction whose distances are equal by design; else None."""
+    built = vectors.settings.get("embedder") == CombinatorialEmbedder.name
+    return rounding_error_bound(vectors.vectors) if built else None

@@ -1,4 +1,8 @@
-"""A tree embedded in several ways and dimensions, each judged, and all compared."""
+"""The evaluation of a tree: embeddings of several embedders and dimensions, each evaluated, and all compared.
+
+``tree_evaluation_config`` validates the options, ``run_embedding_job`` trains and evaluates one embedding, and
+``evaluate_tree`` runs all jobs, stores their results and compares them.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import pluralize
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import without_chance_finding
 from equipoise.domains.accounts.embedders import normalise_name, tree_embedder
 from equipoise.domains.accounts.evaluation import (
     BranchClusters,
     EmbeddingEvaluation,
-    Sure,
     branch_clusters,
     evaluate_embedding,
 )
@@ -25,15 +29,15 @@ from equipoise.domains.accounts.reconstruction import check_has_edges
 from equipoise.domains.accounts.results import (
     AccountsEvaluation,
     check_same_tree,
-    kept_seed,
-    kept_vectors,
+    load_seed_vectors,
+    load_vectors,
     vectors_fingerprint,
-    write_judged,
+    write_evaluation,
     write_results,
-    write_seed,
+    write_seed_vectors,
     write_tree,
 )
-from equipoise.domains.accounts.training.torch_backend import THERE, fitted_on, whole_schedule
+from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
@@ -44,20 +48,16 @@ from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, LocalExecutor
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.stats.alignment import GRID, TRIALS
-from equipoise.stats.bootstrap import checked_resamples, checked_seed
-from equipoise.stats.intervals import checked_level
 from equipoise.stats.seeds import summarise_seeds
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
 
-# What an evaluation of a tree is made of: which embedders at which dimensions, and how they are judged.
-
 DIMS = (2, 5, 10, 15, 25, 50)
-"""The dimensions of the source."""
+"""The dimensions of the chart-of-accounts evaluation that ``AccountEmbedderTester`` follows."""
 LEARNING_RATES = (0.1, 0.3, 1.0, 3.0)
-"""Learning rates at which every trained embedder is tried; the lowest loss decides."""
+"""Learning rates at which every trained embedder is tried; the lowest training loss decides."""
 RANDOM = "random"
 BASELINES = ("euclidean", RANDOM)
 TRAINED = ("euclidean", "poincare", "lorentz")
@@ -67,14 +67,14 @@ COMBINATORIAL = "combinatorial"
 
 @dataclass(frozen=True)
 class EmbeddingSpec:
-    """One embedder at one dimension; a text model has its own dimension (None)."""
+    """One embedder at one dimension; None is the full dimension of a text model."""
 
     embedder: str
     dim: int | None
 
     @property
     def system(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         return self.embedder if self.dim is None else f"{self.embedder}-{self.dim}"
 
     @property
@@ -85,103 +85,102 @@ class EmbeddingSpec:
 
 @dataclass(frozen=True)
 class TreeEvaluationConfig:
-    """How trees are embedded and judged; ``options`` go to the trained embedders.
+    """How trees are embedded and evaluated; ``training`` has the options of the trained embedders.
 
-    These hold the relation of training: that of judging, unless ``checked_settings`` was given another.
-
-    On a ``device`` hyperbolic embedders are trained, and all embeddings are ranked.
+    These include the relation of training, by default that of the evaluation. With a ``device`` hyperbolic embedders
+    are trained there, and all embeddings are ranked there.
     """
 
     embedders: tuple[str, ...] = ("lorentz",)
     dims: tuple[int, ...] = DIMS
     relation: str = "parent"
     filtered: bool | None = None
-    rates: tuple[float, ...] = LEARNING_RATES
+    learning_rates: tuple[float, ...] = LEARNING_RATES
     seeds: tuple[int, ...] = (0,)
-    options: dict[str, Any] = field(default_factory=dict)
-    sure: Sure = field(default_factory=Sure)
+    training: dict[str, Any] = field(default_factory=dict)
+    stats: StatsConfig = DEFAULT_STATS
     device: str | None = None
 
     @property
-    def cells(self) -> tuple[EmbeddingSpec, ...]:
-        """Everything to be embedded: what was asked for, then the baselines that were not."""
+    def specs(self) -> tuple[EmbeddingSpec, ...]:
+        """All embeddings: the requested ones, then the baselines that were not requested."""
         names = (*self.embedders, *(name for name in BASELINES if name not in self.embedders))
-        cells: list[EmbeddingSpec] = []
+        specs: list[EmbeddingSpec] = []
         for name in names:
             if name.startswith(TEXT):
-                cells.append(EmbeddingSpec(name, None))
+                specs.append(EmbeddingSpec(name, None))
             else:
-                cells += [EmbeddingSpec(name, dim) for dim in self.dims]
-        return tuple(cells)
+                specs += [EmbeddingSpec(name, dim) for dim in self.dims]
+        return tuple(specs)
 
-    def seeds_of(self, cell: EmbeddingSpec) -> tuple[int, ...]:
-        """The seeds that a cell is made with; a text model knows none."""
-        return self.seeds if cell.dim is not None else self.seeds[:1]
+    def seeds_for(self, spec: EmbeddingSpec) -> tuple[int, ...]:
+        """The seeds of a spec; a text model has no randomness and gets the first only."""
+        return self.seeds if spec.dim is not None else self.seeds[:1]
 
-    def is_on_device(self, cell: EmbeddingSpec) -> bool:
-        """Whether a cell is trained on the device."""
-        return self.device is not None and cell.embedder in THERE
+    def is_on_device(self, spec: EmbeddingSpec) -> bool:
+        """Whether a spec is trained on the device."""
+        return self.device is not None and spec.embedder in DEVICE_EMBEDDERS
 
-    def is_baseline(self, cell: EmbeddingSpec) -> bool:
-        """Whether a cell only stands beside: a random embedding, or a euclidean one nobody asked for."""
-        return cell.embedder == RANDOM or cell.embedder not in self.embedders
+    def is_baseline(self, spec: EmbeddingSpec) -> bool:
+        """Whether a spec is a baseline: a random embedding, or a euclidean one that was not requested."""
+        return spec.embedder == RANDOM or spec.embedder not in self.embedders
 
     @property
-    def judging(self) -> dict[str, Any]:
-        """How an embedding is judged, as arguments of ``judge``."""
+    def evaluation_options(self) -> dict[str, Any]:
+        """The arguments of ``evaluate_embedding``."""
         return {
             "relation": self.relation,
             "filtered": self.filtered,
-            "sure": self.sure,
+            "stats": self.stats,
             "device": self.device,
         }
 
 
-def checked_settings(
+def tree_evaluation_config(
     geometry: str | Iterable[str] = "lorentz",
     dims: Iterable[int] = DIMS,
     *,
     embedders: Iterable[str] = (),
     relation: str = "parent",
     filtered: bool | None = None,
-    rates: Iterable[float] = LEARNING_RATES,
+    learning_rates: Iterable[float] = LEARNING_RATES,
     seeds: int | Iterable[int] = (0,),
-    options: dict[str, Any] | None = None,
-    level: float = 0.95,
-    resamples: int = 2000,
+    training: dict[str, Any] | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
     device: str | None = None,
 ) -> TreeEvaluationConfig:
-    """The settings, every word of them checked before any work begins, and whether the device is there.
+    """Validate all options, and the availability of the device, before any work starts.
 
-    >>> [cell.system for cell in checked_settings("hyperbolic_lorentz", [2]).cells]
+    >>> [spec.system for spec in tree_evaluation_config("hyperbolic_lorentz", [2]).specs]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """
-    spaces = [geometry] if isinstance(geometry, str) else list(geometry)
-    names = [*map(embedder_for_geometry, spaces), *(_known(name) for name in embedders)]
+    geometries = [geometry] if isinstance(geometry, str) else list(geometry)
+    names = [*map(embedder_for_geometry, geometries), *(_validate_embedder_name(name) for name in embedders)]
     if relation not in RELATIONS:
         raise UnknownNameError.of("relation", relation, RELATIONS, more=f"there are: {', '.join(RELATIONS)}")
-    options = {"train_on": relation, **(options or {})}
-    tried = tuple(float(rate) for rate in rates)
-    if not tried:
-        raise ParameterError("no learning rate is left to try", hint="name one: 0.3")
-    for rate in tried:
-        tree_embedder("lorentz", **{**options, "rate": rate})
+    training = {"train_relation": relation, **(training or {})}
+    candidates = tuple(float(learning_rate) for learning_rate in learning_rates)
+    if not candidates:
+        raise ParameterError("no learning rate was given", hint="give one, such as 0.3")
+    for learning_rate in candidates:
+        tree_embedder("lorentz", **{**training, "learning_rate": learning_rate})
     if device is not None:
         check_device_name(device)
-        whole_schedule(options)
-    chosen = _whole(dims, "dimension", 1)
+        device_config(training)
+    checked_dims = _validate_integers(dims, "dimension", 1)
     for name in names:
-        check_combinatorial_dim(name, min(chosen))
+        check_combinatorial_dim(name, min(checked_dims))
     settings = TreeEvaluationConfig(
         embedders=tuple(dict.fromkeys(names)),
-        dims=chosen,
+        dims=checked_dims,
         relation=relation,
         filtered=filtered,
-        rates=tried,
-        seeds=_whole([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
-        options=options,
-        sure=Sure(checked_level(level), checked_resamples(resamples), checked_seed(seed)),
+        learning_rates=candidates,
+        seeds=_validate_integers([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
+        training=training,
+        stats=StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
         device=device,
     )
     if device is not None:
@@ -190,7 +189,7 @@ def checked_settings(
 
 
 def embedder_for_geometry(geometry: str) -> str:
-    """The embedder that is trained in a geometry, under any name of it.
+    """The embedder that is trained in a geometry, under any name of the geometry.
 
     >>> embedder_for_geometry("hyperboloid")
     'lorentz'
@@ -198,161 +197,163 @@ def embedder_for_geometry(geometry: str) -> str:
     try:
         space = geometry_named(geometry).name
     except UnknownNameError as error:
-        near = [*TRAINED, *(each for each, name in ALIASES.items() if name in TRAINED)]
+        similar = [*TRAINED, *(item for item, name in ALIASES.items() if name in TRAINED)]
         more = f"there are: {', '.join(TRAINED)}"
-        raise UnknownNameError.of("geometry", geometry, near, more=more) from error
+        raise UnknownNameError.of("geometry", geometry, similar, more=more) from error
     if space not in TRAINED:
         raise ParameterError(f"no tree embedder is trained in {space} space", hint=f"there are: {', '.join(TRAINED)}")
     return space
 
 
 def check_combinatorial_dim(name: str, dim: int | None) -> None:
-    """The combinatorial construction turns around its points, for which a line has no room."""
+    """The combinatorial construction needs at least two dimensions."""
     if name == COMBINATORIAL and dim is not None and dim < 2:
         raise ParameterError(
-            f"{name}-{dim}: the construction is made in a disk, which has two dimensions at least",
-            hint="ask for 2 dimensions or more",
+            f"{name}-{dim}: the construction needs at least two dimensions",
+            hint="request 2 or more dimensions",
         )
 
 
-def _known(name: str) -> str:
-    """An embedder by name; one that nothing answers to is refused with a did-you-mean."""
+def _validate_embedder_name(name: str) -> str:
+    """The canonical name of an embedder; an unknown name is an error with suggestions."""
     tree_embedder(name)
     return normalise_name(name)
 
 
-def _whole(numbers: Iterable[int], what: str, least: int) -> tuple[int, ...]:
-    found: Sequence[int] = list(numbers)
-    if not found:
-        raise ParameterError(f"no {what} was named", hint=f"name one, such as {max(least, 2)}")
-    for number in found:
+def _validate_integers(numbers: Iterable[int], what: str, least: int) -> tuple[int, ...]:
+    values: Sequence[int] = list(numbers)
+    if not values:
+        raise ParameterError(f"no {what} was given", hint=f"give one, such as {max(least, 2)}")
+    for number in values:
         if isinstance(number, bool) or int(number) != number or number < least:
-            raise ParameterError(f"a {what} is {number}", hint=f"it is a whole number from {least}")
-    if len(set(found)) < len(found):
-        raise DuplicateError(f"a {what} was named twice", hint="name each once")
-    return tuple(int(number) for number in found)
+            raise ParameterError(f"a {what} is {number}", hint=f"it is an integer of {least} or more")
+    if len(set(values)) < len(values):
+        raise DuplicateError(f"a {what} was given twice", hint="give each once")
+    return tuple(int(number) for number in values)
 
-
-# One embedder at one dimension, trained at several learning rates; the lowest loss is kept.
 
 Progress = Callable[[int, int], None]
 
 
 def train_best_learning_rate(
     tree: Tree,
-    cell: EmbeddingSpec,
+    spec: EmbeddingSpec,
     settings: TreeEvaluationConfig,
     seed: int,
     progress: Progress | None = None,
 ) -> NodeVectors:
-    """The vectors of a cell.
+    """The vectors of a spec.
 
-    A trained embedder is tried at every rate of the settings, euclidean and hyperbolic alike. The loss at the
-    end decides, not the figures that are reported later: these had no say in the choice. A loss or a point
-    that is not finite never wins, and where no rate gives others that is an error.
+    A trained embedder is tried at every learning rate of the configuration, euclidean and hyperbolic ones equally. The
+    final training loss decides, not the reported metrics. A loss or a point that is not finite is never selected; if no
+    learning rate gives finite points, that is an error.
     """
-    if not cell.is_trained:
-        return _fitted(tree, cell, {}, seed, progress)
-    rates = [settings.options["rate"]] if "rate" in settings.options else settings.rates
-    device = settings.device if settings.is_on_device(cell) else None
-    tried = [_fitted(tree, cell, {**settings.options, "rate": rate}, seed, progress, device) for rate in rates]
-    return check_finite_vectors(min(tried, key=_loss), cell.system)
+    if not spec.is_trained:
+        return _fit(tree, spec, {}, seed, progress)
+    learning_rates = (
+        [settings.training["learning_rate"]] if "learning_rate" in settings.training else settings.learning_rates
+    )
+    device = settings.device if settings.is_on_device(spec) else None
+    candidates = [
+        _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, device)
+        for learning_rate in learning_rates
+    ]
+    return check_finite_vectors(min(candidates, key=_loss), spec.system)
 
 
-def check_finite_vectors(found: NodeVectors, system: str) -> NodeVectors:
-    """The same vectors, once it is known that training has not thrown them out of their space."""
-    lost = int(np.count_nonzero(~np.isfinite(found.vectors).all(axis=1)))
-    if lost and found.history:
-        rate = found.settings.get("rate")
+def check_finite_vectors(vectors: NodeVectors, system: str) -> NodeVectors:
+    """The same vectors; points that are not finite after training are an error."""
+    n_invalid = int(np.count_nonzero(~np.isfinite(vectors.vectors).all(axis=1)))
+    if n_invalid and vectors.history:
+        learning_rate = vectors.settings.get("learning_rate")
         raise ParameterError(
-            f"{system}: training at the rate {rate} left {lost:,} of {pluralize(len(found.ids), 'point')} "
-            "without finite coordinates",
-            hint="try a smaller rate, such as 0.3",
+            f"{system}: training at the learning rate {learning_rate} left {n_invalid:,} of "
+            f"{pluralize(len(vectors.ids), 'point')} without finite coordinates",
+            hint="try a smaller learning rate, such as 0.3",
         )
-    return found
+    return vectors
 
 
-def _fitted(
+def _fit(
     tree: Tree,
-    cell: EmbeddingSpec,
-    options: dict[str, object],
+    spec: EmbeddingSpec,
+    training: dict[str, object],
     seed: int,
     progress: Progress | None,
     device: str | None = None,
 ) -> NodeVectors:
-    if device is not None and cell.dim is not None:
-        return fitted_on(device, cell.embedder, tree, cell.dim, seed, options=options, progress=progress)
-    made = tree_embedder(cell.embedder, **options)
+    if device is not None and spec.dim is not None:
+        return fit_on_device(device, spec.embedder, tree, spec.dim, seed, options=training, progress=progress)
+    embedder = tree_embedder(spec.embedder, **training)
     try:
-        # A text model that is given no dimension keeps its own.
-        return made.fit(tree, cell.dim, seed, progress=progress)  # type: ignore[arg-type]
+        # Without a dimension a text model keeps its full dimension.
+        return embedder.fit(tree, spec.dim, seed, progress=progress)  # type: ignore[arg-type]
     except ParameterError as error:
-        raise ParameterError(f"{cell.system}: {error.sentence}", hint=error.hint) from error
+        raise ParameterError(f"{spec.system}: {error.message}", hint=error.hint) from error
 
 
-def _loss(found: NodeVectors) -> float:
-    """The mean loss of the last epoch; what never trained, or ended out of bounds, is better than nothing."""
-    sound = found.history and isfinite(found.history[-1]) and np.isfinite(found.vectors).all()
-    return found.history[-1] if sound else inf
-
-
-# One embedder at one dimension with one seed as a cell of an engine: embedded, and judged.
+def _loss(vectors: NodeVectors) -> float:
+    """The mean loss of the last epoch; infinite for untrained or diverged vectors."""
+    is_finite = vectors.history and isfinite(vectors.history[-1]) and np.isfinite(vectors.vectors).all()
+    return vectors.history[-1] if is_finite else inf
 
 
 @dataclass(frozen=True)
 class EmbeddingJob:
-    """What is made: a cell with a seed; ``kept`` are its vectors, where they were made before."""
+    """A spec with a seed; ``stored_vectors`` are its vectors from an earlier run."""
 
-    cell: EmbeddingSpec
+    spec: EmbeddingSpec
     seed: int
     is_first: bool = True
-    kept: NodeVectors | None = field(default=None, repr=False)
+    stored_vectors: NodeVectors | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
-        """What is told of it while it is made."""
-        return self.cell.system if self.is_first else f"{self.cell.system}, seed {self.seed}"
+        """Name in progress messages."""
+        return self.spec.system if self.is_first else f"{self.spec.system}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What all pieces share."""
+    """The inputs that all jobs share."""
 
     tree: Tree
     settings: TreeEvaluationConfig
     branches: BranchClusters
     progress: Progress | None = None
 
-    def judged(self, system: str, embedded: NodeVectors, cell: EmbeddingSpec | None = None) -> EmbeddingEvaluation:
-        """Vectors judged; those of a cell with the terms that it was made on."""
-        found = evaluate_embedding(self.tree, embedded, system=system, branches=self.branches, **self.settings.judging)
-        if cell is None:
-            return found
-        result = without_chance_finding(found.result, cell, self.settings)
-        if cell.is_trained:
-            rates = list(self.settings.rates)
-            terms = {TRIALS: len(rates), GRID: {"rate": rates}}
-            result = replace(result, settings={**result.settings, **terms})
-        return replace(found, result=result)
+    def evaluate(self, system: str, vectors: NodeVectors, spec: EmbeddingSpec | None = None) -> EmbeddingEvaluation:
+        """Evaluate vectors; the result of a spec records the tuning of its learning rate."""
+        evaluation = evaluate_embedding(
+            self.tree, vectors, system=system, branches=self.branches, **self.settings.evaluation_options
+        )
+        if spec is None:
+            return evaluation
+        result = without_chance_finding(evaluation.result, spec, self.settings)
+        if spec.is_trained:
+            learning_rates = list(self.settings.learning_rates)
+            tuning = {TRIALS: len(learning_rates), GRID: {"learning_rate": learning_rates}}
+            result = replace(result, settings={**result.settings, **tuning})
+        return replace(evaluation, result=result)
 
 
 @dataclass(frozen=True)
-class Made:
-    """A piece that is finished, and the seconds that it took."""
+class EmbeddingResult:
+    """The result of a job, and its seconds."""
 
-    judged: EmbeddingEvaluation
+    evaluation: EmbeddingEvaluation
     seconds: float
 
 
-def run_embedding_job(piece: EmbeddingJob, ground: EvaluationContext, step: ProgressCallback) -> Made:
-    """Train the piece, where it was not trained before, and judge it."""
-    step(piece.name)
-    begun = perf_counter()
-    embedded = piece.kept or train_best_learning_rate(
-        ground.tree, piece.cell, ground.settings, piece.seed, ground.progress
+def run_embedding_job(job: EmbeddingJob, context: EvaluationContext, step: ProgressCallback) -> EmbeddingResult:
+    """Train the embedding, unless its vectors are stored, and evaluate it."""
+    step(job.name)
+    start = perf_counter()
+    vectors = job.stored_vectors or train_best_learning_rate(
+        context.tree, job.spec, context.settings, job.seed, context.progress
     )
-    judged = ground.judged(piece.cell.system, embedded, piece.cell)
-    return Made(judged, perf_counter() - begun)
+    evaluation = context.evaluate(job.spec.system, vectors, job.spec)
+    return EmbeddingResult(evaluation, perf_counter() - start)
 
 
 def evaluate_tree(
@@ -368,163 +369,174 @@ def evaluate_tree(
     engine: Executor | None = None,
     **settings: Any,
 ) -> AccountsEvaluation:
-    """Embed a tree in every geometry at every dimension, judge each, and compare all of them.
+    """Embed a tree in every geometry at every dimension, evaluate each embedding, and compare all of them.
 
-    A euclidean embedding tuned at the same learning rates and a random one always stand beside. ``vectors``
-    are embeddings that are there already, by name. ``settings`` are those of ``checked_settings``:
-    ``embedders`` by name, ``relation``, ``filtered``, ``rates``, ``seeds``, ``level``, ``resamples``,
-    ``seed``, ``device``. With an ``output`` folder everything is kept as soon as it is finished, and vectors
-    of the same inputs are read back from it; a folder that holds another tree is refused. ``engine`` makes
-    the embeddings elsewhere, with the same figures; ``progress`` of training is told in this process alone.
+    A euclidean embedding tuned at the same learning rates and a random one are always included as baselines.
+
+    Parameters
+    ----------
+    tree : the tree
+    geometry, dims : geometries and dimensions of the trained embeddings
+    vectors : existing embeddings, by name
+    output : folder for all results; each job is stored when it finishes, and stored vectors of the same inputs are
+        reused. A folder with another tree is an error.
+    command : recorded in the manifests
+    step : progress over the jobs
+    progress : progress of training, in this process only
+    engine : executor of the jobs; results do not depend on it
+    settings : options of ``tree_evaluation_config``: ``embedders``, ``relation``, ``filtered``, ``learning_rates``,
+        ``seeds``, ``training``, ``confidence_level``, ``n_resamples``, ``seed``, ``device``
 
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> found = evaluate_tree(tree, "lorentz", [2], rates=[0.3], options={"epochs": 5}, resamples=50)
-    >>> [each.system for each in found.judged]
+    >>> evaluation = evaluate_tree(tree, "lorentz", [2], learning_rates=[0.3], training={"epochs": 5}, n_resamples=50)
+    >>> [embedding.system for embedding in evaluation.evaluations]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """
     check_device(settings.get("device"), engine or LocalExecutor())
-    ground = EvaluationContext(tree, checked_settings(geometry, dims, **settings), branch_clusters(tree), progress)
-    work = _Work(ground, None if output is None else Path(output), tuple(command), engine or LocalExecutor())
-    own = {name: align_to_tree(each, tree) for name, each in (vectors or {}).items()}
-    _refuse_taken(own, ground.settings)
+    context = EvaluationContext(
+        tree, tree_evaluation_config(geometry, dims, **settings), branch_clusters(tree), progress
+    )
+    run = _EvaluationRun(context, None if output is None else Path(output), tuple(command), engine or LocalExecutor())
+    user_vectors = {name: align_to_tree(item, tree) for name, item in (vectors or {}).items()}
+    _check_names_are_free(user_vectors, context.settings)
     check_has_edges(tree)
-    if work.output is not None:
-        check_same_tree(work.output, tree)
-    pieces = work.pieces()
-    with report_progress(output, "evaluation of a tree", len(own) + len(pieces), command=command, step=step) as tell:
-        judged = [work.own(name, embedded, tell) for name, embedded in own.items()]
-        judged += _over_seeds(pieces, work.made(pieces, tell), ground.settings)
-    resumed = tuple(each.cell.system for each in pieces if each.is_first and each.kept is not None)
-    comparison = compare_embeddings([each.result for each in judged], ground.settings)
-    found = AccountsEvaluation(tree, ground.settings, tuple(judged), comparison, ground.branches, resumed)
-    if work.output is not None:
-        write_results(work.output, found.to_dict())
-    return found
+    if run.output is not None:
+        check_same_tree(run.output, tree)
+    jobs = run.jobs()
+    with report_progress(
+        output, "evaluation of a tree", len(user_vectors) + len(jobs), command=command, step=step
+    ) as report:
+        evaluations = [run.evaluate_user_vectors(name, item, report) for name, item in user_vectors.items()]
+        evaluations += _summarise_seeds(jobs, run.run(jobs, report), context.settings)
+    resumed = tuple(job.spec.system for job in jobs if job.is_first and job.stored_vectors is not None)
+    comparison = compare_embeddings([item.result for item in evaluations], context.settings)
+    result = AccountsEvaluation(tree, context.settings, tuple(evaluations), comparison, context.branches, resumed)
+    if run.output is not None:
+        write_results(run.output, result.to_dict())
+    return result
 
 
 def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig) -> Comparison | None:
-    """All pairs on mean rank and average precision; None for one embedding alone."""
+    """All pairs on mean rank and average precision; None for a single embedding."""
     if len(results) < 2:
         return None
     primary = results[0].names[0]
-    sure = settings.sure
-    return compare(
-        results,
-        [primary, "MAP"],
-        primary=primary,
-        level=sure.level,
-        resamples=sure.resamples,
-        seed=sure.seed,
-    )
+    return compare(results, [primary, "MAP"], primary=primary, config=settings.stats)
 
 
 def check_device(device: str | None, engine: Executor) -> None:
-    """Whether cells find the same device elsewhere nobody knows; can be asked before anything is begun."""
+    """Raise an error for a device with a remote executor; can be called before any work starts."""
     if device is not None and not isinstance(engine, LocalExecutor):
         raise ParameterError(
-            f"the device {device} can only be chosen on this machine, and the engine {engine.name} trains on "
+            f"the device {device} can only be used on this machine, and the engine {engine.name} trains on "
             "the processors of its nodes",
             hint=f"leave out --device {device}, or --engine {engine.name}",
         )
 
 
 @dataclass(frozen=True)
-class _Work:
-    """Where pieces are made, and where they are kept."""
+class _EvaluationRun:
+    """The jobs of one evaluation, their executor and their output folder."""
 
-    ground: EvaluationContext
+    context: EvaluationContext
     output: Path | None
     command: tuple[str, ...]
     engine: Executor
 
-    def own(self, name: str, embedded: NodeVectors, tell: ProgressCallback) -> EmbeddingEvaluation:
-        """Vectors that were there already, judged and kept."""
-        tell(f"judging {name}")
-        begun = perf_counter()
-        judged = self.ground.judged(name, embedded)
-        self._keep(judged, perf_counter() - begun)
-        return judged
+    def evaluate_user_vectors(self, name: str, vectors: NodeVectors, report: ProgressCallback) -> EmbeddingEvaluation:
+        """Evaluate and store vectors of the user."""
+        report(f"evaluating {name}")
+        start = perf_counter()
+        evaluation = self.context.evaluate(name, vectors)
+        self._store(evaluation, perf_counter() - start)
+        return evaluation
 
-    def pieces(self) -> list[EmbeddingJob]:
-        """Everything to be made, with the vectors that an earlier call has left of it."""
-        found: list[EmbeddingJob] = []
-        for cell in self.ground.settings.cells:
-            first, *more = self.ground.settings.seeds_of(cell)
-            found.append(EmbeddingJob(cell, first, True, kept_vectors(self.output, cell, self._key(cell, first))))
-            found += [
-                EmbeddingJob(cell, seed, False, kept_seed(self.output, cell, seed, self._key(cell, seed)))
+    def jobs(self) -> list[EmbeddingJob]:
+        """All jobs, with the vectors that an earlier run stored."""
+        jobs: list[EmbeddingJob] = []
+        for spec in self.context.settings.specs:
+            first, *more = self.context.settings.seeds_for(spec)
+            jobs.append(
+                EmbeddingJob(spec, first, True, load_vectors(self.output, spec, self._fingerprint(spec, first)))
+            )
+            jobs += [
+                EmbeddingJob(
+                    spec, seed, False, load_seed_vectors(self.output, spec, seed, self._fingerprint(spec, seed))
+                )
                 for seed in more
             ]
-        return found
+        return jobs
 
-    def made(self, pieces: Sequence[EmbeddingJob], tell: ProgressCallback) -> list[EmbeddingEvaluation]:
-        """Every piece, kept as soon as it is finished.
+    def run(self, jobs: Sequence[EmbeddingJob], report: ProgressCallback) -> list[EmbeddingEvaluation]:
+        """Run all jobs; each result is stored when it finishes.
 
-        Elsewhere a piece that fails keeps no other from being finished; here nothing else is under way.
+        With a remote executor a failed job does not stop the others; locally the first failure stops the run.
         """
-        shared = self.ground if self._is_here else replace(self.ground, progress=None)
-        done: dict[int, EmbeddingEvaluation] = {}
+        context = self.context if self._is_local else replace(self.context, progress=None)
+        finished: dict[int, EmbeddingEvaluation] = {}
         failures: list[Exception] = []
-        for each in self.engine.map(run_embedding_job, pieces, shared, step=tell):
-            if isinstance(each.outcome, Exception):
-                failures.append(each.outcome)
-                if self._is_here:
+        for item in self.engine.map(run_embedding_job, jobs, context, step=report):
+            if isinstance(item.outcome, Exception):
+                failures.append(item.outcome)
+                if self._is_local:
                     break
                 continue
-            done[each.place] = each.outcome.judged
-            self._keep_piece(pieces[each.place], each.outcome)
+            finished[item.place] = item.outcome.evaluation
+            self._store_job(jobs[item.place], item.outcome)
         if failures:
             raise failures[0]
-        return [done[place] for place in range(len(pieces))]
+        return [finished[index] for index in range(len(jobs))]
 
     @property
-    def _is_here(self) -> bool:
+    def _is_local(self) -> bool:
         return isinstance(self.engine, LocalExecutor)
 
-    def _key(self, cell: EmbeddingSpec, seed: int) -> str:
-        return vectors_fingerprint(self.ground.tree, cell, self.ground.settings, seed)
+    def _fingerprint(self, spec: EmbeddingSpec, seed: int) -> str:
+        return vectors_fingerprint(self.context.tree, spec, self.context.settings, seed)
 
-    def _keep_piece(self, piece: EmbeddingJob, made: Made) -> None:
-        key = self._key(piece.cell, piece.seed)
-        if piece.is_first:
-            self._keep(made.judged, made.seconds, key)
-        elif self.output is not None and piece.kept is None:
-            write_seed(self.output, piece.cell, piece.seed, key, made.judged.embedded)
+    def _store_job(self, job: EmbeddingJob, result: EmbeddingResult) -> None:
+        key = self._fingerprint(job.spec, job.seed)
+        if job.is_first:
+            self._store(result.evaluation, result.seconds, key)
+        elif self.output is not None and job.stored_vectors is None:
+            write_seed_vectors(self.output, job.spec, job.seed, key, result.evaluation.vectors)
 
-    def _keep(self, judged: EmbeddingEvaluation, seconds: float, key: str = "") -> None:
-        """Write what was judged, and the tree with it: a folder never holds what could not be judged."""
+    def _store(self, evaluation: EmbeddingEvaluation, seconds: float, key: str = "") -> None:
+        """Write the evaluation and the tree; a folder never has a tree that could not be evaluated."""
         if self.output is not None:
-            tree = self.ground.tree
+            tree = self.context.tree
             write_tree(self.output, tree)
-            write_judged(self.output, tree, judged, key=key, command=self.command, seconds=seconds)
+            write_evaluation(self.output, tree, evaluation, key=key, command=self.command, seconds=seconds)
 
 
-def _over_seeds(
-    pieces: Sequence[EmbeddingJob], judged: Sequence[EmbeddingEvaluation], settings: TreeEvaluationConfig
+def _summarise_seeds(
+    jobs: Sequence[EmbeddingJob], evaluations: Sequence[EmbeddingEvaluation], settings: TreeEvaluationConfig
 ) -> list[EmbeddingEvaluation]:
-    """Each cell with its first seed, and mean and spread over all seeds where there are more than one."""
-    by_cell: dict[EmbeddingSpec, list[EmbeddingEvaluation]] = {}
-    for piece, each in zip(pieces, judged, strict=True):
-        by_cell.setdefault(piece.cell, []).append(each)
-    return [_spread(some, settings.sure.level) for some in by_cell.values()]
+    """Each spec with the result of its first seed, and summaries over seeds if there are several."""
+    by_spec: dict[EmbeddingSpec, list[EmbeddingEvaluation]] = {}
+    for job, evaluation in zip(jobs, evaluations, strict=True):
+        by_spec.setdefault(job.spec, []).append(evaluation)
+    return [_with_seed_summaries(group, settings.stats.confidence_level) for group in by_spec.values()]
 
 
-def _spread(judged: Sequence[EmbeddingEvaluation], level: float) -> EmbeddingEvaluation:
-    first, *more = judged
+def _with_seed_summaries(evaluations: Sequence[EmbeddingEvaluation], confidence_level: float) -> EmbeddingEvaluation:
+    first, *more = evaluations
     if not more:
         return first
-    spread = {
-        name: summarise_seeds([each.result.estimates[name].value for each in judged], level=level)
+    summaries = {
+        name: summarise_seeds(
+            [evaluation.result.estimates[name].value for evaluation in evaluations], confidence_level=confidence_level
+        )
         for name in first.result.names
     }
-    return replace(first, over_seeds=spread)
+    return replace(first, seed_summaries=summaries)
 
 
-def _refuse_taken(own: Mapping[str, NodeVectors], settings: TreeEvaluationConfig) -> None:
-    """Vectors of one's own may not bear the name of an embedding that is made here."""
-    taken = [cell.system for cell in settings.cells if cell.system in own]
-    if taken:
+def _check_names_are_free(user_vectors: Mapping[str, NodeVectors], settings: TreeEvaluationConfig) -> None:
+    """Vectors of the user may not have the name of an embedding that is computed here."""
+    used_names = [spec.system for spec in settings.specs if spec.system in user_vectors]
+    if used_names:
         raise ParameterError(
-            f"the vectors {taken[0]} have the name of an embedding that is made here",
+            f"the vectors {used_names[0]} have the name of an embedding that is computed here",
             hint="give them another name: mine=vectors.csv",
         )

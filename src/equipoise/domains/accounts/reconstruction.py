@@ -1,4 +1,8 @@
-"""From a tree and a vector a node to evidence: ranks of the relatives, norms against depth, distances."""
+"""Reconstruction of a tree from one vector per node: ranks of the targets, norms against depth, parent distances.
+
+``reconstruct`` computes the evidence, ``reconstruction_result`` the metrics with their intervals. Points that are only
+known up to rounding errors get tied ranks (``ranking_with_rounding``).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
 from equipoise.evidence.base import to_numpy, unique_ids
 from equipoise.evidence.ranking import Ranking
@@ -22,25 +27,23 @@ from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
 from equipoise.stats.slices import Slice, slice_estimates
-from equipoise.types import Floats, Ids, Ints, Ties
+from equipoise.types import Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
 
-# Ranks and norms of points that rounding has moved: what it may have told apart is tied.
-
-_REACH = 4.0
-"""How many of the largest errors beyond the farthest relative others are still looked at."""
+_SEARCH_MARGIN = 4.0
+"""Candidates beyond the farthest target are included up to this many of the largest errors."""
 
 
 def ranking_with_rounding(
-    points: PointArray, pairs: Ints, geometry: Geometry, moved: Floats, *, unit_ids: Any = None
+    points: PointArray, pairs: Ints, geometry: Geometry, rounding_errors: Floats, *, unit_ids: Any = None
 ) -> Ranking:
-    """Where each point's relatives stand among all others, where each point may be ``moved`` so far.
+    """The ranking of each point's targets among all others, where each point may be off by ``rounding_errors``.
 
-    Neighbours in the order of distances are tied where they differ by no more than both may be off.
+    Neighbours in the order of distances are tied if they differ by no more than the sum of their errors.
 
     >>> from equipoise.geometry.spaces import geometry
     >>> line = np.array([[0.0], [1.0], [-1.0 - 1e-12]])
@@ -48,13 +51,13 @@ def ranking_with_rounding(
     array([1.5])
     """
     ids = unique_ids(unit_ids, len(points))
-    by_id = np.empty(len(points), dtype=np.int64)
-    by_id[np.argsort(ids.astype(str), kind="stable")] = np.arange(len(points))
+    id_order = np.empty(len(points), dtype=np.int64)
+    id_order[np.argsort(ids.astype(str), kind="stable")] = np.arange(len(points))
     counts = np.bincount(pairs[:, 0], minlength=len(points))
-    relatives = np.split(pairs[np.argsort(pairs[:, 0], kind="stable"), 1], np.cumsum(counts)[:-1])
+    targets = np.split(pairs[np.argsort(pairs[:, 0], kind="stable"), 1], np.cumsum(counts)[:-1])
     items = np.concatenate(
         [
-            _places(geometry.distance(points[node], points), node, relatives[node], moved, by_id)
+            _tie_counts(geometry.distance(points[node], points), node, targets[node], rounding_errors, id_order)
             for node in np.flatnonzero(counts).tolist()
         ],
         axis=1,
@@ -72,59 +75,58 @@ def ranking_with_rounding(
     )
 
 
-def _places(far: Floats, node: int, relatives: Ints, moved: Floats, by_id: Ints) -> Ints:
-    """For each relative of a node: how many lie before it, tie with it, and of these come first by id."""
-    blur = moved + moved[node]
-    reach = far[relatives].max() + _REACH * blur.max()
-    near = np.flatnonzero(far <= reach)
-    near = near[near != node]
-    group = tie_by_error(far[near], blur[near])
+def _tie_counts(distances: Floats, node: int, targets: Ints, rounding_errors: Floats, id_order: Ints) -> Ints:
+    """For each target of a node: number of candidates above, tied, and tied with a smaller id."""
+    error_bounds = rounding_errors + rounding_errors[node]
+    max_distance = distances[targets].max() + _SEARCH_MARGIN * error_bounds.max()
+    candidates = np.flatnonzero(distances <= max_distance)
+    candidates = candidates[candidates != node]
+    group = tie_by_error(distances[candidates], error_bounds[candidates])
     sizes = np.bincount(group)
-    # By group, and in it by id backwards: the order in which equals are put where one is asked for.
-    order = np.lexsort((-by_id[near], group))
-    place = np.empty(len(far), dtype=np.int64)
-    place[near[order]] = np.arange(len(near))
-    of_node = np.empty(len(far), dtype=np.int64)
-    of_node[near] = group
-    own = of_node[relatives]
-    above = (np.cumsum(sizes) - sizes)[own]
-    return np.stack([above, sizes[own] - 1, place[relatives] - above])
+    # By group, then by descending id: the order of ties where an order is needed.
+    order = np.lexsort((-id_order[candidates], group))
+    position = np.empty(len(distances), dtype=np.int64)
+    position[candidates[order]] = np.arange(len(candidates))
+    group_of_node = np.empty(len(distances), dtype=np.int64)
+    group_of_node[candidates] = group
+    target_groups = group_of_node[targets]
+    above = (np.cumsum(sizes) - sizes)[target_groups]
+    return np.stack([above, sizes[target_groups] - 1, position[targets] - above])
 
 
 def tie_by_error(values: Floats, errors: Floats) -> Ints:
-    """The group of each value, counted upwards: neighbours belong together within both of their errors.
+    """The group of each value, in ascending order: neighbours are in one group if within both of their errors.
 
     >>> tie_by_error(np.array([3.0, 1.0, 1.1]), np.array([0.1, 0.1, 0.1])).tolist()
     [1, 0, 0]
     """
     order = np.argsort(values, kind="stable")
-    ordered, unsure = values[order], errors[order]
-    opens = np.diff(ordered) > unsure[1:] + unsure[:-1]
+    ordered, ordered_errors = values[order], errors[order]
+    starts_group = np.diff(ordered) > ordered_errors[1:] + ordered_errors[:-1]
     groups = np.empty(len(values), dtype=np.int64)
-    groups[order] = np.concatenate([np.zeros(min(1, len(values)), dtype=np.int64), np.cumsum(opens)])
+    groups[order] = np.concatenate([np.zeros(min(1, len(values)), dtype=np.int64), np.cumsum(starts_group)])
     return groups
 
 
-def norms_with_ties(norms: Floats, geometry: Geometry, moved: Floats) -> Floats:
-    """The norms, each group of those that rounding may have told apart at its mean."""
-    # In the ball the norm grows by (1 - norm^2) / 2 for each unit of distance.
-    errors = moved * (1.0 - norms * norms) / 2.0 if isinstance(geometry, Poincare) else moved
+def norms_with_ties(norms: Floats, geometry: Geometry, rounding_errors: Floats) -> Floats:
+    """The norms, each group of equal ones (up to rounding) replaced by its mean."""
+    # In the ball the norm increases by (1 - norm^2) / 2 per unit of distance.
+    errors = rounding_errors * (1.0 - norms * norms) / 2.0 if isinstance(geometry, Poincare) else rounding_errors
     groups = tie_by_error(norms, errors)
     means: Floats = np.bincount(groups, weights=norms) / np.bincount(groups)
     return means[groups]
 
 
-_NAMED = 5
+_N_NAMED = 5
 
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """What the vectors of a tree say of it; a unit is a node.
+    """The evidence of the vectors of a tree; a unit is a node.
 
-    ``ranking`` holds where the relatives of each node stand among all other nodes, every one of them in the
-    list; ``filtered`` says whether ranks are to be read without the other relatives, which is the metric's
-    business (``MR(filtered)``). A node without relatives has no rank: a root has no parent. ``space`` holds
-    the norms of the geometry beside the normalised ranks of the tree. ``parent_distances`` has one number an
+    ``ranking`` has the ranks of the targets of each node among all other nodes; ``filtered`` states whether metrics
+    exclude the other targets from the ranks (``MR(filtered)``). A node without targets has no rank.
+    ``space`` has the norms of the geometry and the normalised ranks of the tree. ``parent_distances`` has one value per
     edge.
     """
 
@@ -141,29 +143,29 @@ class Reconstruction:
 
     @property
     def norms(self) -> Floats:
-        """How far out each node lies, in its geometry."""
+        """Norm of each node in its geometry."""
         return self.space.radii
 
     @property
-    def radii(self) -> Floats:
-        """How far each node lies from the origin as its space measures: in the ball all norms end near 1."""
+    def origin_distances(self) -> Floats:
+        """Distance of each node from the origin in its geometry: in the ball all norms are close to 1."""
         if isinstance(self.geometry, Poincare):
             return self.geometry.hyperbolic_norm(self.space.vectors)
         return self.norms
 
     @property
     def depth(self) -> Ints:
-        """Edges from a root down to each node, by the shortest way."""
+        """Edges on the shortest path from a root to each node."""
         return self.tree.depth.astype(np.int64)
 
     @property
     def branches(self) -> Ids:
-        """The top-level branch of each node: nodes of one branch are resampled together."""
+        """The top-level branch of each node: the clusters of resampling."""
         return np.array(self.tree.branches, dtype=object)
 
     @property
-    def single(self) -> bool:
-        """Whether no node has more than one relative: then average precision is the reciprocal rank."""
+    def has_single_target(self) -> bool:
+        """Whether no node has more than one target: then average precision is the reciprocal rank."""
         return bool(self.ranking.counts.max(initial=0) <= 1)
 
 
@@ -176,21 +178,26 @@ def reconstruct(
     filtered: bool | None = None,
     unit_ids: Any = None,
     device: Any = None,
-    moved: Floats | None = None,
+    rounding_errors: Floats | None = None,
 ) -> Reconstruction:
-    """Rank the relatives of every node among all other nodes, by distance.
+    """Rank the targets of every node among all other nodes, by distance.
 
-    ``vectors`` has one row a node, in the order of the tree. ``relation`` is the parent, all ancestors (as
-    the public code of Poincare embeddings has it), or the closure: ancestors and descendants. The node itself
-    is no candidate. ``filtered`` drops the other relatives from above a relative; left alone it is raw for
-    the parent and filtered for the others. Points outside their space are refused by name; nothing is moved.
-    A ``device`` such as "cuda" ranks there, by products, which round. ``moved`` says of each point how far
-    rounding may have moved it: distances and norms that differ by less are tied, and are ranked here.
+    Parameters
+    ----------
+    tree : the tree
+    vectors : one row per node, in the order of the tree
+    relation : the targets: "parent", "ancestors" (as in the published code of Poincare embeddings), or "closure":
+        ancestors and descendants. The node itself is not a candidate.
+    filtered : exclude the other targets from the ranks; by default raw for the parent and filtered otherwise
+    device : such as "cuda": rank there by matrix products, which round
+    rounding_errors : (n_nodes,) error of each point; distances and norms that differ by less are tied
+
+    Points outside their space are an error that names them.
 
     >>> from equipoise.domains.accounts.trees.tree import Tree
     >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
-    >>> found = reconstruct(tree, [[1.0], [0.0], [-2.0]])
-    >>> found.ranking.ranks, found.filtered
+    >>> reconstruction = reconstruct(tree, [[1.0], [0.0], [-2.0]])
+    >>> reconstruction.ranking.ranks, reconstruction.filtered
     (array([1., 1.]), False)
     """
     space = geometry_of(geometry)
@@ -198,18 +205,20 @@ def reconstruct(
     if len(points) != len(tree):
         raise ShapeError(
             f"there are {len(points)} vectors for the {len(tree)} nodes of {tree.source}",
-            hint="give one row a node, in the order of the tree's ids",
+            hint="give one row per node, in the order of the tree's ids",
         )
     check_has_edges(tree)
     pairs = tree.pairs(relation)
-    complaints = check_points(space, points, tree)
+    invalid_points = check_points(space, points, tree)
     ids = list(tree.ids) if unit_ids is None else unit_ids
-    ranking = _ranked(points, pairs, space, ids, device, moved)
-    norms = space.norm(points) if moved is None else norms_with_ties(space.norm(points), space, moved)
+    ranking = _ranking(points, pairs, space, ids, device, rounding_errors)
+    norms = (
+        space.norm(points) if rounding_errors is None else norms_with_ties(space.norm(points), space, rounding_errors)
+    )
     return Reconstruction(
         tree=tree,
         geometry=space,
-        ranking=replace(ranking, invalid_points=complaints),
+        ranking=replace(ranking, invalid_points=invalid_points),
         space=Space.of(points, depth=tree.normalised_rank, norms=norms, unit_ids=ids),
         parent_distances=space.distance(points[tree.edges[:, 0]], points[tree.edges[:, 1]]),
         relation=relation,
@@ -217,10 +226,12 @@ def reconstruct(
     )
 
 
-def _ranked(points: PointArray, pairs: Ints, space: Geometry, ids: Any, device: Any, moved: Floats | None) -> Ranking:
-    """The relatives among all others: by distances, by products on a device, or within rounding."""
-    if moved is not None:
-        return ranking_with_rounding(points, pairs, space, moved, unit_ids=ids)
+def _ranking(
+    points: PointArray, pairs: Ints, space: Geometry, ids: Any, device: Any, rounding_errors: Floats | None
+) -> Ranking:
+    """The ranking by distances, by matrix products on a device, or with ties from rounding errors."""
+    if rounding_errors is not None:
+        return ranking_with_rounding(points, pairs, space, rounding_errors, unit_ids=ids)
     if device is None:
         return ranking_among_points(points, pairs, space, unit_ids=ids)
     from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
@@ -229,32 +240,31 @@ def _ranked(points: PointArray, pairs: Ints, space: Geometry, ids: Any, device: 
 
 
 def check_has_edges(tree: Tree) -> None:
-    """A tree in which nobody has a parent has no relatives to find; worth asking before any training."""
+    """Raise an error for a tree without edges, which has no targets."""
     if not len(tree.edges):
-        raise UndefinedError(f"{tree.source} has no edge, so there is nothing to find", hint="say who is whose parent")
+        raise UndefinedError(
+            f"{tree.source} has no edges, so there are no targets to rank", hint="the tree needs parents"
+        )
 
 
 def check_points(space: Geometry, points: Any, tree: Tree) -> str:
-    """What is odd about points that can be ranked all the same; those that cannot are refused by name."""
+    """Warnings about points that can be ranked; invalid points are an error that names them."""
     validity = space.check(points)
     for fault in validity.faults:
         if fault.fatal:
-            named = ", ".join(tree.ids[row] for row in fault.rows[:_NAMED].tolist())
-            more = ", ..." if len(fault.rows) > _NAMED else ""
+            named = ", ".join(tree.ids[row] for row in fault.rows[:_N_NAMED].tolist())
+            more = ", ..." if len(fault.rows) > _N_NAMED else ""
             raise (InputError if fault.finite else NotFiniteError)(
                 f"{len(fault.rows)} of the {len(tree)} points of {tree.source} {fault.predicate}: {named}{more}",
-                hint=fault.remedy,
+                hint=fault.hint,
             )
     return "" if validity.ok else str(validity)
 
 
-# From a reconstruction to a result: ranks over edges and over nodes, precision, and norm against depth.
-
-
 def reconstruction_metrics(*, filtered: bool) -> tuple[Metric[Any], ...]:
-    """What is measured of ranks: mean rank over edges and over nodes, median, MAP and MRR, the first primary.
+    """The metrics of ranks: mean rank over edges and over nodes, median, MAP and MRR; the first is primary.
 
-    Average precision and the reciprocal rank are those of the whole list, whether ranks are filtered or not.
+    Average precision and the reciprocal rank always use the full list, even if ranks are filtered.
 
     >>> [metric.name for metric in reconstruction_metrics(filtered=True)]
     ['MR(filtered)', 'MR(over=units,filtered)', 'MedianRank(filtered)', 'MAP', 'MRR']
@@ -269,72 +279,67 @@ def reconstruction_metrics(*, filtered: bool) -> tuple[Metric[Any], ...]:
 
 
 def reconstruction_result(
-    found: Reconstruction,
+    reconstruction: Reconstruction,
     *,
     system: str = "system",
     metrics: Any = None,
-    clusters: Any = None,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     chance: bool = True,
 ) -> Result:
-    """All figures of a reconstruction in one result, whose evidence is the ranking.
+    """All metrics of a reconstruction in one result; its evidence is the ranking.
 
-    ``metrics`` replaces the usual ranking metrics. Intervals resample the nodes, those of one cluster
-    together: the top-level branches, unless ``clusters`` holds another id a node. No interval of a rank
-    reaches beyond the last one. ``NormDepthCorrelation``, Spearman's correlation of norm and normalised rank, comes
-    last.
+    ``metrics`` replaces the default ranking metrics. Intervals resample clusters of nodes: the top-level branches,
+    unless ``config.clusters`` has a label per node. Intervals of ranks are clipped to the possible ranks. The last
+    metric is ``NormDepthCorrelation``: Spearman's correlation of norm and normalised rank.
     """
     options: dict[str, Any] = {
         "system": system,
-        "clusters": found.branches if clusters is None else clusters,
-        "level": level,
-        "resamples": resamples,
-        "seed": seed,
+        "config": config if config.clusters is not None else replace(config, clusters=reconstruction.branches),
         "chance": chance,
         "settings": {
             "ties": str(Ties.EXPECTED),
-            "relation": found.relation,
-            "filtered": found.filtered,
-            "geometry": found.geometry.name,
-            "dim": dimension(found),
-            DATA: {"tree": found.tree.fingerprint},
+            "relation": reconstruction.relation,
+            "filtered": reconstruction.filtered,
+            "geometry": reconstruction.geometry.name,
+            "dim": dimension(reconstruction),
+            DATA: {"tree": reconstruction.tree.fingerprint},
         },
     }
-    chosen = reconstruction_metrics(filtered=found.filtered) if metrics is None else parse_metrics(metrics)
-    ranks = estimate(found.ranking, chosen, **options)
-    depth = estimate(found.space, [NormDepthCorrelation()], **options)
-    return replace(ranks, estimates={**_within(ranks.estimates, len(found) - 1), **depth.estimates})
+    chosen = reconstruction_metrics(filtered=reconstruction.filtered) if metrics is None else parse_metrics(metrics)
+    ranks = estimate(reconstruction.ranking, chosen, **options)
+    depth = estimate(reconstruction.space, [NormDepthCorrelation()], **options)
+    return replace(
+        ranks, estimates={**_clip_rank_intervals(ranks.estimates, len(reconstruction) - 1), **depth.estimates}
+    )
 
 
-def _within(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Estimate]:
-    """The same, no interval of a rank reaching beyond the last one: few branches would allow anything."""
+def _clip_rank_intervals(estimates: Mapping[str, Estimate], candidates: int) -> dict[str, Estimate]:
+    """Clip intervals of ranks to the possible ranks: few branches give very wide intervals."""
     return {
-        name: replace(each, interval=each.interval.clipped((1.0, float(candidates))))
-        if each.unit == MeanRank.unit
-        else each
-        for name, each in estimates.items()
+        name: replace(value, interval=value.interval.clipped((1.0, float(candidates))))
+        if value.unit == MeanRank.unit
+        else value
+        for name, value in estimates.items()
     }
 
 
-def dimension(found: Reconstruction) -> int:
-    """The dimension of the space: a Lorentz point has one coordinate more."""
-    return int(found.space.vectors.shape[1]) - (found.geometry.name == "lorentz")
+def dimension(reconstruction: Reconstruction) -> int:
+    """The dimension of the space: a Lorentz point has one more coordinate."""
+    return int(reconstruction.space.vectors.shape[1]) - (reconstruction.geometry.name == "lorentz")
 
 
 def reconstruction_slices(
-    found: Reconstruction, result: Result, metric: str | None = None, *, seed: int = 0
+    reconstruction: Reconstruction, result: Result, metric: str | None = None, *, seed: int = 0
 ) -> tuple[Slice, ...]:
-    """A metric (the primary one unless named) at each depth and in each top-level branch.
+    """A metric (by default the primary one) at each depth and in each top-level branch.
 
-    Depths come from the root down, branches in the order of the tree.
+    Depths are in ascending order, branches in the order of the tree.
     """
-    units = zip(result.unit_ids.tolist(), found.depth.tolist(), found.tree.branches, strict=True)
-    known = {unit: {"depth": depth, "branch": branch} for unit, depth, branch in units}
-    slices = slice_estimates(result, metric or result.names[0], known, seed=seed)
-    by_depth = [each for each in slices if each.name == "depth"]
+    units = zip(result.unit_ids.tolist(), reconstruction.depth.tolist(), reconstruction.tree.branches, strict=True)
+    unit_attributes = {unit: {"depth": depth, "branch": branch} for unit, depth, branch in units}
+    slices = slice_estimates(result, metric or result.names[0], unit_attributes, seed=seed)
+    by_depth = [part for part in slices if part.name == "depth"]
     return (
-        *sorted(by_depth, key=lambda each: int(each.value)),
-        *(each for each in slices if each.name == "branch"),
+        *sorted(by_depth, key=lambda part: int(part.value)),
+        *(part for part in slices if part.name == "branch"),
     )

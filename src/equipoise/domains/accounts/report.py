@@ -1,4 +1,8 @@
-"""What people see of embedded trees: a row an embedding, who can be told from whom, depths and branches."""
+"""The report of embedded trees: one row per embedding, significance groups, slices by depth and branch.
+
+``accounts_report`` is for the terminal; ``chart_of_accounts_table`` and ``chart_of_accounts_summary`` print the layout
+of ``AccountEmbedderTester``, with one column per dimension and one row per metric.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,10 @@ if TYPE_CHECKING:
     from equipoise.stats.slices import Slice
     from equipoise.types import Finding
 
-MOST_SLICES = 12
-"""Of more branches than this the largest are shown."""
-SINGLE = "Every node has one relative at most, so that MAP is the mean reciprocal rank."
-RELATIVES = {
+MAX_SLICES = 12
+"""Only this many branches are shown, the largest ones."""
+SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."
+TARGETS = {
     "parent": "its parent",
     "ancestors": "its ancestors",
     "closure": "its ancestors and descendants",
@@ -36,9 +40,9 @@ RELATIVES = {
 
 @dataclass(frozen=True)
 class EmbeddingScores:
-    """One embedding; norms, radii and distances are mean and standard deviation, ``seeds`` texts by metric.
+    """One embedding; norms and distances are (mean, standard deviation), ``seeds`` has a text per metric.
 
-    Radii are distances from the origin in the space itself: in the ball they differ from the norms.
+    ``origin_distances`` are distances from the origin in the geometry: in the ball they differ from the norms.
     """
 
     system: str
@@ -50,11 +54,11 @@ class EmbeddingScores:
     map: Estimate
     spearman: Estimate
     norms: tuple[float, float]
-    radii: tuple[float, float]
+    origin_distances: tuple[float, float]
     parent_distances: tuple[float, float]
     slices: tuple[Slice, ...] = ()
     seeds: Mapping[str, str] = field(default_factory=dict)
-    train_on: str | None = None
+    train_relation: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,122 +72,122 @@ class AccountsReportData:
     levels: int
     relation: str
     filtered: bool
-    single: bool
+    has_single_target: bool
     rows: tuple[EmbeddingScores, ...]
     comparison: Comparison | None = None
     branches: str = ""
     branch_names: Mapping[str, str] = field(default_factory=dict)
-    rates: tuple[float, ...] = ()
+    learning_rates: tuple[float, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
     def leader(self) -> EmbeddingScores:
-        """The embedding that leads, or the first one."""
+        """The leading embedding, or the first one without a comparison."""
         best = None if self.comparison is None else self.comparison.leader
         return next((row for row in self.rows if row.system == best), self.rows[0])
 
 
-def accounts_report(edition: AccountsReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The table, how to read it, the verdict, the slices of the leader, and the findings."""
+def accounts_report(data: AccountsReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The table, its captions, the verdict, the slices of the leading embedding, and the findings."""
     title = (
-        f"{edition.source}: {pluralize(edition.nodes, 'node')}, {pluralize(edition.edges, 'edge')}, "
-        f"{pluralize(edition.roots, 'root')}, {pluralize(edition.levels, 'level')}"
+        f"{data.source}: {pluralize(data.nodes, 'node')}, {pluralize(data.edges, 'edge')}, "
+        f"{pluralize(data.roots, 'root')}, {pluralize(data.levels, 'level')}"
     )
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(accounts_columns(edition))]
+    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(accounts_columns(data))]
     if quiet:
         return parts
-    parts += [Paragraph(""), *(Paragraph(text) for text in captions(edition)), *seed_table(edition)]
-    if edition.comparison is not None:
-        parts += [Paragraph(""), Paragraph(edition.comparison.verdict("node"))]
+    parts += [Paragraph(""), *(Paragraph(text) for text in captions(data)), *seed_table(data)]
+    if data.comparison is not None:
+        parts += [Paragraph(""), Paragraph(data.comparison.verdict("node"))]
     if verbose:
-        parts += [*position_table(edition)]
-    parts += slice_table(edition.leader, edition.branch_names, verbose=verbose)
-    return [*parts, *findings_section(edition.findings, verbose=verbose)]
+        parts += [*position_table(data)]
+    parts += slice_table(data.leader, data.branch_names, verbose=verbose)
+    return [*parts, *findings_section(data.findings, verbose=verbose)]
 
 
-def accounts_columns(edition: AccountsReportData) -> list[ReportColumn]:
-    """One row an embedding."""
-    rows = edition.rows
-    level = format_percent(rows[0].map.interval.level)
+def accounts_columns(data: AccountsReportData) -> list[ReportColumn]:
+    """The columns of the table: one row per embedding."""
+    rows = data.rows
+    confidence_level = format_percent(rows[0].map.interval.confidence_level)
     columns = [
         ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-        *_estimated("MR", [row.mean_rank for row in rows], level, rank=3),
-        *_estimated("MAP", [row.map for row in rows], level, rank=2),
+        *_estimated("MR", [row.mean_rank for row in rows], confidence_level, rank=3),
+        *_estimated("MAP", [row.map for row in rows], confidence_level, rank=2),
         ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=1),
         ReportColumn(
             "median", [format_value(row.median_rank.value, 1) for row in rows], right=True, rank=4, extra=True
         ),
     ]
-    if not edition.single:
+    if not data.has_single_target:
         macro = [format_value(row.macro_mean_rank.value, 2) for row in rows]
         columns.append(ReportColumn("MR over nodes", macro, right=True, rank=5, extra=True))
-    if edition.comparison is not None:
-        bands = edition.comparison.bands
+    if data.comparison is not None:
+        bands = data.comparison.bands
         columns.append(ReportColumn("band", ["".join(bands[row.system]) for row in rows]))
     return columns
 
 
 def _estimated(name: str, estimates: Sequence[Estimate], level: str, rank: int) -> list[ReportColumn]:
-    """A figure and its interval."""
-    places = min(shared_decimals(each.interval for each in estimates), 3)
+    """A score and its interval."""
+    decimals = min(shared_decimals(item.interval for item in estimates), 3)
     return [
-        ReportColumn(name, [format_value(each.value, places) for each in estimates], right=True),
+        ReportColumn(name, [format_value(item.value, decimals) for item in estimates], right=True),
         ReportColumn(
             f"{name}, {level}",
-            [format_interval(each.interval, places) for each in estimates],
+            [format_interval(item.interval, decimals) for item in estimates],
             right=True,
             rank=rank,
         ),
     ]
 
 
-def captions(edition: AccountsReportData) -> list[str]:
-    """What was ranked, how ranks are read, what is resampled, and what the baselines are."""
-    ranks = "other relatives do not count as rivals (filtered)" if edition.filtered else "all others are rivals (raw)"
-    first = edition.rows[0]
+def captions(data: AccountsReportData) -> list[str]:
+    """What was ranked, how ranks are computed, what is resampled, and what the baselines are."""
+    ranks = "other targets are not counted (filtered)" if data.filtered else "all other nodes are counted (raw)"
+    first = data.rows[0]
     methods = dict.fromkeys(
-        each.interval.method for row in edition.rows for each in (row.mean_rank, row.map) if each.interval.known
+        item.interval.method for row in data.rows for item in (row.mean_rank, row.map) if item.interval.known
     )
-    told = [
-        f"Each node ranks {RELATIVES[edition.relation]} among all others by distance; {ranks}. MR is the "
+    notes = [
+        f"Each node ranks {TARGETS[data.relation]} among all others by distance; {ranks}. MR is the "
         f"mean over edges, lower is better, and {format_value(first.mean_rank.chance, 1)} by chance; MAP is the "
-        f"mean over nodes, {format_value(first.map.chance, 3)} by chance. Spearman: norm against place between "
+        f"mean over nodes, {format_value(first.map.chance, 3)} by chance. Spearman: norm against position between "
         "root and leaf.",
-        f"Intervals: {', '.join(methods) or 'n/a'}. {edition.branches}",
+        f"Intervals: {', '.join(methods) or 'n/a'}. {data.branches}",
     ]
     if first.map.undefined:
         alone = pluralize(first.map.undefined, "node")
-        told.append(f"Left out: {alone} that {'has' if first.map.undefined == 1 else 'have'} no relative to rank.")
-    if edition.single:
-        told.append(SINGLE)
-    if any(row.system.startswith("euclidean") for row in edition.rows) and len(edition.rates) > 1:
-        rates = ", ".join(f"{rate:g}" for rate in edition.rates)
-        told.append(
-            f"Every trained embedding was tried at the learning rates {rates}, and its lowest loss was kept; "
-            "euclidean and random stand beside as baselines."
+        notes.append(f"Left out: {alone} that {'has' if first.map.undefined == 1 else 'have'} no target to rank.")
+    if data.has_single_target:
+        notes.append(SINGLE_TARGET_NOTE)
+    if any(row.system.startswith("euclidean") for row in data.rows) and len(data.learning_rates) > 1:
+        learning_rates = ", ".join(f"{rate:g}" for rate in data.learning_rates)
+        notes.append(
+            f"Every trained embedding was tried at the learning rates {learning_rates}, and the lowest loss was "
+            "selected; euclidean and random are baselines."
         )
-    told += training_relation_notes(edition.rows, edition.relation)
-    if edition.comparison is not None:
-        told.append(f"Embeddings that share a letter cannot be told apart on {edition.comparison.primary}.")
-    return told
+    notes += training_relation_notes(data.rows, data.relation)
+    if data.comparison is not None:
+        notes.append(f"Embeddings that share a letter do not differ significantly on {data.comparison.primary}.")
+    return notes
 
 
 def training_relation_notes(rows: Sequence[EmbeddingScores], relation: str) -> list[str]:
-    """A sentence for each relation that embeddings were trained on and are not judged by."""
-    told = []
-    for other in dict.fromkeys(row.train_on for row in rows):
-        if other in RELATIVES and other != relation:
-            names = ", ".join(row.system for row in rows if row.train_on == other)
-            told.append(
-                f"Trained on another relation: {names}. There training drew {RELATIVES[other]} near to each "
-                f"node; judged is {RELATIVES[relation]}."
+    """One note per relation that embeddings were trained on but not evaluated on."""
+    notes = []
+    for other in dict.fromkeys(row.train_relation for row in rows):
+        if other in TARGETS and other != relation:
+            names = ", ".join(row.system for row in rows if row.train_relation == other)
+            notes.append(
+                f"Trained on another relation: {names}. The positives of a node were {TARGETS[other]}; "
+                f"the ranking targets are {TARGETS[relation]}."
             )
-    return told
+    return notes
 
 
-def seed_table(edition: AccountsReportData) -> list[Any]:
-    """Mean and spread over seeds, where there are several."""
-    rows = [row for row in edition.rows if row.seeds]
+def seed_table(data: AccountsReportData) -> list[Any]:
+    """Mean and standard deviation over seeds, if there are several."""
+    rows = [row for row in data.rows if row.seeds]
     if not rows:
         return []
     names = [rows[0].mean_rank.metric, rows[0].map.metric]
@@ -196,42 +200,46 @@ def seed_table(edition: AccountsReportData) -> list[Any]:
     return [Paragraph(""), heading("Over seeds"), Paragraph(""), table]
 
 
-def position_table(edition: AccountsReportData) -> list[Any]:
-    """Where the points lie, as their space measures: from the origin, and from the parents."""
-    rows = edition.rows
+def position_table(data: AccountsReportData) -> list[Any]:
+    """Distances from the origin and from the parents, in the geometry of each embedding."""
+    rows = data.rows
     table = TerminalTable(
         [
             ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
             ReportColumn("geometry", [row.geometry for row in rows]),
-            ReportColumn("distance from the origin", [_spread(row.radii) for row in rows], right=True),
-            ReportColumn("distance to the parent", [_spread(row.parent_distances) for row in rows], right=True),
+            ReportColumn(
+                "distance from the origin", [_mean_and_deviation(row.origin_distances) for row in rows], right=True
+            ),
+            ReportColumn(
+                "distance to the parent", [_mean_and_deviation(row.parent_distances) for row in rows], right=True
+            ),
         ]
     )
     return [Paragraph(""), heading("Mean ± standard deviation"), Paragraph(""), table]
 
 
-def _spread(pair: tuple[float, float]) -> str:
+def _mean_and_deviation(pair: tuple[float, float]) -> str:
     return f"{format_value(pair[0], 2)} ± {format_value(pair[1], 2)}"
 
 
 def slice_table(row: EmbeddingScores, names: Mapping[str, str], *, verbose: bool = False) -> list[Any]:
     """The primary metric at every depth and in every branch."""
-    defined = [each for each in row.slices if each.estimate.n]
+    defined = [item for item in row.slices if item.estimate.n]
     shown = defined if verbose else _largest(defined)
     if not shown:
         return []
     table = TerminalTable(
         [
-            ReportColumn("slice", [each.name for each in shown]),
-            ReportColumn("", [_value(each, names) for each in shown], shortens="end"),
+            ReportColumn("slice", [item.name for item in shown]),
+            ReportColumn("", [_slice_value(item, names) for item in shown], shortens="end"),
             ReportColumn(
                 "n",
-                [f"{format_count(each.estimate.n)}{'*' if each.few else ''}" for each in shown],
+                [f"{format_count(item.estimate.n)}{'*' if item.few else ''}" for item in shown],
                 right=True,
             ),
-            ReportColumn("estimate", [format_value(each.estimate.value, 2) for each in shown], right=True),
+            ReportColumn("estimate", [format_value(item.estimate.value, 2) for item in shown], right=True),
             ReportColumn(
-                "interval", [format_interval(each.estimate.interval, 2) for each in shown], right=True, rank=1
+                "interval", [format_interval(item.estimate.interval, 2) for item in shown], right=True, rank=1
             ),
         ]
     )
@@ -241,27 +249,27 @@ def slice_table(row: EmbeddingScores, names: Mapping[str, str], *, verbose: bool
         parts.append(
             Paragraph(f"{format_count(len(defined) - len(shown))} smaller branches are left out; -v shows them.")
         )
-    if any(each.few for each in shown):
-        parts.append(Paragraph("* few nodes: such a figure says little."))
+    if any(item.few for item in shown):
+        parts.append(Paragraph("* few nodes: the estimate is unreliable."))
     return parts
 
 
 def _largest(slices: Sequence[Slice]) -> list[Slice]:
-    """All depths, and the branches with the most nodes in their own order."""
-    branches = sorted((each for each in slices if each.name == "branch"), key=lambda each: -each.estimate.n)
-    kept = {each.value for each in branches[:MOST_SLICES]}
-    return [each for each in slices if each.name != "branch" or each.value in kept]
+    """All depths, and the branches with the most nodes in their original order."""
+    branches = sorted((item for item in slices if item.name == "branch"), key=lambda item: -item.estimate.n)
+    kept = {item.value for item in branches[:MAX_SLICES]}
+    return [item for item in slices if item.name != "branch" or item.value in kept]
 
 
-def _value(part: Slice, names: Mapping[str, str]) -> str:
+def _slice_value(part: Slice, names: Mapping[str, str]) -> str:
     return names.get(part.value, part.value) if part.name == "branch" else part.value
 
 
 def summary_line(row: EmbeddingScores) -> str:
-    """The figures of one embedding in a sentence."""
+    """The scores of one embedding in one line."""
     parts = [
-        f"{name} {format_value(each.value)} {format_interval(each.interval, 3)}"
-        for name, each in (
+        f"{name} {format_value(item.value)} {format_interval(item.interval, 3)}"
+        for name, item in (
             (row.mean_rank.metric, row.mean_rank),
             ("MAP", row.map),
             ("Spearman", row.spearman),
@@ -271,12 +279,10 @@ def summary_line(row: EmbeddingScores) -> str:
 
 
 def chance_note(row: EmbeddingScores) -> str:
-    """What an embedding that knows nothing would score."""
-    luck = format_value(row.mean_rank.chance, 1), format_value(row.map.chance, 3)
-    return f"By chance {row.mean_rank.metric} would be {luck[0]} and MAP {luck[1]}."
+    """The scores of a random embedding."""
+    chance = format_value(row.mean_rank.chance, 1), format_value(row.map.chance, 3)
+    return f"By chance {row.mean_rank.metric} would be {chance[0]} and MAP {chance[1]}."
 
-
-# Figures of embedded trees in the source's layout: a column a dimension, a row a figure.
 
 WIDTH = 100
 NAMES = 26
@@ -288,8 +294,8 @@ LAYOUT_METRICS: tuple[tuple[str, str, float], ...] = (
     ("map", "MAP (%)", 100.0),
     ("spearman", "Spearman ρ (%)", 100.0),
 )
-"""The rows: the column of the frame, the name in print, and what it is multiplied with in print."""
-BASELINE_NOTE = "evaluate_tree(tester.tree, ...) puts a tuned euclidean embedding and a random one beside."
+"""The rows: the column of the data frame, the printed name, and the factor in print."""
+BASELINE_NOTE = "evaluate_tree(tester.tree, ...) adds a tuned euclidean and a random baseline."
 BEST_PER_ROW = (
     ("mean_rank", "Best Mean Rank", 1.0, "", min),
     ("map", "Best MAP", 100.0, "%", max),
@@ -297,8 +303,8 @@ BEST_PER_ROW = (
 )
 
 
-def chart_of_accounts_table(dims: Sequence[int], figures: Mapping[str, Sequence[float]], title: str) -> str:
-    """The table as text. ``figures`` are ranks and fractions, one a dimension, by the names of the frame.
+def chart_of_accounts_table(dims: Sequence[int], scores: Mapping[str, Sequence[float]], title: str) -> str:
+    """The table as text. ``scores`` are ranks and fractions, one per dimension, by column of the data frame.
 
     >>> print(chart_of_accounts_table([2, 5], {"mean_rank": [4, 2], "map": [0.5, 0.75]}, "Accounts").splitlines()[9])
     Mean Rank (MR)            |     4.00     2.00
@@ -307,52 +313,56 @@ def chart_of_accounts_table(dims: Sequence[int], figures: Mapping[str, Sequence[
     lines += ["By embedding dimension, as Nickel & Kiela (2018) report it:", DASHES, ""]
     lines += [_line("Metric", [str(dim) for dim in dims]), DASHES]
     lines += [
-        _line(name, [format_value(scale * float(value), 2) for value in figures[column]])
+        _line(name, [format_value(scale * float(value), 2) for value in scores[column]])
         for column, name, scale in LAYOUT_METRICS
-        if column in figures
+        if column in scores
     ]
-    return "\n".join([*lines, DASHES, "", "Summary:", *_summary(dims, figures)]) + "\n"
+    return "\n".join([*lines, DASHES, "", "Summary:", *_summary(dims, scores)]) + "\n"
 
 
 def _line(name: str, cells: Sequence[str]) -> str:
     return f"{name:<{NAMES}}|" + "".join(f"{cell:>{CELL}}" for cell in cells)
 
 
-def _summary(dims: Sequence[int], figures: Mapping[str, Sequence[float]]) -> list[str]:
+def _summary(dims: Sequence[int], scores: Mapping[str, Sequence[float]]) -> list[str]:
     lines = []
     for column, name, scale, sign, choose in BEST_PER_ROW:
-        known = [(float(value), dim) for value, dim in zip(figures.get(column, ()), dims, strict=False)]
-        known = [each for each in known if not isnan(each[0])]
+        known = [(float(value), dim) for value, dim in zip(scores.get(column, ()), dims, strict=False)]
+        known = [item for item in known if not isnan(item[0])]
         if not known:
             lines.append(f"  {name}: n/a")
             continue
-        value, dim = choose(known, key=lambda each: each[0])
+        value, dim = choose(known, key=lambda item: item[0])
         lines.append(f"  {name}: {format_value(scale * value, 2)}{sign} at dimension {dim}")
     return lines
 
 
-def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, single: bool) -> str:
-    """One embedding in plain lines: every figure of the source, with its interval."""
-    level = format_percent(row.map.interval.level)
+def chart_of_accounts_summary(row: EmbeddingScores, *, nodes: int, has_single_target: bool) -> str:
+    """One embedding as lines of text: every score with its interval."""
+    confidence_level = format_percent(row.map.interval.confidence_level)
     lines = [
         "=" * WIDTH,
         f"{row.system}: {nodes} nodes, {row.geometry}, {row.dim} dimensions",
         "=" * WIDTH,
-        f"{'':<{NAMES}}|{'estimate':>12}   {level} interval",
+        f"{'':<{NAMES}}|{'estimate':>12}   {confidence_level} interval",
         DASHES,
     ]
     for name, title, scale in LAYOUT_METRICS:
         estimate = getattr(row, name)
-        reach = estimate.interval
-        if reach.known:
-            reach = type(reach)(scale * reach.low, scale * reach.high, reach.level, reach.method)
-        lines.append(f"{title:<{NAMES}}|{format_value(scale * estimate.value, 2):>12}   {format_interval(reach, 2)}")
+        interval = estimate.interval
+        if interval.known:
+            interval = type(interval)(
+                scale * interval.low, scale * interval.high, interval.confidence_level, interval.method
+            )
+        lines.append(f"{title:<{NAMES}}|{format_value(scale * estimate.value, 2):>12}   {format_interval(interval, 2)}")
     lines.append(DASHES)
     described = [("Norm", row.norms), ("Parent-child distance", row.parent_distances)]
-    if row.radii != row.norms:
-        described.insert(1, ("Distance from the origin", row.radii))
+    if row.origin_distances != row.norms:
+        described.insert(1, ("Distance from the origin", row.origin_distances))
     for title, pair in described:
         lines.append(f"{title:<{NAMES}}|{format_value(pair[0], 3):>12}   standard deviation {format_value(pair[1], 3)}")
-    by_luck = format_value(row.mean_rank.chance, 1), format_value(100 * row.map.chance, 2)
-    chance = f"By chance MR would be {by_luck[0]} and MAP {by_luck[1]} %."
-    return "\n".join([*lines, DASHES, chance, BASELINE_NOTE, *([SINGLE] if single else [])]) + "\n"
+    chance_values = format_value(row.mean_rank.chance, 1), format_value(100 * row.map.chance, 2)
+    chance = f"By chance MR would be {chance_values[0]} and MAP {chance_values[1]} %."
+    return (
+        "\n".join([*lines, DASHES, chance, BASELINE_NOTE, *([SINGLE_TARGET_NOTE] if has_single_target else [])]) + "\n"
+    )

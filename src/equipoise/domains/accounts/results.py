@@ -1,10 +1,10 @@
-"""The folder of an evaluation, from which finished embeddings are read back.
+"""The results of an evaluation, and its folder, from which stored embeddings are read again.
 
-results.json        every figure of every embedding, and the claims
+results.json        all scores of all embeddings, and the claims
 tree.json           the tree that was embedded
 vectors/SYSTEM.npz  the vectors of each embedding; in vectors/seeds those of further seeds
-runs/SYSTEM/        a run directory, as eq compare, eq report and eq view read them
-charts/             every chart as PNG and SVG, where they can be drawn
+runs/SYSTEM/        a run directory, as eq compare, eq report and eq view read it
+charts/             all charts as PNG and SVG, if they can be rendered
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ TREE, RESULTS = "tree.json", "results.json"
 _HASH = 32
 """Hexadecimal digits of a hash in a file name."""
 VERSION = "accounts 2"
-"""Grows when the same inputs would give other vectors."""
+"""Increased when the same inputs give other vectors."""
 _INPUTS = "all inputs of these vectors"
 _VECTORS = "the file of these vectors"
 
 
 def folder_name(system: str) -> str:
-    """A name for files, like the system's as far as file systems allow.
+    """A file name that is as close to the system's name as file systems allow.
 
     >>> folder_name("text:st:BAAI/bge-small"), folder_name("lorentz-10")
     ('text-st-BAAI-bge-small', 'lorentz-10')
@@ -62,44 +62,44 @@ def folder_name(system: str) -> str:
     return re.sub(r"[^\w.+,=@-]+", "-", system).strip("-.")[:120] or "system"
 
 
-def vectors_fingerprint(tree: Tree, cell: EmbeddingSpec, settings: TreeEvaluationConfig, seed: int) -> str:
-    """A digest of everything that decides the vectors of a cell."""
-    rates = settings.rates if cell.is_trained else ()
-    options = settings.options if cell.is_trained else {}
-    where = (settings.device,) if settings.is_on_device(cell) else ()
-    # Training goes by other ways without numba.
-    engine = (find_spec("numba") is not None,) if cell.is_trained else ()
+def vectors_fingerprint(tree: Tree, spec: EmbeddingSpec, settings: TreeEvaluationConfig, seed: int) -> str:
+    """A digest of all inputs that determine the vectors of a spec."""
+    learning_rates = settings.learning_rates if spec.is_trained else ()
+    training = settings.training if spec.is_trained else {}
+    device = (settings.device,) if settings.is_on_device(spec) else ()
+    # The back end of training depends on numba.
+    has_numba = (find_spec("numba") is not None,) if spec.is_trained else ()
     parts = (
         VERSION,
         __version__,
         tree.fingerprint,
-        cell.system,
+        spec.system,
         seed,
-        rates,
-        sorted(options.items()),
-        *where,
-        *engine,
+        learning_rates,
+        sorted(training.items()),
+        *device,
+        *has_numba,
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def kept_vectors(output: Path | None, cell: EmbeddingSpec, key: str) -> NodeVectors | None:
-    """The vectors that an earlier call left of the same inputs; None where there are none."""
+def load_vectors(output: Path | None, spec: EmbeddingSpec, key: str) -> NodeVectors | None:
+    """The vectors that an earlier run stored for the same inputs; None if there are none."""
     if output is None:
         return None
-    name = folder_name(cell.system)
+    name = folder_name(spec.system)
     try:
         if read_manifest(output / RUNS / name).inputs.get(_INPUTS) != key:
             return None
-        return read_kept_vectors(output, output / VECTORS / f"{name}.npz")
+        return read_stored_vectors(output, output / VECTORS / f"{name}.npz")
     except (EquipoiseError, OSError):
-        return None  # whatever lies there is made again
+        return None  # an unreadable result is computed again
 
 
-def read_kept_vectors(output: Path, file: Path) -> NodeVectors:
-    """The vectors of an evaluation's folder, once their file is known to be the one that was written."""
-    said = read_manifest(output / RUNS / file.stem).inputs.get(_VECTORS)
-    if file_sha256(file) != said:
+def read_stored_vectors(output: Path, file: Path) -> NodeVectors:
+    """The vectors of an evaluation's folder; a file that was changed is an error."""
+    recorded = read_manifest(output / RUNS / file.stem).inputs.get(_VECTORS)
+    if file_sha256(file) != recorded:
         raise ChangedFileError(
             f"{file} was changed after it was written: its SHA-256 is not the one in the manifest of its run",
             hint="restore the file, or run eq accounts evaluate again",
@@ -107,13 +107,13 @@ def read_kept_vectors(output: Path, file: Path) -> NodeVectors:
     return read_node_vectors(file)
 
 
-def kept_seed(output: Path | None, cell: EmbeddingSpec, seed: int, key: str) -> NodeVectors | None:
-    """The vectors of another seed than the first, of the same inputs; None where there are none."""
+def load_seed_vectors(output: Path | None, spec: EmbeddingSpec, seed: int, key: str) -> NodeVectors | None:
+    """The stored vectors of a further seed for the same inputs; None if there are none."""
     if output is None:
         return None
-    for file in _seed_files(output, cell, seed, f"{key[:16]}_"):
+    for file in _seed_files(output, spec, seed, f"{key[:16]}_"):
         try:
-            # The name ends in the hash of the content, so that a file that was changed is not used.
+            # The name ends in the hash of the content, so that a changed file is not used.
             if file.stem.endswith(f"_{file_sha256(file)[:_HASH]}"):
                 return read_node_vectors(file)
         except (EquipoiseError, OSError):
@@ -121,87 +121,87 @@ def kept_seed(output: Path | None, cell: EmbeddingSpec, seed: int, key: str) -> 
     return None
 
 
-def write_seed(output: Path, cell: EmbeddingSpec, seed: int, key: str, embedded: NodeVectors) -> Path:
-    """The vectors of another seed than the first, in the place of older ones of that seed."""
-    for older in _seed_files(output, cell, seed):
-        older.unlink(missing_ok=True)
-    stem = output / VECTORS / SEEDS / f"{folder_name(cell.system)}_{seed}_{key[:16]}"
-    file = write_vectors(stem.with_name(f"{stem.name}.npz"), embedded)
+def write_seed_vectors(output: Path, spec: EmbeddingSpec, seed: int, key: str, vectors: NodeVectors) -> Path:
+    """Store the vectors of a further seed; replaces older ones of that seed."""
+    for old_file in _seed_files(output, spec, seed):
+        old_file.unlink(missing_ok=True)
+    stem = output / VECTORS / SEEDS / f"{folder_name(spec.system)}_{seed}_{key[:16]}"
+    file = write_vectors(stem.with_name(f"{stem.name}.npz"), vectors)
     return file.replace(stem.with_name(f"{stem.name}_{file_sha256(file)[:_HASH]}.npz"))
 
 
-def _seed_files(output: Path, cell: EmbeddingSpec, seed: int, start: str = "") -> list[Path]:
-    """The files of a seed; a ``start`` is that of the key of its inputs."""
-    pattern = f"{glob.escape(folder_name(cell.system))}_{seed}_{start}*.npz"
+def _seed_files(output: Path, spec: EmbeddingSpec, seed: int, start: str = "") -> list[Path]:
+    """The files of a seed; ``start`` is the start of the fingerprint of its inputs."""
+    pattern = f"{glob.escape(folder_name(spec.system))}_{seed}_{start}*.npz"
     return sorted((output / VECTORS / SEEDS).glob(pattern))
 
 
-def write_judged(
+def write_evaluation(
     output: Path,
     tree: Tree,
-    judged: EmbeddingEvaluation,
+    evaluation: EmbeddingEvaluation,
     *,
     key: str = "",
     command: Sequence[str] = (),
     seconds: float,
 ) -> Path:
-    """The vectors and the run directory of one embedding."""
-    name = folder_name(judged.system)
-    file = write_vectors(output / VECTORS / f"{name}.npz", judged.embedded)
-    made = {key: value for key, value in judged.embedded.settings.items() if key not in ("embedder", "dim")}
-    manifest = Manifest.start(judged.system, command=command, seed=int(made.get("seed", 0))).finish()
+    """Write the vectors and the run directory of one embedding."""
+    name = folder_name(evaluation.system)
+    file = write_vectors(output / VECTORS / f"{name}.npz", evaluation.vectors)
+    settings = {key: value for key, value in evaluation.vectors.settings.items() if key not in ("embedder", "dim")}
+    manifest = Manifest.start(evaluation.system, command=command, seed=int(settings.get("seed", 0))).finish()
     manifest = replace(
         manifest,
         datasets={tree.source: tree.fingerprint},
         inputs={_INPUTS: key or None, _VECTORS: file_sha256(file)},
         parameters={
-            "embedder": judged.embedded.settings.get("embedder", judged.system),
-            "geometry": judged.geometry,
-            "dim": judged.dim,
-            **made,
-            "norm_mean": judged.norms.mean,
-            "norm_sd": judged.norms.sd,
-            "parent_distance_mean": judged.parent_distances.mean,
-            "parent_distance_sd": judged.parent_distances.sd,
+            "embedder": evaluation.vectors.settings.get("embedder", evaluation.system),
+            "geometry": evaluation.geometry,
+            "dim": evaluation.dim,
+            **settings,
+            "norm_mean": evaluation.norms.mean,
+            "norm_sd": evaluation.norms.sd,
+            "parent_distance_mean": evaluation.parent_distances.mean,
+            "parent_distance_sd": evaluation.parent_distances.sd,
         },
         cost={
-            "dims": judged.dim,
-            "bytes_per_vector": 8 * judged.embedded.vectors.shape[1],
+            "dims": evaluation.dim,
+            "bytes_per_vector": 8 * evaluation.vectors.vectors.shape[1],
             "seconds": seconds,
         },
     )
-    return save_run(output / RUNS / name, judged.result, manifest=manifest, details=node_details(tree))
+    return save_run(output / RUNS / name, evaluation.result, manifest=manifest, details=node_details(tree))
 
 
 def node_details(tree: Tree) -> dict[str | int, UnitContent]:
-    """What people see of each node: its name, its parents, its depth and its branch."""
+    """What a reader sees of each node: its name, parents, depth and branch."""
     names = tree.names
     branches = [names[tree.positions[branch]] for branch in tree.branches]
     return {
         key: UnitContent(
-            names[place],
-            tuple(names[parent] for parent in tree.parents(place).tolist()),
-            {"depth": int(tree.depth[place]), "branch": branches[place]},
+            names[index],
+            tuple(names[parent] for parent in tree.parents(index).tolist()),
+            {"depth": int(tree.depth[index]), "branch": branches[index]},
         )
-        for place, key in enumerate(tree.ids)
+        for index, key in enumerate(tree.ids)
     }
 
 
 def write_tree(output: Path, tree: Tree) -> None:
-    """Keep the tree, so that it can be drawn later."""
+    """Write the tree, so that it can be plotted later."""
     content = {"source": tree.source, "ids": tree.ids, "names": tree.names, "edges": tree.edges.tolist()}
     _write(output / TREE, json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def check_same_tree(output: Path, tree: Tree) -> None:
-    """A folder that holds another tree would be left with vectors of both."""
+    """Raise an error if the folder has another tree: it would mix vectors of both."""
     if not (output / TREE).is_file():
         return
-    kept = read_stored_tree(output)
-    if kept.fingerprint != tree.fingerprint:
+    stored_tree = read_stored_tree(output)
+    if stored_tree.fingerprint != tree.fingerprint:
         raise StoreError(
-            f"{output} holds another tree: {kept.source} with {len(kept):,} nodes",
-            hint="name another folder with -o, or remove this one",
+            f"{output} has another tree: {stored_tree.source} with {len(stored_tree):,} nodes",
+            hint="choose another folder with -o, or remove this one",
         )
 
 
@@ -219,7 +219,7 @@ def read_stored_tree(output: Path) -> Tree:
         edges = [(ids[child], ids[parent]) for child, parent in content["edges"]]
         tree = Tree.of(zip(ids, content["names"], strict=True), edges, source=content["source"])
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise StoreError(f"{file} describes no tree: {error}", hint="run the command again") from error
+        raise StoreError(f"{file} does not contain a valid tree: {error}", hint="run the command again") from error
     for run in sorted((output / RUNS).glob(f"*/{MANIFEST}")):
         if tree.fingerprint not in read_manifest(run.parent).datasets.values():
             raise ChangedFileError(
@@ -230,28 +230,28 @@ def read_stored_tree(output: Path) -> Tree:
 
 
 def stored_systems(output: Path) -> dict[str, Path]:
-    """The vectors of an evaluation's folder by system: those of the last evaluation first, in its order."""
-    found = {_system(output, path.stem): path for path in sorted((output / VECTORS).glob("*.npz"))}
-    if not found:
-        raise StoreError(f"{output} holds no vectors", hint="eq accounts evaluate -o FOLDER leaves them there")
-    order = last_run_systems(output)
-    return {name: found[name] for name in (*(name for name in order if name in found), *found)}
+    """The files of vectors in an evaluation's folder by system: those of the last evaluation first, in its order."""
+    paths = {_system(output, path.stem): path for path in sorted((output / VECTORS).glob("*.npz"))}
+    if not paths:
+        raise StoreError(f"{output} has no vectors", hint="eq accounts evaluate -o FOLDER writes them")
+    last_systems = last_run_systems(output)
+    return {name: paths[name] for name in (*(name for name in last_systems if name in paths), *paths)}
 
 
 def last_run_systems(output: Path) -> list[str]:
-    """The systems of the last evaluation that came to its end, in its order; none where none did."""
+    """The systems of the last completed evaluation, in its order; empty if there is none."""
     file = output / RESULTS
     if not file.is_file():
         return []
     content: Any = parse_json(open_text(file))
     try:
-        return [str(each["system"]) for each in content["systems"]]
+        return [str(system["system"]) for system in content["systems"]]
     except (KeyError, TypeError) as error:
-        raise StoreError(f"{file} describes no evaluation", hint="run the command again") from error
+        raise StoreError(f"{file} is not a valid result file", hint="run the command again") from error
 
 
 def _system(output: Path, stem: str) -> str:
-    """What the vectors of a file are called; a file system does not allow every name."""
+    """The system of a file of vectors; the file name may differ from the system's name."""
     try:
         return read_manifest(output / RUNS / stem).system
     except (EquipoiseError, OSError):
@@ -259,16 +259,16 @@ def _system(output: Path, stem: str) -> str:
 
 
 def write_results(output: Path, content: Any) -> Path:
-    """The JSON file of all embeddings."""
+    """Write the JSON file of all embeddings."""
     _write(output / RESULTS, f"{json_text(content, indent=2)}\n".encode())
     return output / RESULTS
 
 
-def write_vectors(file: Path, embedded: NodeVectors) -> Path:
-    """Vectors written into a folder that is made where there is none."""
+def write_vectors(file: Path, vectors: NodeVectors) -> Path:
+    """Write vectors; the folder is created if needed."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        embedded.write(file)
+        vectors.write(file)
     except OSError as error:
         raise write_error(file, error, hint="choose another folder") from error
     return file
@@ -282,37 +282,34 @@ def _write(file: Path, content: bytes) -> None:
         raise write_error(file, error, hint="choose another folder") from error
 
 
-# What an evaluation found: every embedding judged, the comparison, and how they are told and drawn.
-
-
 @dataclass(frozen=True)
 class AccountsEvaluation:
-    """All embeddings of one tree, in the order they were asked for; ``found["lorentz-10"]`` is one."""
+    """All embeddings of one tree, in the requested order; ``evaluation["lorentz-10"]`` is one of them."""
 
     tree: Tree
     settings: TreeEvaluationConfig
-    judged: tuple[EmbeddingEvaluation, ...]
+    evaluations: tuple[EmbeddingEvaluation, ...]
     comparison: Comparison | None
     branches: BranchClusters
     resumed: tuple[str, ...] = field(default=())
 
     def __getitem__(self, system: str) -> EmbeddingEvaluation:
-        known = {each.system: each for each in self.judged}
+        known = {evaluation.system: evaluation for evaluation in self.evaluations}
         if system not in known:
             raise UnknownNameError.of("embedding", system, known, more=f"there are: {', '.join(known)}")
         return known[system]
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the checks have to say, each once, but for what the report says of all embeddings."""
-        own = (finding for each in self.judged for finding in each.result.findings)
+        """All findings, merged over the embeddings, without those that the report states anyway."""
+        embedding_findings = (finding for evaluation in self.evaluations for finding in evaluation.result.findings)
         shared = () if self.comparison is None else self.comparison.findings
-        return merge_findings((*own, *shared), self.settings.relation)
+        return merge_findings((*embedding_findings, *shared), self.settings.relation)
 
     @property
-    def edition(self) -> AccountsReportData:
+    def report_data(self) -> AccountsReportData:
         """All that the report shows."""
-        first = self.judged[0].result
+        first = self.evaluations[0].result
         return AccountsReportData(
             source=self.tree.source,
             nodes=len(self.tree),
@@ -321,30 +318,30 @@ class AccountsEvaluation:
             levels=int(self.tree.depth.max(initial=-1)) + 1,
             relation=str(first.settings["relation"]),
             filtered=bool(first.settings["filtered"]),
-            single=self.judged[0].single,
-            rows=tuple(view_row(each) for each in self.judged),
+            has_single_target=self.evaluations[0].has_single_target,
+            rows=tuple(view_row(evaluation) for evaluation in self.evaluations),
             comparison=self.comparison,
-            branches=self.branches.sentence,
+            branches=self.branches.caption,
             branch_names=dict(zip(self.tree.ids, self.tree.names, strict=True)),
-            rates=self.settings.rates,
+            learning_rates=self.settings.learning_rates,
             findings=self.findings,
         )
 
-    def frame(self) -> DataFrame:
-        """A row an embedding; ranks as they are, MAP and Spearman as fractions, the intervals beside them."""
+    def to_frame(self) -> DataFrame:
+        """One row per embedding: ranks, MAP and Spearman as fractions, and their intervals."""
         pandas = require_extra("pandas", extra="accounts")
-        found: DataFrame = pandas.DataFrame([to_row(each) for each in self.judged])
-        return found
+        frame: DataFrame = pandas.DataFrame([to_row(evaluation) for evaluation in self.evaluations])
+        return frame
 
-    def runs(self, output: str | Path) -> list[Path]:
-        """The run directories of the embeddings in a folder that they were written to."""
-        return [Path(output) / RUNS / folder_name(each.system) for each in self.judged]
+    def run_paths(self, output: str | Path) -> list[Path]:
+        """The run directories of the embeddings in an output folder."""
+        return [Path(output) / RUNS / folder_name(evaluation.system) for evaluation in self.evaluations]
 
     @property
     def _claims(self) -> dict[str, Any] | None:
-        """The comparison as plain values, whose verdict speaks of nodes."""
-        found = self.comparison
-        return None if found is None else {**found.to_dict(), "verdict": found.verdict("node")}
+        """The comparison as plain values, with a verdict about nodes."""
+        comparison = self.comparison
+        return None if comparison is None else {**comparison.to_dict(), "verdict": comparison.verdict("node")}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -357,62 +354,62 @@ class AccountsEvaluation:
                 "roots": len(tree.roots),
                 "sha256": tree.fingerprint,
             },
-            "relation": self.edition.relation,
-            "filtered": self.edition.filtered,
+            "relation": self.report_data.relation,
+            "filtered": self.report_data.filtered,
             "branches": {"count": len(self.branches), "levels_below_the_top": self.branches.level},
-            "systems": [each.to_dict() | _seeds(each) for each in self.judged],
+            "systems": [evaluation.to_dict() | _seed_summaries(evaluation) for evaluation in self.evaluations],
             "comparison": self._claims,
             "resumed": list(self.resumed),
         }
 
 
-def view_row(judged: EmbeddingEvaluation) -> EmbeddingScores:
+def view_row(evaluation: EmbeddingEvaluation) -> EmbeddingScores:
     """One embedding as the report shows it."""
     return EmbeddingScores(
-        system=judged.system,
-        geometry=judged.geometry,
-        dim=judged.dim,
-        train_on=judged.train_on,
-        mean_rank=judged.mean_rank,
-        macro_mean_rank=judged.macro_mean_rank,
-        median_rank=judged.median_rank,
-        map=judged.map,
-        spearman=judged.spearman,
-        norms=(judged.norms.mean, judged.norms.sd),
-        radii=(judged.radii.mean, judged.radii.sd),
-        parent_distances=(judged.parent_distances.mean, judged.parent_distances.sd),
-        slices=judged.slices,
-        seeds={name: str(each) for name, each in judged.over_seeds.items()},
+        system=evaluation.system,
+        geometry=evaluation.geometry,
+        dim=evaluation.dim,
+        train_relation=evaluation.train_relation,
+        mean_rank=evaluation.mean_rank,
+        macro_mean_rank=evaluation.macro_mean_rank,
+        median_rank=evaluation.median_rank,
+        map=evaluation.map,
+        spearman=evaluation.spearman,
+        norms=(evaluation.norms.mean, evaluation.norms.sd),
+        origin_distances=(evaluation.origin_distances.mean, evaluation.origin_distances.sd),
+        parent_distances=(evaluation.parent_distances.mean, evaluation.parent_distances.sd),
+        slices=evaluation.slices,
+        seeds={name: str(summary) for name, summary in evaluation.seed_summaries.items()},
     )
 
 
-def to_row(judged: EmbeddingEvaluation) -> dict[str, Any]:
-    """The figures of one embedding under plain names."""
-    figures: Mapping[str, Any] = {
-        "mean_rank": judged.mean_rank,
-        "macro_mean_rank": judged.macro_mean_rank,
-        "median_rank": judged.median_rank,
-        "map": judged.map,
-        "spearman": judged.spearman,
+def to_row(evaluation: EmbeddingEvaluation) -> dict[str, Any]:
+    """The scores of one embedding by column name."""
+    estimates: Mapping[str, Any] = {
+        "mean_rank": evaluation.mean_rank,
+        "macro_mean_rank": evaluation.macro_mean_rank,
+        "median_rank": evaluation.median_rank,
+        "map": evaluation.map,
+        "spearman": evaluation.spearman,
     }
-    row: dict[str, Any] = {"dimension": judged.dim, "system": judged.system, "geometry": judged.geometry}
-    row |= {name: each.value for name, each in figures.items()}
+    row: dict[str, Any] = {"dimension": evaluation.dim, "system": evaluation.system, "geometry": evaluation.geometry}
+    row |= {name: estimate.value for name, estimate in estimates.items()}
     row |= {
-        "norm_mean": judged.norms.mean,
-        "norm_sd": judged.norms.sd,
-        "parent_distance_mean": judged.parent_distances.mean,
-        "parent_distance_sd": judged.parent_distances.sd,
+        "norm_mean": evaluation.norms.mean,
+        "norm_sd": evaluation.norms.sd,
+        "parent_distance_mean": evaluation.parent_distances.mean,
+        "parent_distance_sd": evaluation.parent_distances.sd,
     }
-    for name, each in figures.items():
-        row |= {f"{name}_low": each.interval.low, f"{name}_high": each.interval.high}
-    return row | {"n": judged.map.n}
+    for name, estimate in estimates.items():
+        row |= {f"{name}_low": estimate.interval.low, f"{name}_high": estimate.interval.high}
+    return row | {"n": evaluation.map.n}
 
 
-def _seeds(judged: EmbeddingEvaluation) -> dict[str, Any]:
-    """Mean and spread over seeds, where there are several."""
+def _seed_summaries(evaluation: EmbeddingEvaluation) -> dict[str, Any]:
+    """Mean and standard deviation over seeds, if there are several."""
     return {
         "seeds": {
-            name: {"mean": each.mean, "sd": each.deviation, "values": list(each.values)}
-            for name, each in judged.over_seeds.items()
+            name: {"mean": summary.mean, "sd": summary.deviation, "values": list(summary.values)}
+            for name, summary in evaluation.seed_summaries.items()
         }
     }

@@ -1,4 +1,4 @@
-"""The tester of account embedders, by the names of its source."""
+"""``AccountEmbedderTester``: evaluation of embedders on a chart of accounts, as a class."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.domains.accounts.evaluation import EmbeddingEvaluation, Sure, evaluate_embedding
+from equipoise.config import StatsConfig
+from equipoise.domains.accounts.evaluation import EmbeddingEvaluation, evaluate_embedding
 from equipoise.domains.accounts.experiment import DIMS
 from equipoise.domains.accounts.report import (
     LAYOUT_METRICS,
@@ -27,21 +28,21 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 TITLE = "Chart of Accounts Embedding Evaluation"
-USUAL_DIM = 10
-"""The dimension of an embedder that is fitted here and says none."""
+DEFAULT_DIM = 10
+"""The dimension of an embedder that is fitted here and has no dimension attribute."""
 _DIMS = ("dim", "embedding_dim", "dimension", "n_components")
 
 
 class AccountEmbedderTester:
-    """Tests embedders on a chart of accounts, or on any tree.
+    """Evaluates embedders on a chart of accounts, or on any tree.
 
-    ``database_name`` is a SQLite file, the URL of a database, any file that holds a tree, or a ``Tree``;
-    ``business_id`` keeps to one tenant. ``source`` are options of ``read_sql``: ``table``, ``schema`` and
-    ``columns``. Figures are ranks and fractions; percent appears only in print.
+    ``database_name`` is a SQLite file, the URL of a database, any file with a tree, or a ``Tree``; ``business_id``
+    selects one tenant. ``reader_options`` are options of ``read_sql``: ``table``, ``schema`` and ``columns``. Scores
+    are ranks and fractions; percent is used only in print.
 
     >>> import numpy as np
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> tester = AccountEmbedderTester(tree, resamples=50)
+    >>> tester = AccountEmbedderTester(tree, n_resamples=50)
     >>> result = tester.test_embedder(np.random.default_rng(0).normal(size=(15, 2)))
     >>> result.mean_rank.n, result.dim
     (12, 2)
@@ -54,31 +55,31 @@ class AccountEmbedderTester:
         *,
         relation: str = "parent",
         filtered: bool | None = None,
-        level: float = 0.95,
-        resamples: int = 2000,
+        confidence_level: float = 0.95,
+        n_resamples: int = 2000,
         seed: int = 0,
-        **source: Any,
+        **reader_options: Any,
     ) -> None:
         self.database_name = database_name
         self.business_id = business_id
         self.relation = relation
         self.filtered = filtered
         self.seed = seed
-        self.sure = Sure(level, resamples, seed)
-        self.source = source
+        self.stats = StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
+        self.reader_options = reader_options
         self._tree: Tree | None = database_name if isinstance(database_name, Tree) else None
 
     @property
     def tree(self) -> Tree:
-        """The accounts; read when they are first needed."""
+        """The accounts; read on first use."""
         return self._tree if self._tree is not None else self.load_data()
 
     def load_data(self) -> Tree:
-        """Read the accounts, and keep them."""
+        """Read the accounts and store them."""
         if isinstance(self.database_name, Tree):
             self._tree = self.database_name
-        elif self.source:  # options of the reader of databases
-            self._tree = read_sql(str(self.database_name), self.business_id, **self.source)
+        elif self.reader_options:
+            self._tree = read_sql(str(self.database_name), self.business_id, **self.reader_options)
         else:
             self._tree = read_tree(self.database_name, self.business_id)
         return self._tree
@@ -86,32 +87,32 @@ class AccountEmbedderTester:
     def test_embedder(
         self, embedder: Any, distance_metric: str = "euclidean", *, system: str = "", **training: Any
     ) -> EmbeddingEvaluation:
-        """Fit an embedder, where it can be, and judge its vectors by a distance.
+        """Fit an embedder, if it can be fitted, and evaluate its vectors with a distance.
 
-        ``distance_metric`` is ``euclidean``, ``hyperbolic_poincare``, ``hyperbolic_lorentz`` or any other
-        name of a geometry. ``training`` goes to its ``fit``. See ``node_vectors_from`` for what an embedder may be.
-        Those that ship are trained on parents; ``embedder("lorentz", train_on="closure")`` is for a tester of
-        that relation.
+        ``distance_metric`` is ``euclidean``, ``hyperbolic_poincare``, ``hyperbolic_lorentz`` or any other name of a
+        geometry. ``training`` is passed to ``fit``. See ``node_vectors_from`` for what an embedder may be. The
+        built-in ones are trained on parents; use ``tree_embedder("lorentz", train_relation="closure")`` with a tester
+        of that relation.
         """
-        space = geometry_named(distance_metric).name
-        self._refuse_other_space(embedder, space)
+        geometry = geometry_named(distance_metric).name
+        self._check_geometry(embedder, geometry)
         dim = training.pop("dim", None) or self._dim(embedder)
-        found = node_vectors_from(
+        vectors = node_vectors_from(
             embedder,
             self.tree,
-            geometry=space,
+            geometry=geometry,
             dim=dim,
             **{"seed": self.seed, **training},
         )
-        if found.geometry != space:
-            raise _other_space(type(embedder).__qualname__, found.geometry, space)
+        if vectors.geometry != geometry:
+            raise _other_geometry_error(type(embedder).__qualname__, vectors.geometry, geometry)
         return evaluate_embedding(
             self.tree,
-            found,
-            system=system or _name(embedder),
+            vectors,
+            system=system or _embedder_name(embedder),
             relation=self.relation,
             filtered=self.filtered,
-            sure=self.sure,
+            config=self.stats,
         )
 
     def evaluate_across_dimensions(
@@ -121,58 +122,62 @@ class AccountEmbedderTester:
         distance_metric: str = "euclidean",
         **training: Any,
     ) -> DataFrame:
-        """A row a dimension: the embedder that the factory makes for it, fitted and judged.
+        """One row per dimension: the embedder of the factory, fitted and evaluated.
 
-        Intervals stand beside the figures in columns that end in ``_low`` and ``_high``.
+        Intervals are in columns that end in ``_low`` and ``_high``.
         """
         pandas = require_extra("pandas", extra="accounts")
         if not dimensions:
-            raise ParameterError("no dimension was named", hint="dimensions=[2, 5, 10]")
+            raise ParameterError("no dimension was given", hint="dimensions=[2, 5, 10]")
         rows = []
         for dim in dimensions:
-            made = embedder_factory(dim)
-            judged = self.test_embedder(
-                made, distance_metric, system=f"{_name(made)}-{dim}", **{"dim": dim, **training}
+            embedder = embedder_factory(dim)
+            evaluation = self.test_embedder(
+                embedder, distance_metric, system=f"{_embedder_name(embedder)}-{dim}", **{"dim": dim, **training}
             )
-            rows.append(to_row(judged) | {"dimension": int(dim)})
-        frame: DataFrame = pandas.DataFrame(rows)
-        return frame
+            rows.append(to_row(evaluation) | {"dimension": int(dim)})
+        results_df: DataFrame = pandas.DataFrame(rows)
+        return results_df
 
     def print_test_summary(self, result: EmbeddingEvaluation) -> None:
-        """Every figure of one embedder, with its interval."""
-        print_text(chart_of_accounts_summary(view_row(result), nodes=len(self.tree), single=result.single))
-
-    def print_evaluation_table(self, frame: DataFrame, title: str = TITLE) -> None:
-        """The figures by dimension, in the source's layout."""
-        lacking = [name for name in ("dimension", "mean_rank") if name not in frame]
-        if lacking:
-            raise ParameterError(
-                f"the frame has no column {lacking[0]}", hint="evaluate_across_dimensions makes such a frame"
+        """Print every score of one embedder with its interval."""
+        print_text(
+            chart_of_accounts_summary(
+                view_row(result), nodes=len(self.tree), has_single_target=result.has_single_target
             )
-        figures = {name: frame[name].tolist() for name, _, _ in LAYOUT_METRICS if name in frame}
-        print_text(chart_of_accounts_table(frame["dimension"].tolist(), figures, title))
+        )
+
+    def print_evaluation_table(self, results_df: DataFrame, title: str = TITLE) -> None:
+        """Print the scores by dimension, one row per metric."""
+        missing = [name for name in ("dimension", "mean_rank") if name not in results_df]
+        if missing:
+            raise ParameterError(
+                f"results_df has no column {missing[0]}", hint="evaluate_across_dimensions returns such a table"
+            )
+        scores = {name: results_df[name].tolist() for name, _, _ in LAYOUT_METRICS if name in results_df}
+        print_text(chart_of_accounts_table(results_df["dimension"].tolist(), scores, title))
 
     def _dim(self, embedder: Any) -> int:
-        found = next(
+        dim = next(
             (getattr(embedder, name) for name in _DIMS if isinstance(getattr(embedder, name, None), int)),
             None,
         )
-        return USUAL_DIM if found is None else int(found)
+        return DEFAULT_DIM if dim is None else int(dim)
 
-    def _refuse_other_space(self, embedder: Any, space: str) -> None:
-        """An embedder that says where its points lie is not measured as if they lay elsewhere."""
-        own = getattr(embedder, "geometry", None)
-        if isinstance(own, str) and geometry_named(own).name != space:
-            raise _other_space(_name(embedder), geometry_named(own).name, space)
+    def _check_geometry(self, embedder: Any, geometry: str) -> None:
+        """Raise an error if the embedder has a geometry other than that of the distance."""
+        geometry_name = getattr(embedder, "geometry", None)
+        if isinstance(geometry_name, str) and geometry_named(geometry_name).name != geometry:
+            raise _other_geometry_error(_embedder_name(embedder), geometry_named(geometry_name).name, geometry)
 
 
-def _other_space(name: str, own: str, asked: str) -> ParameterError:
+def _other_geometry_error(name: str, geometry_name: str, requested: str) -> ParameterError:
     return ParameterError(
-        f"the points of {name} lie in {own} space, and {asked} distances were asked for",
-        hint=f"write distance_metric={own!r}",
+        f"the points of {name} are in {geometry_name} space, and {requested} distances were requested",
+        hint=f"write distance_metric={geometry_name!r}",
     )
 
 
-def _name(embedder: Any) -> str:
-    own = getattr(embedder, "name", None)
-    return own if isinstance(own, str) and own else type(embedder).__name__
+def _embedder_name(embedder: Any) -> str:
+    name = getattr(embedder, "name", None)
+    return name if isinstance(name, str) and name else type(embedder).__name__

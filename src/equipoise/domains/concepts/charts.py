@@ -16,7 +16,7 @@ from equipoise.metrics.intrinsic import directions
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
 from equipoise.report.charts.files import CHART_FOLDER
 from equipoise.report.charts.marks import TOOLTIP, Row, column_header, linear_axis
-from equipoise.report.charts.projection import MOST_POINTS, projection_chart
+from equipoise.report.charts.projection import MAX_POINTS, projection_chart
 from equipoise.report.charts.projection import SIZE as MAP_SIZE
 from equipoise.report.charts.radar import radar_chart
 from equipoise.report.charts.render import render_png, render_svg
@@ -47,7 +47,7 @@ def similarity_chart(
     for each in (x, y):
         each["axis"]["grid"] = True
     rows: list[Row] = [
-        {"x": float(wanted), "y": float(said), "says": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
+        {"x": float(wanted), "y": float(said), "tooltip": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
         for name, said, wanted in zip(pairs, predicted, expected, strict=True)
     ]
     line: Spec = {
@@ -73,7 +73,7 @@ def similarity_chart(
     return chart(
         f"similarity-{slug(model)}",
         f"Similarities of {shorten_label(model)} against what is expected",
-        f"{format_count(len(rows))} pairs.{told} Farthest from the line: {rows[farthest]['says']}.",
+        f"{format_count(len(rows))} pairs.{told} Farthest from the line: {rows[farthest]['tooltip']}.",
         [line, dots],
         subtitle=f"Dashed: where both are the same.{told}",
         width=SIZE,
@@ -110,7 +110,7 @@ def cosine_histogram(
     means = [f"{model} {format_value(float(values.mean()), 2)}" for model, values in cosines.items()]
     return chart(
         name,
-        "How alike concepts are to each model",
+        "Similarity of concepts per model",
         f"Mean cosine of two concepts: {', '.join(means)}.",
         layers,
         subtitle="Models differ in what a cosine means, so that no threshold fits two of them.",
@@ -134,7 +134,7 @@ def _histogram(model: str, place: int, values: Floats, own: Floats | None, edges
             "to": float(right),
             "base": base,
             "top": top(share),
-            "says": f"{model}: {format_value(float(share))} of all pairs lie from {left:.2f} to {right:.2f}",
+            "says": f"{model}: {format_value(float(share))} of all pairs are from {left:.2f} to {right:.2f}",
         }
         for left, right, share in zip(edges[:-1], edges[1:], shares, strict=True)
         if share > 0
@@ -190,13 +190,13 @@ def concept_projection(
 
 
 def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
-    """As many names as there is room for: a picture on paper cannot be pointed at."""
+    """As many names as fit: a static chart has no tooltips."""
     marks = next(layer for layer in layers if layer["mark"]["type"] == "point")
     axes = {side: marks["encoding"][side] for side in "xy"}
     ends = [axes[side]["scale"]["domain"] for side in "xy"]
     taken: list[tuple[float, float, float]] = []
     rows: list[Row] = []
-    for point in points[:MOST_POINTS]:
+    for point in points[:MAX_POINTS]:
         text = shorten_label(point.label, LONGEST_NAME)
         across, up = (
             (value - low) / (high - low) * MAP_SIZE for value, (low, high) in zip((point.x, point.y), ends, strict=True)
@@ -225,24 +225,24 @@ class PlaneProjection:
     """Two coordinates a point, and what they keep of the space.
 
     ``kept`` is the share of the nearest neighbours of a point, by cosine, that are among its nearest in
-    the plane too, averaged over the points; ``luck`` is what points dealt out at random keep; ``variance`` is
+    the plane too, averaged over the points; ``chance_overlap`` is the overlap of random points; ``variance`` is
     the share of the variance of the directions that the two axes carry.
     """
 
     points: Floats
     rows: Ints
     kept: float
-    luck: float
+    chance_overlap: float
     variance: float
     neighbours: int
 
     @property
     def caption(self) -> str:
-        """What to print beside the picture."""
+        """The caption of the chart."""
         return (
             f"The plane keeps {format_percent(round(self.kept, 2))} of the {self.neighbours} nearest neighbours "
-            f"(at random: {format_percent(round(self.luck, 2))}) and {format_percent(round(self.variance, 2))} of the "
-            "variance: what looks near may not be."
+            f"(at random: {format_percent(round(self.chance_overlap, 2))}) "
+            f"and {format_percent(round(self.variance, 2))} of the variance: distances in the plane can mislead."
         )
 
 
@@ -251,7 +251,7 @@ def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProject
 
     >>> from equipoise.evidence.space import Space
     >>> plane = project_to_plane(Space.of(np.eye(3)[[0, 0, 1, 1]] + 0.1 * np.eye(4, 3)), neighbours=1)
-    >>> plane.kept, round(plane.luck, 2)
+    >>> plane.kept, round(plane.chance_overlap, 2)
     (1.0, 0.33)
     """
     units, pointed = directions(space)
@@ -261,7 +261,7 @@ def project_to_plane(space: Space, neighbours: int = NEIGHBOURS) -> PlaneProject
     points = np.zeros((many, 2))
     width = min(2, len(sizes))
     points[:, :width] = left[:, :width] * sizes[:width]
-    # A direction and its opposite are alike; the one whose largest coordinate is positive is taken.
+    # The sign of a direction is arbitrary; the one with a positive largest coordinate is used.
     largest = np.abs(points).argmax(axis=0) if many else np.zeros(2, dtype=np.int64)
     points *= np.where(points[largest, [0, 1]] < 0, -1.0, 1.0) if many else 1.0
     count = max(1, min(neighbours, many - 1))
@@ -301,7 +301,7 @@ def concept_charts(found: ConceptEvaluation) -> tuple[Chart, ...]:
     """Every chart that the measured tasks allow; names of files all differ."""
     charts: list[Chart] = []
     if len(found.tasks) >= MIN_RADAR_AXES:
-        charts.append(radar_chart({each.score: each.estimates for each in found.standings}))
+        charts.append(radar_chart({each.score: each.estimates for each in found.score_comparisons}))
     charts += _similarities(found)
     spaces = _spaces(found)
     if spaces:

@@ -1,4 +1,4 @@
-"""``eq concepts run``: five scores, their composite, and what to use for what."""
+"""``eq concepts``: score sentence embedding models on a concept set, and check the files of a concept set."""
 
 from __future__ import annotations
 
@@ -21,60 +21,49 @@ from equipoise.errors import ParameterError
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.results import ConceptEvaluation
 
-# ``eq concepts``: what sentence models know of a field, and whether the field is fit to tell.
-
 COMMANDS = {
-    "run": CommandEntry("equipoise.domains.concepts.cli:run", "Score models on a field: five scores and their parts."),
-    "check": CommandEntry("equipoise.domains.concepts.cli:check", "Check the files of a field."),
+    "run": CommandEntry(
+        "equipoise.domains.concepts.cli:run", "Score models on a concept set: five scores and their parts."
+    ),
+    "check": CommandEntry("equipoise.domains.concepts.cli:check", "Check the files of a concept set."),
 }
 
-GROUP_HELP = """
+CONCEPTS_HELP = """
 \b
   eq concepts run --models minilm wordllama -o results/
-  eq concepts check my_field/
+  eq concepts check my_concepts/
 
-See what a sentence model knows of a field: similar pairs, clusters, types of entities,
-relations, and the quality of the space. A field of philosophy comes with the program.
+Score sentence embedding models on a concept set: similar pairs, clusters, entity types,
+relations and embedding quality. A concept set of philosophy is included.
 """
 
 
-@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="See what a model knows of a field.")
+@click.group(cls=LazyGroup, entries=COMMANDS, help=CONCEPTS_HELP, short_help="Score models on a concept set.")
 def concepts() -> None:
-    """See ``GROUP_HELP``."""
+    """See ``CONCEPTS_HELP``."""
 
 
-HELP = """
+RUN_HELP = """
 \b
   eq concepts run --models minilm wordllama -o results/
-  eq concepts run --models minilm use --data my_field/ --task similarity --task clustering
+  eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
 
-Score sentence models on a field: semantic similarity, clustering, entity recognition,
-knowledge graph and embedding quality, each a declared blend with its parts, an interval and a
-chance level; every pair of models compared; and which model to use for what, or that the data
-do not say. Without --data the field of philosophy is used that comes with the program.
+Score sentence embedding models on a concept set: semantic similarity, clustering, entity
+recognition, knowledge graph and embedding quality. Each score is a weighted sum with its parts,
+an interval and a chance level. Every pair of models is compared, and a model is recommended for
+each use if the data support it. Without --data the included concept set of philosophy is used.
 
-A field is a folder with any of pairs, clusters, entities, relations and concepts as .json,
+A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
 .jsonl, .csv or .tsv, or one such file. With -o FOLDER, results.json, run directories for
 eq compare and eq report, and the charts are written.
 """
 
 DEFAULT_MODELS = ("minilm", "wordllama", "use")
-"""Those that need no network; the ones that are installed are used where nobody names any."""
-
-
-class ModelName(options.NameType):
-    """A model as it is written."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """What works here."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
+"""Offline models. Those that are installed are the default of --models."""
 
 
 class ConceptTaskParam(options.NameType):
@@ -89,15 +78,15 @@ class ConceptTaskParam(options.NameType):
         return ((task, blend.name) for task, blend in CONCEPT_SCORES.items())
 
 
-@click.command(cls=SeveralCommand, help=HELP, short_help="Score models on a field.")
+@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Score models on a concept set.")
 @click.option(
     "--models",
     cls=MultiValueOption,
-    type=ModelName(),
+    type=options.ModelType(),
     metavar="MODEL ...",
-    help="The models; see eq ls models. Without it, those that work here offline.",
+    help="The models; see eq ls models. Default: the installed offline models.",
 )
-@click.option("--data", metavar="FIELD", help="A folder or a file; the field of philosophy if not given.")
+@click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(
     "--task",
     "asked",
@@ -113,19 +102,21 @@ class ConceptTaskParam(options.NameType):
     cls=MultiValueOption,
     commas=True,
     metavar="TASK=N ...",
-    help="Weights of the composite; all five count alike if not given.",
+    help="Weights of the composite. Default: equal weights.",
 )
-@click.option("--scale", type=float, metavar="MOST", help="The largest score, where it is not 1: 5 for STS.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option(
+    "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
+)
+@click.option("--test", type=float, default=0.95, n_resamples=200, help="Level of the intervals.")
 @click.option(
     "--resamples",
     type=click.IntRange(min=20),
     default=200,
-    show_default=True,
-    help="How often units are drawn again.",
+    n_resamples=200,
+    help="Bootstrap resamples.",
 )
 @options.seed_option
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a model.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, n_resamples=200, help="Threads per model.")
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
 @options.fail_option
 @options.output_options
@@ -139,57 +130,60 @@ def run(
     weights: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
+    config: StatsConfig,
     **settings: Any,
 ) -> int:
-    """See ``HELP``."""
+    """See ``RUN_HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
     from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks
-    from equipoise.domains.concepts.store import refuse_unwritable
-    from equipoise.runs.experiment import exit_code
+    from equipoise.runs.experiment import check_writable, exit_code
     from equipoise.runs.progress import report_progress
 
     if output is not None:
-        refuse_unwritable(Path(output))
-    weighed = _weights(weights)
-    field = read_concept_set(data, scale=settings.pop("scale"))
-    named = models or _here()
-    steps = len(named) * (len(select_tasks(field, asked)[0]) + 1)
+        check_writable(output)
+    weights_by_task = _weights(weights)
+    concept_set = read_concept_set(data, scale=settings.pop("scale"))
+    specs = models or _installed_models()
+    steps = len(specs) * (len(select_tasks(concept_set, asked)[0]) + 1)
     with (
         out.progress(steps) as step,
         report_progress(output, "concepts", steps, command=out.command, step=step) as tell,
     ):
-        found = evaluate_concepts(
-            named,
-            field,
+        evaluation = evaluate_concepts(
+            specs,
+            concept_set,
             tasks=asked or None,
-            weights=weighed,
+            weights=weights_by_task,
             progress=tell,
             command=out.command,
+            confidence_level=config.confidence_level,
+            n_resamples=config.n_resamples,
+            seed=config.seed,
             **settings,
         )
-    _show(out, found, output)
-    gate = exits.gate(out, found.findings, fail_on)
-    return exit_code(found.failures) or gate
+    _show(out, evaluation, output)
+    gate = exits.gate(out, evaluation.findings, fail_on)
+    return exit_code(evaluation.failures) or gate
 
 
-def _here() -> tuple[str, ...]:
-    """The usual offline models that work here."""
+def _installed_models() -> tuple[str, ...]:
+    """The default models that are installed."""
     from equipoise.models.inventory import list_models
 
     works = {each.spec for each in list_models() if each.works}
-    found = tuple(name for name in DEFAULT_MODELS if name in works)
-    if not found:
+    evaluation = tuple(name for name in DEFAULT_MODELS if name in works)
+    if not evaluation:
         raise ParameterError(
-            "no model was named, and none of the usual ones is installed",
-            hint="name one with --models; eq ls models says what each takes",
+            "no model was specified, and none of the default models is installed",
+            hint="name one with --models; eq ls models shows how to install each",
         )
-    return found
+    return evaluation
 
 
-def _weights(given: tuple[str, ...]) -> dict[str, float] | None:
-    """``similarity=2`` and the like by task."""
+def _weights(words: tuple[str, ...]) -> dict[str, float] | None:
+    """The weights by task, from words such as ``similarity=2``."""
     weights: dict[str, float] = {}
-    for word in given:
+    for word in words:
         task, equals, number = word.partition("=")
         try:
             weights[task] = float(number)
@@ -201,91 +195,93 @@ def _weights(given: tuple[str, ...]) -> dict[str, float] | None:
     return weights or None
 
 
-def _show(out: Output, found: ConceptEvaluation, output: str | None) -> None:
-    """The report for people or as data, and where it was written."""
+def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
+    """Print the report or the JSON data, and write the results."""
     from equipoise.domains.concepts.report import concepts_report
 
     if out.json:
-        out.data(found.to_dict())
+        out.data(evaluation.to_dict())
     else:
-        out.show(*concepts_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+        out.show(*concepts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
     if output is not None:
-        # After the report: what was computed is not lost where it cannot be written.
-        found.write(output)
-        found.draw(output)
+        # After the report, so that the results are not lost if they cannot be written.
+        evaluation.write(output)
+        evaluation.draw(output)
         out.note(f"wrote {output}")
-    for name, error in found.failures.items():
-        fields = {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint}
+    for name, error in evaluation.failures.items():
+        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, error.render())
     if not out.quiet and not out.json:
-        _suggest(out, found, output)
+        _suggest(out, evaluation, output)
 
 
-def _suggest(out: Output, found: ConceptEvaluation, output: str | None) -> None:
-    """The next command to type."""
+def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
+    """Print the suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
     from equipoise.report.findings import sort_by_severity
     from equipoise.runs.experiment import RUNS, folder_names
 
-    observed = next(iter(found.scores.values())).tasks[found.tasks[0]].observed
+    observed = next(iter(evaluation.scores.values())).tasks[evaluation.tasks[0]].observed
     if output is not None:
         place = Path(output) / RUNS / observed.main
-        runs = [str(place / name) for name in folder_names(found.scores).values()]
+        runs = [str(place / name) for name in folder_names(evaluation.scores).values()]
         out.text(suggestion(["eq", "compare", *runs] if len(runs) > 1 else ["eq", "report", *runs]))
     else:
-        known = observed.beside.get(observed.blend.truth) or next(iter(observed.parts.values()))
-        out.text(after_comparison(sort_by_severity(found.findings), known.metric))
+        known = observed.reference_metrics.get(observed.blend.truth) or next(iter(observed.parts.values()))
+        out.text(after_comparison(sort_by_severity(evaluation.findings), known.metric))
 
-
-# ``eq concepts check``: whether the files of a field are fit to measure models with.
 
 CHECK_HELP = """
 \b
-  eq concepts check my_field/
+  eq concepts check my_concepts/
   eq concepts check sts.csv --scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
-similarities out of range, offsets that do not match. All problems are listed at once. FIELD is
-a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv or
-.tsv, or one such file; without it, the field that comes with the program is checked. Exit code 1
-means that something should be mended, 2 that the field cannot be used as it is.
+similarities out of range, offsets that do not match. All problems are listed at once. CONCEPT_SET
+is a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv or
+.tsv, or one such file; without it, the included concept set is checked. Exit status 1 means that
+there are issues, 2 that the concept set cannot be used.
 """
 
 
-@click.command(help=CHECK_HELP, short_help="Check the files of a field.")
-@click.argument("field", metavar="[FIELD]", required=False)
-@click.option("--scale", type=float, metavar="MOST", help="The largest score, where it is not 1: 5 for STS.")
+@click.command(help=CHECK_HELP, short_help="Check the files of a concept set.")
+@click.argument("path", metavar="[CONCEPT_SET]", required=False)
+@click.option(
+    "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
+)
 @options.output_options
 @pass_output
-def check(out: Output, /, field: str | None, scale: float | None) -> int:
+def check(out: Output, /, path: str | None, scale: float | None) -> int:
     """See ``CHECK_HELP``."""
-    seen = read_with_issues(field, scale=scale)
-    findings = run_checks(seen)
+    concept_set = read_with_issues(path, scale=scale)
+    findings = run_checks(concept_set)
     if out.json:
-        out.data(_data(seen, findings))
+        out.data(_data(concept_set, findings))
     else:
-        out.show(*concept_set_report(seen, findings, quiet=out.quiet, verbose=out.verbose))
-    return _exit_code(seen, findings)
+        out.show(*concept_set_report(concept_set, findings, quiet=out.quiet, verbose=out.verbose))
+    return _exit_code(concept_set, findings)
 
 
-def _exit_code(field: ConceptSet, findings: tuple[Finding, ...]) -> int:
-    if any(problem.fatal for problem in field.problems):
+def _exit_code(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> int:
+    if any(problem.fatal for problem in concept_set.problems):
         return exits.BAD_INPUT
     return exits.GATE_FAILED if any(each.severity is Severity.ISSUE for each in findings) else exits.DONE
 
 
-def _data(field: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, Any]:
+def _data(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, Any]:
     return {
-        "field": field.name,
-        "usable": not any(problem.fatal for problem in field.problems),
-        "parts": {part: len(getattr(field, part)) for part in field.present},
-        "facts": summary_lines(field),
-        "problems": [{"rule": problem.rule, "fatal": problem.fatal, **_told(problem)} for problem in field.problems],
+        "concept_set": concept_set.name,
+        "usable": not any(problem.fatal for problem in concept_set.problems),
+        "parts": {part: len(getattr(concept_set, part)) for part in concept_set.present},
+        "facts": summary_lines(concept_set),
+        "problems": [
+            {"rule": problem.rule, "fatal": problem.fatal, **_problem_dict(problem)} for problem in concept_set.problems
+        ],
         "findings": [asdict(finding) for finding in findings],
-        "not_read": field.unread,
-        "fingerprint": field.fingerprint,
+        "not_read": concept_set.unread,
+        "fingerprint": concept_set.fingerprint,
     }
 
 
-def _told(problem: Any) -> dict[str, str]:
-    return {"file": problem.file, "sentence": problem.sentence, "hint": problem.hint}
+def _problem_dict(problem: Any) -> dict[str, str]:
+    return {"file": problem.file, "message": problem.message, "hint": problem.hint}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.report import Recommendation, ScoreComparison
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, ConceptScore, ScoreTerm
 from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors
@@ -24,7 +25,7 @@ from equipoise.stats.result import Estimate, Result
 from equipoise.stats.tie_groups import tie_groups
 from equipoise.types import Direction, Floats, with_label
 
-# What a score is held against: a figure that knows the truth, beside chance and between models.
+# Reference metrics that use the true labels, compared with chance and between models.
 
 CORRECTION = "holm"
 
@@ -33,27 +34,30 @@ def chance_p_values(measured: Mapping[str, TaskScore]) -> dict[str, dict[str, fl
     """By figure and model, the p of "no better than shuffled", corrected over the models."""
     first = next(iter(measured.values()))
     found = {}
-    for figure in first.observed.luck:
-        p = adjust([each.observed.luck[figure].p for each in measured.values()], CORRECTION)
+    for figure in first.observed.chance_tests:
+        p = adjust([each.observed.chance_tests[figure].p for each in measured.values()], CORRECTION)
         found[figure] = dict(zip(measured, map(float, p), strict=True))
     return found
 
 
-def reference_contrasts(measured: Mapping[str, TaskScore], *, level: float = 0.95) -> tuple[Contrast, ...]:
-    """Every pair of models on the figure that is held against the truth, corrected over the pairs."""
+def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> tuple[Contrast, ...]:
+    """Every pair of models on the reference metric, adjusted over the pairs."""
     first = next(iter(measured.values()))
     figure = first.blend.truth
-    if len(measured) < 2 or figure not in first.observed.beside:
+    if len(measured) < 2 or figure not in first.observed.reference_metrics:
         return ()
-    metric = first.observed.beside[figure].metric
+    metric = first.observed.reference_metrics[figure].metric
     results = [_result_with(each, metric) for each in measured.values()]
     evidence = results[0].evidence
     (known,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
     try:
         compared = compare_results(
-            results, metrics=[metric], level=level, correction=CORRECTION, metric_objects={metric: known}
+            results,
+            metrics=[metric],
+            config=StatsConfig(confidence_level=confidence_level, correction=CORRECTION),
+            metric_objects={metric: known},
         )
-    except EquipoiseError:  # what cannot be compared separates nobody
+    except EquipoiseError:  # results that cannot be compared show no difference
         return ()
     return compared.contrasts
 
@@ -62,7 +66,7 @@ def _result_with(measured: TaskScore, metric: str) -> Result:
     return next(each for each in measured.observed.results.values() if metric in each.estimates)
 
 
-def compare_on_score(measured: Mapping[str, TaskScore], *, level: float = 0.95) -> ScoreComparison:
+def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> ScoreComparison:
     """The models on the score of one task."""
     first = next(iter(measured.values()))
     blend, sampling = first.blend, first.observed.sampling
@@ -72,22 +76,22 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, level: float = 0.95) 
         formula=blend.formula,
         units=f"{sampling.count:,} {sampling.unit}",
         drawn=sampling.told,
-        luck=blend.luck,
+        chance_baseline=blend.chance_baseline,
         method=_method(measured),
         readings=blend.readings,
         chance_p=chance_p_values(measured),
         truth=blend.truth,
-        truth_contrasts=reference_contrasts(measured, level=level),
+        truth_contrasts=reference_contrasts(measured, confidence_level=confidence_level),
         terms={
             str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
             for term in blend.terms
         },
         parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
-        beside=_by_name({name: each.observed.beside for name, each in measured.items()}),
+        reference_metrics=_by_name({name: each.observed.reference_metrics for name, each in measured.items()}),
         **_claims(
             {name: each.estimate for name, each in measured.items()},
             {name: each.spread for name, each in measured.items()},
-            level,
+            confidence_level,
         ),
     )
 
@@ -105,7 +109,7 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
 
 
 def compare_on_composite(
-    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, level: float = 0.95
+    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, confidence_level: float = 0.95
 ) -> ScoreComparison:
     """The weighted mean of the scores of each model; ``scores`` are by model and task."""
     total = sum(weights.values())
@@ -122,7 +126,7 @@ def compare_on_composite(
         estimates[name] = Estimate(
             metric=COMPOSITE,
             value=value,
-            interval=_composite_reach(own, spreads[name], value, level).clipped(bounds),
+            interval=_composite_reach(own, spreads[name], value, confidence_level).clipped(bounds),
             n=sum(own[task].estimate.n for task in shares),
             undefined=0,
             chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
@@ -134,13 +138,19 @@ def compare_on_composite(
         title="Composite",
         formula=_formula(blends, shares),
         drawn="the units of every score, each score by itself",
-        **_claims(estimates, spreads, level),
+        **_claims(estimates, spreads, confidence_level),
     )
 
 
-def _composite_reach(own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, level: float) -> Interval:
+def _composite_reach(
+    own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float
+) -> Interval:
     lost = [each.blend.name for each in own.values() if isnan(each.value)]
-    return Interval.unknown(f"{lost[0]} is undefined", level=level) if lost else spread.interval(value, level)
+    return (
+        Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
+        if lost
+        else spread.interval(value, confidence_level)
+    )
 
 
 def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
@@ -171,11 +181,13 @@ def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[st
     return {name: {model: own[name] for model, own in figures.items() if name in own} for name in names}
 
 
-def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], level: float) -> dict[str, Any]:
+def _claims(
+    estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], confidence_level: float
+) -> dict[str, Any]:
     """What the errors allow to say of every pair, and of the order."""
     models = list(estimates)
     contrasts = [
-        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), level)
+        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), confidence_level)
         for a, b in combinations(models, 2)
     ]
     adjusted = adjust([each.p for each in contrasts], CORRECTION)
@@ -185,7 +197,7 @@ def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapEr
     for each in contrasts:
         matrix[place[each.a], place[each.b]] = each.adjusted
     scores = [estimates[name].value for name in models]
-    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=round(1 - level, 12))
+    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=round(1 - confidence_level, 12))
     tested = sum(not np.isnan(each.p) for each in contrasts)
     title = CORRECTIONS[CORRECTION][1]
     return {
@@ -197,9 +209,11 @@ def _claims(estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapEr
     }
 
 
-def _contrast(one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, level: float) -> Contrast:
+def _contrast(
+    one: Estimate, other: Estimate, a: str, b: str, spread: BootstrapErrors, confidence_level: float
+) -> Contrast:
     difference = one.value - other.value
-    interval = spread.interval(difference, level)
+    interval = spread.interval(difference, confidence_level)
     return Contrast(
         metric=one.metric,
         a=a,
@@ -221,34 +235,34 @@ USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in CONCEPT_SC
 """What each score decides."""
 
 
-def recommend(standings: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
+def recommend(score_comparisons: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
     """For every use, the model with the highest score, or all that cannot be told from it."""
-    found = {each.score: each for each in standings}
+    found = {each.score: each for each in score_comparisons}
     return tuple(_advice(use, found[score]) for score, use in USES.items() if score in found)
 
 
-def _advice(use: str, standing: ScoreComparison) -> Recommendation:
-    leader = standing.leader
+def _advice(use: str, score_comparison: ScoreComparison) -> Recommendation:
+    leader = score_comparison.leader
     if leader is None:
-        return Recommendation(use, standing.score, (), f"no model has a {standing.score}")
-    models = (leader, *standing.tied_with_leader)
-    sentence = _sentence(models, len(standing.scored), len(standing.order))
-    return Recommendation(use, standing.score, models, sentence, _caution(models, standing))
+        return Recommendation(use, score_comparison.score, (), f"no model has a {score_comparison.score}")
+    models = (leader, *score_comparison.tied_with_leader)
+    sentence = _sentence(models, len(score_comparison.scored), len(score_comparison.order))
+    return Recommendation(use, score_comparison.score, models, sentence, _caution(models, score_comparison))
 
 
-def _caution(models: Sequence[str], standing: ScoreComparison) -> str:
-    """What the figure says that is held against the truth: who is not above chance, and who is better."""
-    figure = standing.truth
-    known = [name for name in models if name in standing.beside.get(figure, {})]
+def _caution(models: Sequence[str], score_comparison: ScoreComparison) -> str:
+    """Which models are not above chance in the reference metric, and which is better."""
+    figure = score_comparison.truth
+    known = [name for name in models if name in score_comparison.reference_metrics.get(figure, {})]
     if not known:
         return ""
-    lucky = [name for name in known if not standing.above_chance(figure, name)]
+    at_chance = [name for name in known if not score_comparison.above_chance(figure, name)]
     told = []
-    if lucky:
-        verb = "is" if len(lucky) == 1 else "are"
-        told.append(f"{_joined(lucky, 'and')} {verb} not shown to be above chance in {figure}")
-    values = {name: own.value for name, own in standing.beside[figure].items()}
-    better = set.intersection(*(set(standing.beaten(name)) for name in known)) - set(models)
+    if at_chance:
+        verb = "is" if len(at_chance) == 1 else "are"
+        told.append(f"{_joined(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
+    values = {name: own.value for name, own in score_comparison.reference_metrics[figure].items()}
+    better = set.intersection(*(set(score_comparison.beaten(name)) for name in known)) - set(models)
     if better:
         best = max(better, key=lambda name: values[name])
         told.append(f"{best} has a higher {figure} than {_joined(known, 'and')}")
@@ -288,8 +302,8 @@ def weight_sensitivity(
 ) -> Floats:
     """The share of the simplex of weights in which each model has the highest weighted sum.
 
-    ``scores`` has a row a model and a column a score. Weights are drawn evenly from all that are not negative
-    and add up to 1. ``errors`` (models, scores, redraws) moves the scores by one redraw of their units a
+    ``scores`` has shape (models, scores). Weights are drawn evenly from all that are not negative
+    and add up to 1. ``errors`` (models, scores, resamples) shifts the scores by one resample of their units a
     weighting, so that a lead that other data could undo counts only as often as it holds. Models that are
     equal share a win.
 

@@ -1,4 +1,4 @@
-"""The records of a field, and the field itself."""
+"""The concept set and its records, and the issues of its files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import ClassVar
 
 from equipoise.errors import DuplicateError, FormatError, InputError
 
-# What is wrong with an entry of a field: found all at once, told one by one.
-
 
 class IssueKind(StrEnum):
-    """Which demand on a field is not met."""
+    """The kind of an issue."""
 
     ENTRY = "entry"
     """An entry lacks a key, or holds something else than it should."""
     REPEATED = "repeated"
-    """The same thing stands twice."""
+    """A duplicate entry."""
     TOO_FEW = "too few"
     """There is less than any figure needs."""
     RANGE = "range"
-    """An expected similarity lies outside 0 to 1."""
+    """An expected similarity is outside 0 to 1."""
     OFFSETS = "offsets"
     """An entity does not stand where it is said to stand."""
 
@@ -39,14 +37,14 @@ _ERRORS: dict[IssueKind, type[InputError]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConceptSetIssue:
-    """One sentence about a file of a field, and how to mend it.
+    """One issue of a file of a concept set, with a hint.
 
     Only wrong offsets leave the entry of use: the tasks embed the entity's own words.
     """
 
     rule: IssueKind
     file: str
-    sentence: str
+    message: str
     hint: str = ""
     excerpt: str = ""
     kind: type[InputError] | None = None
@@ -64,12 +62,12 @@ class ConceptSetIssue:
             rest = "1 more problem" if more == 1 else f"{more} more problems"
             hint = f"{hint}; " * bool(hint) + f"eq concepts check {where} lists it and {rest}"
         kind = self.kind or _ERRORS[self.rule]
-        return kind(self.sentence, hint=hint, excerpt=self.excerpt)
+        return kind(self.message, hint=hint, excerpt=self.excerpt)
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptPair:
-    """Two texts, and how alike people say they are, from 0 to 1."""
+    """Two texts and their human similarity rating, from 0 to 1."""
 
     first: str
     second: str
@@ -118,9 +116,9 @@ class Relation:
 
 @dataclass(frozen=True)
 class ConceptSet:
-    """A field of knowledge, as far as it is described: what has no file is None.
+    """A concept set; parts without a file are None.
 
-    ``problems`` are those that leave it of use, or all of them if the field was only inspected.
+    ``problems`` are those that are not fatal, or all of them if the set was only inspected.
     """
 
     __checks__: ClassVar[str] = "equipoise.domains.concepts.checks"
@@ -133,7 +131,7 @@ class ConceptSet:
     concepts: tuple[str, ...] | None = None
     problems: tuple[ConceptSetIssue, ...] = ()
     unread: tuple[str, ...] = ()
-    """Data files of its folder that are no part of a field."""
+    """Data files of the folder that are no part of a concept set."""
 
     @property
     def present(self) -> tuple[str, ...]:
@@ -166,11 +164,11 @@ class ConceptSet:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(getattr(self, part))} {part}" for part in self.present)
-        return f"<Field {self.name}: {parts or 'nothing'}>"
+        return f"<ConceptSet {self.name}: {parts or 'nothing'}>"
 
 
 SECTIONS = ("pairs", "clusters", "sentences", "relations", "concepts")
-"""What a field can have."""
+"""The parts of a concept set."""
 
 
 def relation_query(relation: Relation) -> str:

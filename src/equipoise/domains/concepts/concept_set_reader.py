@@ -1,4 +1,4 @@
-"""Finding the parts of a field: files in a folder, lists in a file, by their names or by their keys."""
+"""Read a concept set: find its parts in files of a folder or lists of a file, by name or by key."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def section_files(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
             )
         found[part] = folder / name
     if not found:
-        raise InputError(f"{display_path(folder)} holds no part of a field", hint=_hint(names))
+        raise InputError(f"{display_path(folder)} contains no part of a concept set", hint=_hint(names))
     return found, tuple(name for name in data if folder / name not in found.values())
 
 
@@ -73,7 +73,7 @@ def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, Secti
     form = format_of(path)
     if form is None:
         raise FormatError(
-            f"{display_path(path)} cannot be read as part of a field: its suffix names no table format",
+            f"{display_path(path)} cannot be read as part of a concept set: its suffix names no table format",
             hint=f"use one of {', '.join(FORMATS)}",
         )
     named = part or SECTION_OF_NAME.get(path.name.partition(".")[0].casefold())
@@ -115,7 +115,7 @@ def _from_json(path: Path, named: str | None) -> Iterator[tuple[str, SectionRows
 
 
 def _lists(value: Any) -> dict[str, list[Any]]:
-    """The lists of an object that holds parts of a field, by their key."""
+    """The lists of an object with parts of a concept set, by their key."""
     if not isinstance(value, Mapping) or any(key in value for key in _OWN_KEYS):
         return {}
     return {key: _joined(each) for key, each in value.items() if key in SECTION_OF_NAME and isinstance(each, list)}
@@ -150,16 +150,14 @@ def guess_section(entries: SectionRows) -> str:
     if "concept" in keys:
         return "concepts"
     raise FormatError(
-        f"{entries.name} is no part of a field: its first entry has "
+        f"{entries.name} is no part of a concept set: its first entry has "
         f"{'the keys ' + ', '.join(map(str, keys)) if keys else 'no keys'}",
         hint="pairs have concept_1 and concept_2, clusters concepts, sentences entities, relations a subject",
     )
 
 
-# Reading a field: a folder of files, one file, or the one that comes with the program.
-
 SAMPLE = "philosophy"
-"""The field that comes with the program."""
+"""The included concept set."""
 
 _READERS: dict[str, Callable[[SectionRows], Any]] = {
     "clusters": parse_clusters,
@@ -170,7 +168,7 @@ _READERS: dict[str, Callable[[SectionRows], Any]] = {
 
 
 def read_concept_set(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
-    """A field from a folder, from a single file, or, without a path, the one that comes with the program.
+    """A concept set from a folder, from a file, or, without a path, the included one.
 
     A folder holds any of ``pairs``, ``clusters``, ``entities``, ``relations`` and ``concepts`` as .json,
     .jsonl, .csv, .tsv or .parquet. STS-style tables (two texts and a score) are pairs, classification tables
@@ -178,7 +176,7 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
     entry that cannot be used is an error; ``read_with_issues`` collects them all.
 
     >>> read_concept_set()
-    <Field philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
+    <ConceptSet philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
     """
     found = read_with_issues(path, scale=scale)
     fatal = [problem for problem in found.problems if problem.fatal]
@@ -188,7 +186,7 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
 
 
 def read_with_issues(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
-    """``read_concept_set`` that goes on after an entry that cannot be used: the field keeps all problems."""
+    """``read_concept_set`` that continues after invalid entries and keeps all problems."""
     if scale is not None and not 0 < scale < inf:
         raise ParameterError(f"the scale of the similarities is {scale}", hint="it is a number above 0")
     if path is None:
@@ -216,7 +214,7 @@ def _read(sources: Iterable[tuple[Path, str | None]], place: Path, scale: float 
                 problems += entries.problems
         except InputError as error:
             problem = ConceptSetIssue(
-                IssueKind.ENTRY, display_path(file), error.sentence, error.hint, error.excerpt, type(error)
+                IssueKind.ENTRY, display_path(file), error.message, error.hint, error.excerpt, type(error)
             )
             problems.append(problem)
     return ConceptSet(place.resolve().name.partition(".")[0], **found, problems=tuple(problems))

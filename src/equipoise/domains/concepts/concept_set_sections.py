@@ -19,7 +19,7 @@ from equipoise.domains.concepts.concept_set import (
 from equipoise.errors import did_you_mean
 from equipoise.io.text import NumberRangeError, NumberSyntaxError, TextFile, parse_number
 
-# The entries of one file of a field, each knowing where it stands, and what is wrong with them.
+# The entries of one file with their locations, and their issues.
 
 _NOUNS = ("concept_", "sentence", "sentence_", "text", "text_")
 RESERVED_KEYS = frozenset(
@@ -27,7 +27,7 @@ RESERVED_KEYS = frozenset(
     | {"subject", "predicate", "object"}
     | {f"{noun}{number}" for noun in _NOUNS for number in "12"}
 )
-"""Keys that stand for something in a field."""
+"""The known keys of entries."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def parse_clusters(entries: SectionRows) -> tuple[ConceptCluster, ...]:
     for _, name, concept in found:
         made.setdefault(name, []).append(concept)
     count = len(made) if table else len(entries)
-    entries.too_few(2, "cluster", count, "clusters can only be told apart where there are two")
+    entries.too_few(2, "cluster", count, "at least two clusters are needed")
     return tuple(ConceptCluster(name, tuple(concepts)) for name, concepts in made.items())
 
 
@@ -298,7 +298,7 @@ def _out_of_range(entries: SectionRows, place: int, score: float, scale: float |
     entries.report(IssueKind.RANGE, [place], f"expects the similarity {score:g}, outside {limit}", hint)
 
 
-# Relations: who does what to whom, and concepts that stand alone.
+# Relations (subject, predicate, object) and standard concepts.
 
 RELATIONS_EXAMPLE = '{"subject": "...", "predicate": "...", "object": "..."}'
 KEYS = ("subject", "predicate", "object")
@@ -369,7 +369,7 @@ def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
         made.append(AnnotatedSentence(str(value["text"]), _entities(entries, place, value)))
     if not any(problem.fatal for problem in entries.problems):
         types = {entity.label for sentence in made for entity in sentence.entities}
-        why = "types can only be told apart where there are two"
+        why = "at least two types are needed"
         entries.too_few(2, "type of entity", len(types), why, nouns="types of entities")
     return tuple(made)
 
@@ -416,16 +416,16 @@ def _entity(entries: SectionRows, place: int, nth: int, value: Any) -> EntityMen
 
 
 def _check_place(entries: SectionRows, place: int, entity: EntityMention, text: str) -> None:
-    stands = text.find(entity.text)
+    found_at = text.find(entity.text)
     hint = "write it as the text does"
-    if stands >= 0:
-        hint = f"it stands at {stands} to {stands + len(entity.text)}"
+    if found_at >= 0:
+        hint = f"it is at {found_at} to {found_at + len(entity.text)}"
     if entity.start is None or entity.end is None:
-        if stands < 0:
+        if found_at < 0:
             fact = f"marks {entity.text!r}, which is not in the text"
             entries.report(IssueKind.OFFSETS, [place], fact, hint)
         return
     found = text[entity.start : entity.end] if 0 <= entity.start <= entity.end else ""
     if found != entity.text:
-        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where {found!r} stands"
+        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where the text is {found!r}"
         entries.report(IssueKind.OFFSETS, [place], fact, hint)

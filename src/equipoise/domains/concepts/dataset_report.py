@@ -1,4 +1,4 @@
-"""What people see of a field: what it holds, every problem, and what it is fit for."""
+"""The terminal report of a concept set: its parts, its problems and whether it can be used."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ MAX_LISTED = 100
 
 
 def concept_set_report(
-    field: ConceptSet, findings: Sequence[Finding], *, quiet: bool = False, verbose: bool = False
+    concept_set: ConceptSet, findings: Sequence[Finding], *, quiet: bool = False, verbose: bool = False
 ) -> list[Any]:
-    """The parts of the field, all problems, other findings, and whether it can be used."""
-    facts = summary_lines(field)
-    parts: list[Any] = [heading(f"Field {field.name}")]
+    """The parts, all problems, other findings, and the status."""
+    facts = summary_lines(concept_set)
+    parts: list[Any] = [heading(f"Concept set {concept_set.name}")]
     if facts:
-        sizes = [format_count(len(getattr(field, part))) for part in facts]
+        sizes = [format_count(len(getattr(concept_set, part))) for part in facts]
         columns = [ReportColumn("part", list(facts)), ReportColumn("entries", sizes, right=True)]
         parts.append(TerminalTable([*columns, ReportColumn("", list(facts.values()), shortens="end")]))
-    if field.unread:
-        parts += [Paragraph(""), Paragraph(f"not read: {', '.join(field.unread)}")]
-    parts += _problems(field, verbose=verbose)
+    if concept_set.unread:
+        parts += [Paragraph(""), Paragraph(f"not read: {', '.join(concept_set.unread)}")]
+    parts += _problems(concept_set, verbose=verbose)
     if not quiet:
         others = [finding for finding in findings if finding.code not in _OF_PROBLEMS]
         parts += findings_section(others, verbose=verbose)
-    return [*parts, Paragraph(""), _status(field, findings)]
+    return [*parts, Paragraph(""), _status(concept_set, findings)]
 
 
-def summary_lines(field: ConceptSet) -> dict[str, str]:
+def summary_lines(concept_set: ConceptSet) -> dict[str, str]:
     """A line about each part that there is."""
-    return {part: _FACTS[part](field) for part in field.present}
+    return {part: _FACTS[part](concept_set) for part in concept_set.present}
 
 
-def _problems(field: ConceptSet, *, verbose: bool) -> list[Any]:
-    if not field.problems:
+def _problems(concept_set: ConceptSet, *, verbose: bool) -> list[Any]:
+    if not concept_set.problems:
         return []
-    parts: list[Any] = [Paragraph(""), heading(pluralize(len(field.problems), "problem").capitalize())]
-    shown = field.problems if verbose else field.problems[:MAX_LISTED]
+    parts: list[Any] = [Paragraph(""), heading(pluralize(len(concept_set.problems), "problem").capitalize())]
+    shown = concept_set.problems if verbose else concept_set.problems[:MAX_LISTED]
     for problem in shown:
-        parts.append(StatusLine(ThresholdStatus.BAD if problem.fatal else ThresholdStatus.FAIR, problem.sentence))
+        parts.append(StatusLine(ThresholdStatus.BAD if problem.fatal else ThresholdStatus.FAIR, problem.message))
         if problem.hint:
             parts.append(Paragraph(problem.hint, indent=4, lead="-> "))
-    rest = len(field.problems) - len(shown)
+    rest = len(concept_set.problems) - len(shown)
     return [*parts, Paragraph(f"and {format_count(rest)} more (-v shows all)", indent=2)] if rest else parts
 
 
-def _status(field: ConceptSet, findings: Sequence[Finding]) -> StatusLine:
-    fatal = sum(problem.fatal for problem in field.problems)
+def _status(concept_set: ConceptSet, findings: Sequence[Finding]) -> StatusLine:
+    fatal = sum(problem.fatal for problem in concept_set.problems)
     if fatal:
         return StatusLine(ThresholdStatus.BAD, f"cannot be used: {pluralize(fatal, 'problem')} to mend first", indent=0)
-    if field.problems:
+    if concept_set.problems:
         return StatusLine(
-            ThresholdStatus.FAIR, f"can be used, with {pluralize(len(field.problems), 'problem')}", indent=0
+            ThresholdStatus.FAIR, f"can be used, with {pluralize(len(concept_set.problems), 'problem')}", indent=0
         )
     if any(finding.code == "EQ135" for finding in findings):
         return StatusLine(ThresholdStatus.FAIR, "can be used in part: not every score is defined on it", indent=0)
     return StatusLine(ThresholdStatus.GOOD, "can be used", indent=0)
 
 
-def _pairs(field: ConceptSet) -> str:
-    expected = [pair.expected for pair in field.pairs or ()]
+def _pairs(concept_set: ConceptSet) -> str:
+    expected = [pair.expected for pair in concept_set.pairs or ()]
     if not expected:
         return "none can be used"
     unlike = sum(each <= MAX_DISSIMILAR for each in expected)
@@ -82,29 +82,29 @@ def _pairs(field: ConceptSet) -> str:
     return f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"
 
 
-def _clusters(field: ConceptSet) -> str:
-    sizes = [len(cluster.concepts) for cluster in field.clusters or ()]
+def _clusters(concept_set: ConceptSet) -> str:
+    sizes = [len(cluster.concepts) for cluster in concept_set.clusters or ()]
     if not sizes:
         return "none can be used"
     span = str(min(sizes)) if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     return f"{pluralize(sum(sizes), 'concept')}, {span} in a cluster"
 
 
-def _sentences(field: ConceptSet) -> str:
-    types = Counter(entity.label for sentence in field.sentences or () for entity in sentence.entities)
+def _sentences(concept_set: ConceptSet) -> str:
+    types = Counter(entity.label for sentence in concept_set.sentences or () for entity in sentence.entities)
     named = ", ".join(f"{label} {format_count(times)}" for label, times in types.most_common())
     return f"{sum(types.values()):,} entities: {named}" if types else "no entities"
 
 
-def _relations(field: ConceptSet) -> str:
-    relations = field.relations or ()
+def _relations(concept_set: ConceptSet) -> str:
+    relations = concept_set.relations or ()
     entities = {name for each in relations for name in (each.subject, each.object)}
     predicates = {each.predicate for each in relations}
     return f"{format_count(len(entities))} entities, {pluralize(len(predicates), 'predicate')}"
 
 
-def _concepts(field: ConceptSet) -> str:
-    concepts = field.concepts or ()
+def _concepts(concept_set: ConceptSet) -> str:
+    concepts = concept_set.concepts or ()
     return ", ".join([*concepts[:3], *(["..."] if len(concepts) > 3 else [])])
 
 

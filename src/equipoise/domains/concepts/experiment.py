@@ -1,4 +1,4 @@
-"""Models on a field: each embeds every text once, and all five tasks are observed on its vectors."""
+"""Evaluate models on a concept set: each embeds every text once, and all tasks use its vectors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from equipoise.domains.concepts.concept_set import ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
-from equipoise.domains.concepts.store import refuse_unwritable
 from equipoise.domains.concepts.tasks import TASKS
 from equipoise.domains.concepts.uncertainty import RESAMPLES, score_task
 from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
 from equipoise.models.embedder import embedder
 from equipoise.models.resolve import resolve_models
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.stats.bootstrap import checked_resamples, checked_seed
 from equipoise.stats.intervals import checked_level
@@ -31,57 +31,57 @@ if TYPE_CHECKING:
 
 def evaluate_concepts(
     models: Any,
-    field: ConceptSet | str | PathLike[str] | None = None,
+    concept_set: ConceptSet | str | PathLike[str] | None = None,
     *,
     tasks: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
     scale: float | None = None,
     seed: int = 0,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
+    confidence_level: float = 0.95,
+    n_resamples: int = RESAMPLES,
     cache: Any = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
     output: str | Path | None = None,
     command: Sequence[str] = (),
 ) -> ConceptEvaluation:
-    """Score sentence models on a field: five scores, their composite, and what to use for what.
+    """Score sentence embedding models on a concept set: five scores, their composite, recommendations.
 
-    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping of such by the names that they
-    are to have: ``{"old": mine, "new": tuned}``. ``field`` is a folder, a file, a Field, or
-    None for the one that comes with the program. ``tasks`` are similarity, clustering, entities, relations
-    and quality; without them all that the field has files for are measured. ``weights`` of the composite are
-    by task and equal if not given. ``scale`` is the largest expected similarity where that is not 1. A model
-    that fails is reported in ``failures``; only when all fail is the first failure raised.
+    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping from names to
+    models: ``{"old": mine, "new": tuned}``. ``concept_set`` is a folder, a file, a ``ConceptSet``, or None for
+    the included one. ``tasks`` are similarity, clustering, entities, relations and quality; the default is
+    every task that the concept set has data for. ``weights`` of the composite are by task; the default is
+    equal weights. ``scale`` is the maximum expected similarity if it is not 1. A model that fails is in
+    ``failures``; if all fail, the first error is raised.
 
-    >>> found = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
-    >>> found.tasks, list(found["hash,dim=32"])
+    >>> evaluation = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
+    >>> evaluation.tasks, list(evaluation["hash,dim=32"])
     (('similarity',), ['semantic_similarity_score'])
     """
     checked_seed(seed)
-    checked_level(level)
-    checked_resamples(resamples)
+    checked_level(confidence_level)
+    checked_resamples(n_resamples)
     named = _named(models)
-    known = field if isinstance(field, ConceptSet) else read_concept_set(field, scale=scale)
-    chosen, absent = select_tasks(known, tasks)
+    known = concept_set if isinstance(concept_set, ConceptSet) else read_concept_set(concept_set, scale=scale)
+    chosen, skipped = select_tasks(known, tasks)
     weighed = validate_weights(weights)
     scores: dict[str, ModelScores] = {}
     failures: dict[str, EquipoiseError] = {}
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     total = len(named) * (len(chosen) + 1)
     with report_progress(folder, "concepts", total, command=command, step=progress) as tell:
         for name, model in named.items():
             try:
                 scores[name] = _model(
-                    name, model, known, chosen, tell, seed, level, resamples, cache=cache, threads=threads
+                    name, model, known, chosen, tell, seed, confidence_level, n_resamples, cache=cache, threads=threads
                 )
             except Exception as error:  # whatever one model does, the others keep what they have
                 failures[name] = _told(name, error, alone=len(named) == 1)
     if not scores:
         raise next(iter(failures.values()))
-    found = ConceptEvaluation(known, scores, weighed, failures, absent, seed, level, tuple(command))
+    found = ConceptEvaluation(known, scores, weighed, failures, skipped, seed, confidence_level, tuple(command))
     if folder is not None:
         found.write(folder)
     return found
@@ -99,18 +99,18 @@ def _named(models: Any) -> dict[str, Any]:
 def _model(
     name: str,
     model: Any,
-    field: ConceptSet,
+    concept_set: ConceptSet,
     tasks: Sequence[str],
     tell: ProgressCallback,
     seed: int,
-    level: float,
-    resamples: int,
+    confidence_level: float,
+    n_resamples: int,
     **loading: Any,
 ) -> ModelScores:
     tell(f"{name}: embedding")
     system = embedder(model, **loading)
     try:
-        encode = memoized_encoder(system.encode, field.texts)
+        encode = memoized_encoder(system.encode, concept_set.texts)
         dims, fingerprint = system.dims, system.fingerprint
     finally:
         if system is not model:
@@ -126,33 +126,37 @@ def _model(
 
     for task in tasks:
         tell(f"{name}: {task}")
-        observed = TASKS[task](told, field, name, seed)
-        measured[task] = score_task(observed, level=level, resamples=resamples, seed=seed)
+        observed = TASKS[task](told, concept_set, name, seed)
+        measured[task] = score_task(observed, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
     zeros = tuple(text for text, known in asked.items() if not known)
     return ModelScores(name, measured, dims, fingerprint, len(asked), zeros)
 
 
-def select_tasks(field: ConceptSet, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The tasks to measure, in the order of the source, and why others cannot be.
+def select_tasks(concept_set: ConceptSet, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The tasks to evaluate in their fixed order, and why others are skipped.
 
     >>> select_tasks(read_concept_set(), ["semantic_similarity"])
     (('similarity',), {})
     """
     wanted = {parse_task(name) for name in asked or ()}
-    lacking = {task: f"{field.name} has no {b.needs}" for task, b in CONCEPT_SCORES.items() if not _has(field, task)}
+    lacking = {
+        task: f"{concept_set.name} has no {b.needs}"
+        for task, b in CONCEPT_SCORES.items()
+        if not _has(concept_set, task)
+    }
     for task in wanted & set(lacking):
         raise InputError(
             f"{lacking[task]}, which {task} is measured on",
-            hint=f"the field has {', '.join(field.present) or 'nothing'}; eq concepts check looks at it",
+            hint=f"the concept set has {', '.join(concept_set.present) or 'nothing'}; eq concepts check looks at it",
         )
     if not wanted and len(lacking) == len(CONCEPT_SCORES):
-        raise InputError(f"{field.name} has nothing to measure", hint="eq concepts check says what a field has")
+        raise InputError(f"{concept_set.name} has nothing to measure", hint="eq concepts check shows its parts")
     chosen = tuple(task for task in CONCEPT_SCORES if task not in lacking and task in (wanted or CONCEPT_SCORES))
     return chosen, {} if wanted else lacking
 
 
-def _has(field: ConceptSet, task: str) -> bool:
-    return getattr(field, CONCEPT_SCORES[task].needs) is not None
+def _has(concept_set: ConceptSet, task: str) -> bool:
+    return getattr(concept_set, CONCEPT_SCORES[task].needs) is not None
 
 
 def parse_task(name: str) -> str:

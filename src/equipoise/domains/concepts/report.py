@@ -36,12 +36,12 @@ ByModel = Mapping[str, Estimate]
 class ScoreComparison:
     """All models on one score.
 
-    ``terms`` are what the score adds up, as it enters; ``parts`` are the figures behind them, and ``beside``
+    ``terms`` are the summands of the score; ``parts`` are the values behind them, and ``reference_metrics``
     what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
-    share one exactly when the data cannot tell them apart. ``units`` are what the score rests on, ``drawn``
-    says how they were drawn again for the intervals, ``luck`` what the chance level is made of, ``family``
-    what p was corrected for. ``readings`` say how the words of the source were read where they leave a
-    choice. ``truth`` names the figure beside that is held against the truth: ``chance_p`` has the p of "no
+    share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
+    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
+    what p was corrected for. ``readings`` define ambiguous parts.
+    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
     better than shuffled" by figure and model, ``truth_contrasts`` every pair of models on it.
     """
 
@@ -54,7 +54,7 @@ class ScoreComparison:
     order: tuple[str, ...]
     drawn: str
     units: str = ""
-    luck: str = ""
+    chance_baseline: str = ""
     family: str = ""
     method: str = ""
     readings: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class ScoreComparison:
     truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
     terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    beside: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    reference_metrics: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
 
     @property
     def leader(self) -> str | None:
@@ -84,10 +84,10 @@ class ScoreComparison:
         return tuple(name for name in self.order if self.letters[name])
 
     def above_chance(self, figure: str, model: str) -> bool:
-        """Whether a figure beside is shown to be better than luck: by shuffles, else by its interval."""
-        own = self.beside[figure][model]
+        """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
+        own = self.reference_metrics[figure][model]
         if figure in self.chance_p:
-            return self.chance_p[figure].get(model, nan) < 1 - own.interval.level
+            return self.chance_p[figure].get(model, nan) < 1 - own.interval.confidence_level
         return own.interval.known and own.interval.low > own.chance
 
     def beaten(self, model: str) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class ScoreComparison:
             each.a
             for seen in self.truth_contrasts
             for each in (seen, seen.reversed())
-            if each.b == model and each.difference > 0 and each.adjusted < 1 - each.interval.level
+            if each.b == model and each.difference > 0 and each.adjusted < 1 - each.interval.confidence_level
         )
 
     def contrast(self, a: str, b: str) -> Contrast:
@@ -111,19 +111,19 @@ class ScoreComparison:
 class Recommendation:
     """What to use for a kind of work: the models that may be best, and the sentence that says so.
 
-    ``caution`` is what a figure says that is held against the truth, where that is another thing.
+    ``caution`` is what the reference metric says if it differs.
     """
 
     use: str
     score: str
     models: tuple[str, ...]
-    sentence: str
+    message: str
     caution: str = ""
 
     @property
     def text(self) -> str:
         """The sentence with its caution."""
-        return f"{self.sentence}; {self.caution}" if self.caution else self.sentence
+        return f"{self.message}; {self.caution}" if self.caution else self.message
 
     @property
     def settled(self) -> bool:
@@ -133,11 +133,11 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class WeightSensitivity:
-    """In what share of all weightings a model comes first: with the scores as they are, and redrawn."""
+    """The share of weightings in which a model is first: with the scores, and with resampled units."""
 
     model: str
     share: float
-    redrawn: float
+    resampled: float
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class ConceptReportData:
 
     name: str
     models: tuple[str, ...]
-    standings: tuple[ScoreComparison, ...]
+    score_comparisons: tuple[ScoreComparison, ...]
     composite: ScoreComparison | None
     advice: tuple[Recommendation, ...]
     winning: tuple[WeightSensitivity, ...]
@@ -157,9 +157,9 @@ class ConceptReportData:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def all_standings(self) -> tuple[ScoreComparison, ...]:
+    def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
         """The scores and, where there is one, the composite after them."""
-        return self.standings if self.composite is None else (*self.standings, self.composite)
+        return self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
 
 
 SMALL = 10.0
@@ -171,109 +171,109 @@ Row = tuple[str, str, ByModel]
 """What a figure is about, its name, and what every model has."""
 
 
-def concepts_report(edition: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+def concepts_report(report_data: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The whole report, part by part."""
-    parts = scores_part(edition, verbose=verbose, quiet=quiet)
+    parts = scores_part(report_data, verbose=verbose, quiet=quiet)
     if not quiet:
         parts += [
-            *component_table(edition, verbose=verbose),
-            *reference_metric_table(edition, verbose=verbose),
+            *component_table(report_data, verbose=verbose),
+            *reference_metric_table(report_data, verbose=verbose),
         ]
-        parts += [*pairwise_table(edition)] if verbose else []
-        parts += weight_table(edition)
-    parts += recommendation_notes(edition)
-    return parts if quiet else [*parts, *findings_section(edition.findings, verbose=verbose)]
+        parts += [*pairwise_table(report_data)] if verbose else []
+        parts += weight_table(report_data)
+    parts += recommendation_notes(report_data)
+    return parts if quiet else [*parts, *findings_section(report_data.findings, verbose=verbose)]
 
 
-def scores_part(edition: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+def scores_part(report_data: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """Every score of every model, with what is known about it."""
-    several = ", best first in every score" if len(edition.models) > 1 else ""
-    title = f"{pluralize(len(edition.models), 'model')} on {edition.name}{several}"
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(score_columns(edition))]
-    parts += [Paragraph(with_label(f"{name} failed", text)) for name, text in edition.failures.items()]
-    parts += [Paragraph(f"{note}.") for note in edition.notes]
-    return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(edition, verbose=verbose))]
+    several = ", best first in every score" if len(report_data.models) > 1 else ""
+    title = f"{pluralize(len(report_data.models), 'model')} on {report_data.name}{several}"
+    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(score_columns(report_data))]
+    parts += [Paragraph(with_label(f"{name} failed", text)) for name, text in report_data.failures.items()]
+    parts += [Paragraph(f"{note}.") for note in report_data.notes]
+    return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(report_data, verbose=verbose))]
 
 
-def score_columns(edition: ConceptReportData) -> list[ReportColumn]:
+def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
     """One row a score and model; on a narrow screen the score and who differs stay longest."""
     rows = []
-    for standing in edition.all_standings:
-        estimates = [standing.estimates[name] for name in standing.order]
+    for score_comparison in report_data.all_score_comparisons:
+        estimates = [score_comparison.estimates[name] for name in score_comparison.order]
         places = _places(estimates)
-        for number, (name, own) in enumerate(zip(standing.order, estimates, strict=True)):
+        for number, (name, own) in enumerate(zip(score_comparison.order, estimates, strict=True)):
             rows.append(
                 (
-                    standing.score if number == 0 else "",
-                    " ".join(standing.letters[name]) or "-",
+                    score_comparison.score if number == 0 else "",
+                    " ".join(score_comparison.letters[name]) or "-",
                     name,
                     format_value(own.value, places),
                     format_interval(own.interval, places),
                     format_value(own.chance, places),
-                    edition.readings[standing.score][name],
+                    report_data.readings[score_comparison.score][name],
                 )
             )
     score, band, model, value, reach, chance, said = zip(*rows, strict=True)
-    level = format_percent(edition.settings.get("level", 0.95))
-    several = [ReportColumn("band", band, rank=1)] if len(edition.models) > 1 else []
+    confidence_level = format_percent(report_data.settings.get("confidence_level", 0.95))
+    several = [ReportColumn("band", band, rank=1)] if len(report_data.models) > 1 else []
     return [
         ReportColumn("score", score),
         *several,
         ReportColumn("model", model, shortens="middle"),
         ReportColumn("value", value, right=True),
-        ReportColumn(f"{level} interval", reach, right=True, rank=2),
+        ReportColumn(f"{confidence_level} interval", reach, right=True, rank=2),
         ReportColumn("chance", chance, right=True, rank=3),
         ReportColumn("reading", said, rank=4),
     ]
 
 
-def caption(edition: ConceptReportData, *, verbose: bool = False) -> str:
+def caption(report_data: ConceptReportData, *, verbose: bool = False) -> str:
     """What the letters, the intervals and the chance levels are."""
     letters = (
-        "Models that share a letter in a score cannot be told apart there "
-        f"({edition.standings[0].family or 'one pair, nothing to correct for'}). "
-        if len(edition.models) > 1
+        "Models that share a letter are not significantly different on that score "
+        f"({report_data.score_comparisons[0].family or 'one pair, nothing to correct for'}). "
+        if len(report_data.models) > 1
         else ""
     )
-    drawn = ", ".join(each.drawn if verbose else each.units for each in edition.standings)
-    luck = f" ({'; '.join(each.luck for each in edition.standings)})" if verbose else ""
+    drawn = ", ".join(each.drawn if verbose else each.units for each in report_data.score_comparisons)
+    chance = f" ({'; '.join(each.chance_baseline for each in report_data.score_comparisons)})" if verbose else ""
     return (
-        f"{letters}Intervals come from units that are drawn again: {drawn}. Chance is the score of what "
-        f"knows nothing: shuffled pairs and labels, or random vectors of the same shape{luck}. The readings "
-        f"are cut at 0.3, 0.5 and 0.7, wherever chance lies.{'' if verbose else ' More: --verbose.'}"
+        f"{letters}Intervals come from resampled units: {drawn}. Chance is the score of a random "
+        f"baseline: shuffled pairs and labels, or random vectors of the same shape{chance}. The readings "
+        f"use the thresholds 0.3, 0.5 and 0.7, independent of chance.{'' if verbose else ' More: --verbose.'}"
     )
 
 
-def component_table(edition: ConceptReportData, *, verbose: bool = False) -> list[Any]:
+def component_table(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
     """What each score adds up, term by term."""
     rows = [
-        (f"{standing.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", own)
-        for standing in edition.standings
-        for place, (term, own) in enumerate(standing.terms.items())
+        (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", own)
+        for score_comparison in report_data.score_comparisons
+        for place, (term, own) in enumerate(score_comparison.terms.items())
     ]
-    methods = [each.method for each in edition.standings if each.method]
-    methods += [line for each in edition.standings for line in each.readings] if verbose else []
+    methods = [each.method for each in report_data.score_comparisons if each.method]
+    methods += [line for each in report_data.score_comparisons for line in each.readings] if verbose else []
     return [
         Paragraph(""),
         heading("What the scores are made of"),
         Paragraph(""),
-        _table("score", "part", rows, edition.models, verbose=verbose),
+        _table("score", "part", rows, report_data.models, verbose=verbose),
         *(Paragraph(f"{method}.") for method in methods),
     ]
 
 
-def reference_metric_table(edition: ConceptReportData, *, verbose: bool = False) -> list[Any]:
+def reference_metric_table(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
     """Figures that the faults of the blends do not touch."""
     rows = [
-        (standing.title if place == 0 else "", f"{name} {_arrow(own)}", own)
-        for standing in edition.standings
-        for place, (name, own) in enumerate(standing.beside.items())
+        (score_comparison.title if place == 0 else "", f"{name} {_arrow(own)}", own)
+        for score_comparison in report_data.score_comparisons
+        for place, (name, own) in enumerate(score_comparison.reference_metrics.items())
     ]
     return [
         Paragraph(""),
-        heading("Beside them: held against the true labels, or free of scale"),
+        heading("Reference metrics: with the true labels, or scale-free"),
         Paragraph(""),
-        _table("about", "figure", rows, edition.models, verbose=verbose, chance=True),
+        _table("about", "figure", rows, report_data.models, verbose=verbose, chance=True),
     ]
 
 
@@ -301,8 +301,8 @@ def _table(
         ]
         columns.append(ReportColumn(model, cells, right=True, rank=place))
     if chance:
-        luck = [_chance(own, places) for (_, _, own), places in zip(rows, digits, strict=True)]
-        columns.append(ReportColumn("chance", luck, right=True, rank=21))
+        chance_cells = [_chance(own, places) for (_, _, own), places in zip(rows, digits, strict=True)]
+        columns.append(ReportColumn("chance", chance_cells, right=True, rank=21))
     return TerminalTable(columns)
 
 
@@ -319,14 +319,14 @@ def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int
         for (about, name, own), places in zip(rows, digits, strict=True)
         for place, (model, each) in enumerate(own.items())
     ]
-    abouts, names, models, values, reaches, luck = zip(*cells, strict=True)
+    abouts, names, models, values, reaches, chance = zip(*cells, strict=True)
     return [
         ReportColumn(first, abouts, rank=5),
         ReportColumn(second, names),
         ReportColumn("model", models, shortens="middle"),
         ReportColumn("value", values, right=True),
         ReportColumn("interval", reaches, right=True, rank=1),
-        ReportColumn("chance", luck, right=True, rank=2),
+        ReportColumn("chance", chance, right=True, rank=2),
     ]
 
 
@@ -337,7 +337,7 @@ def _places(estimates: Sequence[Estimate]) -> int:
 
 
 def _reach(interval: Interval, places: int) -> str:
-    """An interval in a table of many: a reason must not be wider than what it stands for."""
+    """An interval in a table of many: a reason must not be wider than an interval."""
     text = format_interval(interval, places)
     return text if len(text) <= MAX_REASON_LENGTH else "n/a"
 
@@ -357,20 +357,20 @@ def _chance(own: ByModel, places: int) -> str:
     return format_range(min(known), max(known), places) if known else ""
 
 
-def pairwise_table(edition: ConceptReportData) -> list[Any]:
+def pairwise_table(report_data: ConceptReportData) -> list[Any]:
     """Every pair of models on every score."""
-    every = [each for each in edition.all_standings if each.contrasts]
+    every = [each for each in report_data.all_score_comparisons if each.contrasts]
     parts: list[Any] = [Paragraph(""), heading("Every pair")] if every else []
-    for standing in every:
-        parts += [Paragraph(""), TerminalTable(_pair_columns(standing))]
+    for score_comparison in every:
+        parts += [Paragraph(""), TerminalTable(_pair_columns(score_comparison))]
     return parts
 
 
-def _pair_columns(standing: ScoreComparison) -> list[ReportColumn]:
+def _pair_columns(score_comparison: ScoreComparison) -> list[ReportColumn]:
     """Every pair of models on one score, whose name is the head of the first column."""
-    pairs = [(each, shared_decimals([each.interval])) for each in standing.contrasts]
+    pairs = [(each, shared_decimals([each.interval])) for each in score_comparison.contrasts]
     return [
-        ReportColumn(standing.title, [each.a for each, _ in pairs], shortens="middle"),
+        ReportColumn(score_comparison.title, [each.a for each, _ in pairs], shortens="middle"),
         ReportColumn("minus", [each.b for each, _ in pairs], shortens="middle"),
         ReportColumn("difference", [format_difference(each.difference, at) for each, at in pairs], right=True),
         ReportColumn("interval", [_reach(each.interval, at) for each, at in pairs], right=True, rank=2),
@@ -378,11 +378,11 @@ def _pair_columns(standing: ScoreComparison) -> list[ReportColumn]:
     ]
 
 
-def weight_table(edition: ConceptReportData) -> list[Any]:
+def weight_table(report_data: ConceptReportData) -> list[Any]:
     """How much the winner of the composite owes to the weights."""
-    if not edition.winning:
+    if not report_data.winning:
         return []
-    ordered = sorted(edition.winning, key=lambda each: -each.share)
+    ordered = sorted(report_data.winning, key=lambda each: -each.share)
     return [
         Paragraph(""),
         heading("If the scores were weighted otherwise"),
@@ -391,20 +391,20 @@ def weight_table(edition: ConceptReportData) -> list[Any]:
             [
                 ReportColumn("model", [each.model for each in ordered], shortens="middle"),
                 ReportColumn("comes first in", [_share(each.share) for each in ordered], right=True),
-                ReportColumn("with redrawn units", [_share(each.redrawn) for each in ordered], right=True),
+                ReportColumn("with resampled units", [_share(each.resampled) for each in ordered], right=True),
             ]
         ),
         Paragraph("of all weightings of the composite, each as likely as any other."),
     ]
 
 
-def recommendation_notes(edition: ConceptReportData) -> list[Any]:
+def recommendation_notes(report_data: ConceptReportData) -> list[Any]:
     """Which model to use for what."""
-    if not edition.advice:
+    if not report_data.advice:
         return []
     return [
         Paragraph(""),
         heading("What to use"),
         Paragraph(""),
-        *(Paragraph(each.text, lead=f"{each.use}: ") for each in edition.advice),
+        *(Paragraph(each.text, lead=f"{each.use}: ") for each in report_data.advice),
     ]

@@ -1,4 +1,4 @@
-"""The outcome: what every model scored on a field, and what may be said of them."""
+"""The result of a concept evaluation: scores per model, comparisons, findings, report data and JSON."""
 
 from __future__ import annotations
 
@@ -38,42 +38,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelScores:
-    """One model: what it scored on every task, and what it is."""
+    """The scores of one model on every task, and its properties."""
 
     model: str
     tasks: Mapping[str, TaskScore]
     dims: int
     fingerprint: str = ""
     texts: int = 0
-    """How many texts its scores rest on."""
+    """The number of embedded texts."""
     zeros: tuple[str, ...] = ()
-    """Those of them that it gave a vector of zeros."""
+    """The texts with a zero vector."""
 
 
 @dataclass(frozen=True)
 class ConceptEvaluation:
-    """Models on a field, best read through ``summary``, ``compare_on_composite`` and ``recommendations``.
+    """Models on a concept set; see ``summary``, ``composite`` and ``recommendations``.
 
-    ``found[model]`` gives the scores of a model by the names of the source; ``weights`` are those of the
-    composite, by task.
+    ``evaluation[model]`` gives the scores of a model by name; ``weights`` are those of the composite, by task.
     """
 
-    field: ConceptSet
+    concept_set: ConceptSet
     scores: Mapping[str, ModelScores]
     weights: Mapping[str, float]
     failures: Mapping[str, EquipoiseError]
-    absent: Mapping[str, str]
+    skipped_tasks: Mapping[str, str]
     seed: int = 0
-    level: float = 0.95
+    confidence_level: float = 0.95
     command: tuple[str, ...] = ()
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
-        """The scores of a model, the composite among them where there is one; a failed one raises."""
+        """The scores of a model, with the composite if it is defined; a failed model raises its error."""
         if model in self.failures:
             raise self.failures[model]
         if model not in self.scores:
             raise UnknownNameError.of("model", model, self.scores, more=f"there are {', '.join(self.scores)}")
-        return {each.score: each.estimates[model] for each in self.edition.all_standings}
+        return {each.score: each.estimates[model] for each in self.report_data.all_score_comparisons}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
@@ -83,57 +82,60 @@ class ConceptEvaluation:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that were measured."""
+        """The evaluated tasks."""
         return tuple(next(iter(self.scores.values())).tasks)
 
     @cached_property
-    def standings(self) -> tuple[ScoreComparison, ...]:
-        """All models on every score."""
+    def score_comparisons(self) -> tuple[ScoreComparison, ...]:
+        """The comparison of all models per score."""
         return tuple(
-            compare_on_score({name: own.tasks[task] for name, own in self.scores.items()}, level=self.level)
+            compare_on_score(
+                {name: model_scores.tasks[task] for name, model_scores in self.scores.items()},
+                confidence_level=self.confidence_level,
+            )
             for task in self.tasks
         )
 
     @cached_property
     def composite(self) -> ScoreComparison | None:
-        """All models on the composite; None where a score that it needs was not measured."""
+        """The comparison on the composite; None if one of its scores is missing."""
         if not self.weights or not set(self.weights) <= set(self.tasks):
             return None
-        by_model = {name: own.tasks for name, own in self.scores.items()}
-        return compare_on_composite(by_model, self.weights, level=self.level)
+        by_model = {name: model_scores.tasks for name, model_scores in self.scores.items()}
+        return compare_on_composite(by_model, self.weights, confidence_level=self.confidence_level)
 
     @cached_property
     def winning(self) -> tuple[WeightSensitivity, ...]:
-        """In what share of all weightings of the composite each model comes first."""
+        """The share of random weightings of the composite in which each model is first."""
         if self.composite is None or len(self.scores) < 2:
             return ()
         tasks = list(self.weights)
-        scores = np.array([[own.tasks[task].value for task in tasks] for own in self.scores.values()])
-        spreads = [[own.tasks[task].spread for task in tasks] for own in self.scores.values()]
+        scores = np.array([[model_scores.tasks[task].value for task in tasks] for model_scores in self.scores.values()])
+        spreads = [[model_scores.tasks[task].spread for task in tasks] for model_scores in self.scores.values()]
         if np.isnan(scores).any():
             return ()
         known = not any(each.reason for row in spreads for each in row)
         errors = np.array([[each.errors for each in row] for row in spreads]) if known else None
         plain = weight_sensitivity(scores, seed=self.seed)
-        redrawn = plain if errors is None else weight_sensitivity(scores, errors, seed=self.seed)
+        resampled = plain if errors is None else weight_sensitivity(scores, errors, seed=self.seed)
         return tuple(
             WeightSensitivity(name, float(one), float(other))
-            for name, one, other in zip(self.scores, plain, redrawn, strict=True)
+            for name, one, other in zip(self.scores, plain, resampled, strict=True)
         )
 
     @property
     def recommendations(self) -> dict[str, str]:
-        """For each use, the model to take, or those that the data do not separate."""
-        return {each.use: each.text for each in self.edition.advice}
+        """For each use, the recommended model, or those that are not significantly different."""
+        return {each.use: each.text for each in self.report_data.advice}
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the field, the spaces and the blends."""
-        found = list(run_checks(self.field))
-        for name, own in self.scores.items():
-            found += run_checks(ZeroVectors(name, own.zeros, own.texts))
+        """The findings about the concept set, the vectors and the scores."""
+        found = list(run_checks(self.concept_set))
+        for name, model_scores in self.scores.items():
+            found += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
             for task, what in _SPACES.items():
-                space = own.tasks[task].observed.space if task in own.tasks else None
+                space = model_scores.tasks[task].observed.space if task in model_scores.tasks else None
                 found += [] if space is None else run_checks(ConceptSpace(name, space, what))
         for task in self.tasks:
             found += self._findings_of_parts(task)
@@ -144,47 +146,52 @@ class ConceptEvaluation:
         found: list[Finding] = []
         for term in blend.terms:
             values = {
-                name: term.entering(own.tasks[task].observed.parts[term.part].value)
-                for name, own in self.scores.items()
+                name: term.entering(model_scores.tasks[task].observed.parts[term.part].value)
+                for name, model_scores in self.scores.items()
             }
             part = ScoreComponent(blend.name, term.entry, term.weight, term.better, values, term.fixed)
             found += run_checks(part)
         return found
 
     @cached_property
-    def edition(self) -> ConceptReportData:
-        """All that a report shows."""
-        every = self.standings if self.composite is None else (*self.standings, self.composite)
+    def report_data(self) -> ConceptReportData:
+        """The data of the report."""
+        every = self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
         return ConceptReportData(
-            name=self.field.name,
+            name=self.concept_set.name,
             models=tuple(self.scores),
-            standings=self.standings,
+            score_comparisons=self.score_comparisons,
             composite=self.composite,
             advice=recommend(every),
             winning=self.winning,
             readings={
-                each.score: {name: interpret_score(own.value, own.interval) for name, own in each.estimates.items()}
+                each.score: {
+                    name: interpret_score(model_scores.value, model_scores.interval)
+                    for name, model_scores in each.estimates.items()
+                }
                 for each in every
             },
             findings=self.findings,
             notes=self.notes,
-            failures={name: error.sentence for name, error in self.failures.items()},
-            settings={"seed": self.seed, "level": self.level, "weights": dict(self.weights)},
+            failures={name: error.message for name, error in self.failures.items()},
+            settings={"seed": self.seed, "confidence_level": self.confidence_level, "weights": dict(self.weights)},
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was not measured, and why."""
-        notes = [f"{CONCEPT_SCORES[task].name} was not measured: {reason}" for task, reason in self.absent.items()]
+        """Notes on skipped tasks and undefined scores."""
+        notes = [
+            f"{CONCEPT_SCORES[task].name} was not measured: {reason}" for task, reason in self.skipped_tasks.items()
+        ]
         chosen = self.weights != dict.fromkeys(CONCEPT_SCORES, 1.0)
         unmeasured = [task for task in self.weights if task not in self.tasks]
-        lacking = [CONCEPT_SCORES[task].name for task in unmeasured if chosen or task in self.absent]
+        lacking = [CONCEPT_SCORES[task].name for task in unmeasured if chosen or task in self.skipped_tasks]
         if lacking:
             notes.append(f"{COMPOSITE} is undefined without {' and '.join(lacking)}")
         notes += [
             f"{blend.name} of {name} is undefined, as {why}"
-            for name, own in self.scores.items()
-            for blend, why in ((each.blend, each.lacking) for each in own.tasks.values())
+            for name, model_scores in self.scores.items()
+            for blend, why in ((each.blend, each.lacking) for each in model_scores.tasks.values())
             if why
         ]
         if self.composite is not None and chosen:
@@ -193,8 +200,8 @@ class ConceptEvaluation:
 
     @property
     def summary(self) -> str:
-        """The report for people, as text."""
-        return render_text(*concepts_report(self.edition))
+        """The report as text."""
+        return render_text(*concepts_report(self.report_data))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -202,21 +209,21 @@ class ConceptEvaluation:
         return evaluation_dict(self)
 
     def write(self, folder: str | Path) -> Path:
-        """The figures, and a run directory a model and kind of evidence, into a folder."""
+        """Write the results, and one run directory per model and kind of evidence, to a folder."""
         from equipoise.domains.concepts.store import write_evaluation
 
         return write_evaluation(Path(folder), self)
 
     def draw(self, folder: str | Path) -> list[Path]:
-        """Every chart as PNG and SVG; none where nothing is installed to draw them."""
+        """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""
         from equipoise.domains.concepts.charts import write_charts
 
         return write_charts(Path(folder), self)
 
     def __repr__(self) -> str:
-        claims = "; ".join(f"{use}: {who}" for use, who in self.recommendations.items())
+        claims = "; ".join(f"{use}: {models}" for use, models in self.recommendations.items())
         failed = f" ({', '.join(self.failures)} failed)" if self.failures else ""
-        return f"<ConceptEvaluation of {', '.join(self.scores)}{failed} on {self.field.name}: {claims}>"
+        return f"<ConceptEvaluation of {', '.join(self.scores)}{failed} on {self.concept_set.name}: {claims}>"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -225,88 +232,87 @@ class ConceptEvaluation:
 
 
 _SPACES = {"clustering": "the concepts of the clusters", "quality": "the standard concepts"}
-"""The tasks whose points are looked at for a collapse."""
+"""The tasks whose vectors are checked for collapse."""
 
 
-# An evaluation as plain values, for JSON.
-
-
-def evaluation_dict(found: ConceptEvaluation) -> dict[str, Any]:
-    """Scores by the names of the source, their parts, the claims, and all that decided them."""
-    edition = found.edition
+def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
+    """Scores by name, their parts, the comparisons and the settings, as plain values."""
+    report_data = evaluation.report_data
     return {
         "schema": 1,
-        "field": {"name": found.field.name, "fingerprint": found.field.fingerprint},
+        "concept_set": {"name": evaluation.concept_set.name, "fingerprint": evaluation.concept_set.fingerprint},
         "models": {
             name: {
-                "dims": own.dims,
-                "scores": {score: each.value for score, each in found[name].items()},
-                "fingerprint": own.fingerprint,
+                "dims": model_scores.dims,
+                "scores": {score: each.value for score, each in evaluation[name].items()},
+                "fingerprint": model_scores.fingerprint,
             }
-            for name, own in found.scores.items()
+            for name, model_scores in evaluation.scores.items()
         },
-        "scores": [_standing(each, edition.readings[each.score]) for each in edition.all_standings],
+        "scores": [
+            _comparison_dict(each, report_data.readings[each.score]) for each in report_data.all_score_comparisons
+        ],
         "recommendations": [
             {
                 "use": each.use,
                 "score": each.score,
                 "models": list(each.models),
-                "sentence": each.sentence,
+                "message": each.message,
                 "caution": each.caution,
             }
-            for each in edition.advice
+            for each in report_data.advice
         ],
-        "weight_sensitivity": [asdict(each) for each in edition.winning],
-        "findings": [asdict(each) for each in found.findings],
-        "notes": list(found.notes),
+        "weight_sensitivity": [asdict(each) for each in report_data.winning],
+        "findings": [asdict(each) for each in evaluation.findings],
+        "notes": list(evaluation.notes),
         "failures": {
-            name: {"code": error.code, "sentence": error.sentence, "hint": error.hint}
-            for name, error in found.failures.items()
+            name: {"code": error.code, "message": error.message, "hint": error.hint}
+            for name, error in evaluation.failures.items()
         },
-        "settings": {**edition.settings, "command": list(found.command)},
+        "settings": {**report_data.settings, "command": list(evaluation.command)},
     }
 
 
-def _standing(standing: ScoreComparison, readings: Any) -> dict[str, Any]:
+def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[str, Any]:
     return {
-        "score": standing.score,
-        "formula": standing.formula,
-        "resampled": standing.drawn,
-        "chance_of": standing.luck,
-        "method": standing.method,
-        "readings": list(standing.readings),
-        "correction": standing.family,
-        "order": list(standing.order),
+        "score": score_comparison.score,
+        "formula": score_comparison.formula,
+        "resampled": score_comparison.drawn,
+        "chance_of": score_comparison.chance_baseline,
+        "method": score_comparison.method,
+        "readings": list(score_comparison.readings),
+        "correction": score_comparison.family,
+        "order": list(score_comparison.order),
         "models": {
             name: {
                 **each.to_dict(),
-                "band": list(standing.letters[name]),
+                "band": list(score_comparison.letters[name]),
                 "reading": readings[name],
-                "parts": {part: own[name].to_dict() for part, own in standing.parts.items()},
-                "beside": {
-                    figure: {**own[name].to_dict(), **_shuffled(standing, figure, name)}
-                    for figure, own in standing.beside.items()
-                    if name in own
+                "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
+                "reference_metrics": {
+                    figure: {**model_scores[name].to_dict(), **_chance_p(score_comparison, figure, name)}
+                    for figure, model_scores in score_comparison.reference_metrics.items()
+                    if name in model_scores
                 },
             }
-            for name, each in standing.estimates.items()
+            for name, each in score_comparison.estimates.items()
         },
-        "comparisons": [_contrast(each) for each in standing.contrasts],
+        "comparisons": [_contrast(each) for each in score_comparison.contrasts],
     }
 
 
-def _shuffled(standing: ScoreComparison, figure: str, model: str) -> dict[str, float]:
-    """The p of "no better than shuffled", corrected over the models, where shuffles were made."""
-    return {"chance_p": standing.chance_p[figure][model]} if figure in standing.chance_p else {}
+def _chance_p(score_comparison: ScoreComparison, figure: str, model: str) -> dict[str, float]:
+    """The adjusted p-value of the permutation test against chance, if there is one."""
+    return {"chance_p": score_comparison.chance_p[figure][model]} if figure in score_comparison.chance_p else {}
 
 
 def _contrast(contrast: Contrast) -> dict[str, Any]:
-    reach = contrast.interval
+    interval = contrast.interval
     return {
         "a": contrast.a,
         "b": contrast.b,
         "difference": contrast.difference,
-        "interval": {"low": reach.low, "high": reach.high, "level": reach.level},
+        "interval": {"low": interval.low, "high": interval.high, "confidence_level": interval.confidence_level},
         "p": contrast.p,
         "adjusted_p": contrast.adjusted,
         "reason": contrast.reason,

@@ -61,8 +61,8 @@ class ConceptScore:
     """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
 
     ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, ``use`` what its
-    source recommends the model with the highest score for, and ``truth`` the figure that is held against what
-    people say, and that no scale and no collapse of the vectors can raise. ``luck`` says whose score its
+    source recommends the model with the highest score for, and ``truth`` the reference metric with human
+    labels, which no scale and no collapse of the vectors can raise. ``chance_baseline`` is the baseline of its
     chance level is.
     """
 
@@ -72,10 +72,10 @@ class ConceptScore:
     needs: str
     use: str
     truth: str
-    luck: str
+    chance_baseline: str
     terms: tuple[ScoreTerm, ...]
     readings: tuple[str, ...] = ()
-    """How its parts are read where the words of the source leave a choice."""
+    """Definitions of its parts where the specification is ambiguous."""
 
     def value(self, parts: Mapping[str, float]) -> float:
         """The score; NaN where a part is NaN or absent.
@@ -188,7 +188,7 @@ _ALL = (
 )
 
 CONCEPT_SCORES: dict[str, ConceptScore] = {blend.task: blend for blend in _ALL}
-"""By task, in the order of the source."""
+"""By task, in a fixed order."""
 
 GENERAL_USE = "General Knowledge Graph Tasks"
 """What the composite decides."""

@@ -1,7 +1,7 @@
 """The folder of an evaluation.
 
 results.json              every score with its parts and claims
-runs/EVIDENCE/MODEL/      run directories, as eq compare and eq report read them; the blend stands in the
+runs/EVIDENCE/MODEL/      run directories, as eq compare and eq report read them; the weighted score is in the
                           one whose evidence it is made of
 visualizations/           the charts, where they can be drawn
 """
@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
-from equipoise.errors import StoreError
-from equipoise.runs.experiment import RUNS, folder_names, write_results
+from equipoise.runs.experiment import RUNS, check_writable, folder_names, write_results
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.store import save_run
 
@@ -25,21 +23,9 @@ if TYPE_CHECKING:
     from equipoise.types import Finding
 
 
-def refuse_unwritable(folder: Path) -> None:
-    """Make the folder, or say before the work begins that the results could not be kept."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file, where a folder should be", hint="name another folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass  # what cannot hold this file cannot hold the results either
-    except OSError as error:
-        raise StoreError(f"nothing can be written to {folder}: {error.strerror}", hint="name another folder") from error
-
-
 def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
     """Everything into the folder; the path of results.json."""
-    refuse_unwritable(folder)
+    check_writable(folder)
     names = folder_names(found.scores)
     for model, own in found.scores.items():
         for evidence, task, result in stored_results(own):
@@ -47,7 +33,7 @@ def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
                 system=model,
                 command=redact_secrets(found.command),
                 seed=found.seed,
-                datasets={f"{found.field.name} {own.tasks[task].blend.needs}": found.field.fingerprint},
+                datasets={f"{found.concept_set.name} {own.tasks[task].blend.needs}": found.concept_set.fingerprint},
                 parameters={
                     "model": model,
                     "task": task,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.concept_set import (
     AnnotatedSentence,
     ConceptSet,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ids, Ints
 
-# Entities: whether names of one type lie together, and near the sentences they come from.
+# Entities: clustering by type, and similarity to their sentences.
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _mention_ids(mentions: Sequence[tuple[int, EntityMention]]) -> Ids:
     return np.array(ids, dtype=object)
 
 
-# Relations: whether related entities lie together, and whether the object of a relation can be found.
+# Relations: similarity of related entities, and retrieval of the object of a relation.
 
 
 @dataclass(frozen=True)
@@ -312,18 +313,18 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, seed: int
     """Cosines of pairs against what is expected of them."""
     pairs = similarity(encode, field.pairs or ())
     named: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
-    beside: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
-    result = evaluate(pairs, [*named.values(), Spearman()], system=system, seed=seed)
+    reference: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
+    result = evaluate(pairs, [*named.values(), Spearman()], system=system, config=StatsConfig(seed=seed))
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["similarity"],
         parts,
-        _estimates(result, beside),
+        _estimates(result, reference),
         {"similarity": result},
         "similarity",
         ResamplingPlan("pairs", len(pairs), WITH_REPLACEMENT, lambda rows: figures(pairs.take(rows))),
         _chances(parts),
-        luck=permutation_chance(pairs, {"Spearman": Spearman()}, seed=seed),
+        chance_tests=permutation_chance(pairs, {"Spearman": Spearman()}, seed=seed),
         pairs=pairs,
     )
 
@@ -340,15 +341,17 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
     figures = _figures(named)
 
     def again(vectors: Floats, state: int) -> Parts:
-        """K-means from the start: where it begins is part of what a score may owe to luck."""
+        """K-means with a random start, since the initialisation is part of the variability of the score."""
         return figures(Space.of(vectors, labels=kmeans(vectors, count, seed=state)))
 
-    def redraw(rows: Ints) -> Parts:
+    def resample(rows: Ints) -> Parts:
         return again(found.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
 
     whole = found.found.vectors.astype(np.float64)
     others = [CONCEPT_SCORES["clustering"].value(again(whole, seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
-    result = evaluate(found.found, list(named.values()), system=system, seed=seed, chance=False, resamples=1)
+    result = evaluate(
+        found.found, list(named.values()), system=system, config=StatsConfig(seed=seed, n_resamples=1), chance=False
+    )
     chance = _random_parts(found.found, count, figures, seed)
     result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
@@ -356,27 +359,28 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
         found.labels,
         list(matched.values()),
         system=system,
-        seed=seed,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
         chance=False,
-        resamples=SPACE_RESAMPLES,
     )
-    luck = permutation_chance(found.labels, matched, seed=seed)
-    chances = {matched[name].name: each.chance for name, each in luck.items()}
+    chance_tests = permutation_chance(found.labels, matched, seed=seed)
+    chances = {matched[name].name: each.chance for name, each in chance_tests.items()}
     # The mean over all shuffles is known here.
     labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
-    space = evaluate(found.space, list(true.values()), system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    space = evaluate(
+        found.space, list(true.values()), system=system, config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES)
+    )
     return TaskEvidence(
         CONCEPT_SCORES["clustering"],
         _estimates(result, named),
         {**_estimates(labels, matched), **_estimates(space, true)},
         {"clustering": result, "clusters-found": labels, "clusters-true": space},
         "clustering",
-        ResamplingPlan("concepts", len(found.found), HALF_SAMPLES, redraw),
+        ResamplingPlan("concepts", len(found.found), HALF_SAMPLES, resample),
         chance,
         method=found.method,
         others=others,
-        luck=luck,
+        chance_tests=chance_tests,
         space=found.space,
     )
 
@@ -393,12 +397,17 @@ def _random_parts(space: Space, count: int, figures: Callable[[Evidence], Parts]
 
 
 def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
-    """Entities by type, and each beside the sentence that it comes from."""
+    """Entities by type, and each with its sentence."""
     sentences = field.sentences or ()
     found = entity_evidence(encode, sentences, seed=seed)
     points = _points_of_mentions(sentences)
-    beside: Named = {"neighbours, same type": NeighborPurity()}
-    space = evaluate(found.space, [EUCLIDEAN, *beside.values()], system=system, seed=seed, resamples=SPACE_RESAMPLES)
+    reference: Named = {"neighbours, same type": NeighborPurity()}
+    space = evaluate(
+        found.space,
+        [EUCLIDEAN, *reference.values()],
+        system=system,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+    )
     text = result_from_values(
         system,
         found.mention_ids,
@@ -406,18 +415,17 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
         bounds=(-1.0, 1.0),
         unit="cosine",
         chance={"entity_text_similarity": found.entity_text_chance},
-        clusters=found.sentence_of,
-        seed=seed,
+        config=StatsConfig(clusters=found.sentence_of, seed=seed),
     )
-    probed = evaluate(found.probed, [Accuracy()], system=system, seed=seed, chance=False)
-    luck = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=seed)
-    probed = _with_chances(probed, {Accuracy().name: luck["linear probe"].chance})
+    probed = evaluate(found.probed, [Accuracy()], system=system, config=StatsConfig(seed=seed), chance=False)
+    chance_tests = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=seed)
+    probed = _with_chances(probed, {Accuracy().name: chance_tests["linear probe"].chance})
     parts = {
         "entity_clustering_silhouette": space.estimates[EUCLIDEAN.name],
         "avg_entity_text_similarity": text.estimates["entity_text_similarity"],
     }
 
-    def redraw(rows: Ints) -> Parts:
+    def resample(rows: Ints) -> Parts:
         """The entities and the mentions of some of the sentences."""
         kept = np.isin(found.sentence_of, rows)
         kinds = found.space.take(np.unique(points[kept]))
@@ -429,12 +437,12 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
     return TaskEvidence(
         CONCEPT_SCORES["entities"],
         parts,
-        {**_estimates(space, beside), "linear probe": probed.estimates[Accuracy().name]},
+        {**_estimates(space, reference), "linear probe": probed.estimates[Accuracy().name]},
         {"entities": space, "entity-text": text, "entity-types": probed},
         "entities",
-        ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, redraw),
+        ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, resample),
         _chances(parts),
-        luck=luck,
+        chance_tests=chance_tests,
         space=found.space,
     )
 
@@ -451,18 +459,22 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int)
     found = relation_evidence(encode, field.relations or ())
     coherence: Named = {"relation_coherence": EdgeCoherence()}
     graph: Named = {"graph_density": GraphDensity(), "clustering_coefficient": GraphClustering()}
-    beside: Named = {"coherence": EdgeCoherence(), "alignment": Alignment()}
+    reference: Named = {"coherence": EdgeCoherence(), "alignment": Alignment()}
     space = evaluate(
         found.space,
-        list(beside.values()),
+        list(reference.values()),
         system=system,
-        seed=seed,
-        resamples=SPACE_RESAMPLES,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
     )
-    fixed = evaluate(found.space, list(graph.values()), system=system, seed=seed, resamples=1)
+    fixed = evaluate(found.space, list(graph.values()), system=system, config=StatsConfig(seed=seed, n_resamples=1))
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
     links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
-    ranked = evaluate(found.ranking, list(links.values()), system=system, seed=seed, clusters=found.subjects.tolist())
+    ranked = evaluate(
+        found.ranking,
+        list(links.values()),
+        system=system,
+        config=StatsConfig(seed=seed, clusters=found.subjects.tolist()),
+    )
     parts = _estimates(space, {**coherence, **graph})
 
     def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
@@ -474,7 +486,7 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int)
     return TaskEvidence(
         CONCEPT_SCORES["relations"],
         parts,
-        {**_estimates(ranked, links), **_estimates(space, beside)},
+        {**_estimates(ranked, links), **_estimates(space, reference)},
         {"relations": space, "links": ranked},
         "relations",
         ResamplingPlan("entities", len(found.space), errors_of=errors),
@@ -491,20 +503,25 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -
         "embedding_variance": EmbeddingVariance(),
         "norm_std/norm_mean": NormRatio(),
     }
-    beside: Named = {
+    reference: Named = {
         "effective rank": EffectiveRank(),
         "mean cosine": MeanCosine(),
         "uniformity": Uniformity(),
         "isotropy": Isotropy(),
     }
     if len(space) > N_NEIGHBORS + 1:
-        beside = {**beside, "hubness": Hubness(N_NEIGHBORS)}
-    result = evaluate(space, [*named.values(), *beside.values()], system=system, seed=seed, resamples=SPACE_RESAMPLES)
+        reference = {**reference, "hubness": Hubness(N_NEIGHBORS)}
+    result = evaluate(
+        space,
+        [*named.values(), *reference.values()],
+        system=system,
+        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+    )
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],
         parts,
-        _estimates(result, beside),
+        _estimates(result, reference),
         {"quality": result},
         "quality",
         ResamplingPlan("concepts", len(space), HALF_SAMPLES, lambda rows: figures(space.take(rows))),

@@ -1,6 +1,6 @@
-"""How far a blend strays when its units are drawn again: errors that can be added up and compared.
+"""Uncertainty of a weighted score: bootstrap errors, intervals, chance level and permutation test.
 
-A table of errors has one row a redraw: how far the score was off, scaled to the size of the whole data. The
+The errors have one row per resample: the deviation of the score, scaled to the size of the whole data. The
 same seed draws the same units for every model, so errors of two models pair. Errors of different tasks come
 from different units, and are drawn independently.
 """
@@ -64,7 +64,7 @@ class ResamplingPlan:
     def told(self) -> str:
         """What is drawn, for the caption."""
         how = "halves" if self.shares else "as many, with repetition"
-        how = "all, weighted anew" if self.errors_of else how
+        how = "all, reweighted" if self.errors_of else how
         return f"{self.count:,} {self.unit} ({how})"
 
 
@@ -81,31 +81,31 @@ class BootstrapErrors:
         """The size of the errors."""
         return float(np.std(self.errors, ddof=1)) if len(self.errors) > 1 else nan
 
-    def interval(self, value: float, level: float = 0.95) -> Interval:
+    def interval(self, value: float, confidence_level: float = 0.95) -> Interval:
         """Student's interval around a value."""
         if isnan(value):
-            return Interval.unknown("the figure is undefined", level=level)
+            return Interval.unknown("the figure is undefined", confidence_level=confidence_level)
         if self.reason:
-            return Interval.unknown(self.reason, level=level)
-        return t_difference(value, self.errors, self.degrees, level)[0]
+            return Interval.unknown(self.reason, confidence_level=confidence_level)
+        return t_difference(value, self.errors, self.degrees, confidence_level)[0]
 
     def p(self, difference: float) -> float:
         """The two-sided p of "no difference", where these are errors of a difference; NaN if unknown."""
         return nan if self.reason else t_difference(difference, self.errors, self.degrees)[1]
 
     def minus(self, other: BootstrapErrors) -> BootstrapErrors:
-        """The errors of a difference, redraw by redraw."""
+        """The errors of a difference, resample by resample."""
         reason = self.reason or other.reason
         errors = np.zeros(0) if reason else self.errors - other.errors
         return BootstrapErrors(errors, min(self.degrees, other.degrees), reason)
 
 
 def bootstrap_score(
-    blend: ConceptScore, sampling: ResamplingPlan, *, resamples: int, seed: int
+    blend: ConceptScore, sampling: ResamplingPlan, *, n_resamples: int, seed: int
 ) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
-    """The blend on redrawn units, and each of its parts.
+    """The score on resampled units, and each of its parts.
 
-    Parts without repetition stray more than the whole by a known factor (Politis and Romano, 1994); what is
+    Subsamples without replacement have a larger error by a known factor (Politis and Romano, 1994); what is
     left around their own mean is the error.
     """
     count = sampling.count
@@ -114,10 +114,10 @@ def bootstrap_score(
         return unknown, {term.part: unknown for term in blend.terms}
     rng = np.random.default_rng([seed, crc32(blend.task.encode())])
     if sampling.errors_of is not None:
-        return _weighted(blend, sampling.errors_of(resamples, rng), _degrees(sampling, resamples))
+        return _weighted(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
     assert sampling.parts_of is not None
     blocks = [np.array([place]) for place in range(count)]
-    drawn = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, resamples, rng)]
+    drawn = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
     of_parts = {term.part: _spread(np.array([each[term.part] for each in drawn]), sampling) for term in blend.terms}
     return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
 
@@ -143,7 +143,7 @@ def _spread(scores: Floats, sampling: ResamplingPlan) -> BootstrapErrors:
     known = ~np.isnan(scores)
     if known.mean() < DEFINED_SHARE:
         return BootstrapErrors(np.zeros(0), nan, "undefined in too many resamples")
-    # A redraw on which the score is undefined tells nothing; it stays in its row so that models pair.
+    # A resample with an undefined score is ignored; its row stays so that models are paired.
     errors = np.where(known, scores - scores[known].mean(), 0.0)
     degrees = _degrees(sampling, len(scores))
     return BootstrapErrors(errors * _factor(sampling.shares, sampling.count), degrees)
@@ -172,7 +172,7 @@ def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float])
     return BootstrapErrors(errors, sum(parts) ** 2 / below if below > 0 else min(each.degrees for each in spreads))
 
 
-# Whether a figure is above what luck gives: the share of shuffles that do as well.
+# Permutation test against chance: the share of permutations with at least this value.
 
 SHUFFLES = 999
 """A p of 0.05 is then known to 0.007, and the smallest is 0.001."""
@@ -188,7 +188,7 @@ class ChanceTest(NamedTuple):
 def permutation_chance(
     evidence: Evidence, metrics: Mapping[str, Metric[Any]], *, seed: int, shuffles: int = SHUFFLES
 ) -> dict[str, ChanceTest]:
-    """The luck of every figure, all on the same shuffles; p is one-sided and never 0.
+    """The chance test of every metric on the same permutations; p is one-sided and never 0.
 
     >>> from equipoise.evidence.labels import Labels
     >>> from equipoise.metrics.clustering import AdjustedRand
@@ -198,10 +198,10 @@ def permutation_chance(
     """
     rng = np.random.default_rng([seed, shuffles])
     drawn = [evidence.shuffled(rng) for _ in range(shuffles)]
-    return {name: _luck(metric, evidence, drawn) for name, metric in metrics.items()}
+    return {name: _chance_test(metric, evidence, drawn) for name, metric in metrics.items()}
 
 
-def _luck(metric: Metric[Any], evidence: Evidence, drawn: list[Any]) -> ChanceTest:
+def _chance_test(metric: Metric[Any], evidence: Evidence, drawn: list[Any]) -> ChanceTest:
     def figure(part: Any) -> float:
         return metric.measure(part).value
 
@@ -215,7 +215,7 @@ def _luck(metric: Metric[Any], evidence: Evidence, drawn: list[Any]) -> ChanceTe
     return ChanceTest(float(known.mean()), float((as_good + 1) / (len(known) + 1)))
 
 
-# One task on one model: its blend with the parts, the figures beside it, and how far it strays.
+# One task on one model: its score, parts, reference metrics and errors.
 
 RESAMPLES = 200
 """Redraws of the units of a blend: its standard error is then known to 5 %."""
@@ -228,30 +228,30 @@ MODEL_INDEPENDENT = "fixed by the data"
 class TaskEvidence:
     """What a task saw of a model.
 
-    ``parts`` are those of the blend under the names of its source, ``beside`` the figures that judge without
+    ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
     its faults. ``results`` are what can be stored and compared, each on evidence of its own; ``main`` names
-    the one that the blend belongs to. ``chance`` is what the blend would be for a model that knows nothing,
-    ``luck`` what shuffles say of the figures beside it, and ``others`` the blend with other seeds, where it
+    the one that the blend belongs to. ``chance`` is the score of a random baseline,
+    ``chance_tests`` the permutation tests of the reference metrics, and ``others`` the blend with other seeds, where it
     depends on one.
     """
 
     blend: ConceptScore
     parts: Mapping[str, Estimate]
-    beside: Mapping[str, Estimate]
+    reference_metrics: Mapping[str, Estimate]
     results: Mapping[str, Result]
     main: str
     sampling: ResamplingPlan
     chance: Mapping[str, float]
     method: str = ""
     others: Sequence[float] = ()
-    luck: Mapping[str, ChanceTest] = field(default_factory=dict)
+    chance_tests: Mapping[str, ChanceTest] = field(default_factory=dict)
     space: Space | None = None
     pairs: Pairs | None = None
 
 
 @dataclass(frozen=True)
 class TaskScore:
-    """An observed task with its score, and how far the score strays."""
+    """An observed task with its score and its bootstrap errors."""
 
     observed: TaskEvidence
     estimate: Estimate
@@ -293,18 +293,20 @@ class TaskScore:
         return self.estimate.value
 
 
-def score_task(observed: TaskEvidence, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> TaskScore:
+def score_task(
+    observed: TaskEvidence, *, confidence_level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0
+) -> TaskScore:
     """The blend of the observed parts, with its interval and its chance level.
 
     Parts that are figures of a space get the intervals of the same redraws as the blend.
     """
     blend, sampling = observed.blend, observed.sampling
     value = blend.value({name: each.value for name, each in observed.parts.items()})
-    spread, of_parts = bootstrap_score(blend, sampling, resamples=resamples, seed=seed)
+    spread, of_parts = bootstrap_score(blend, sampling, n_resamples=n_resamples, seed=seed)
     estimate = Estimate(
         metric=blend.name,
         value=value,
-        interval=_reach(observed, spread, value, level).clipped(blend.bounds),
+        interval=_reach(observed, spread, value, confidence_level).clipped(blend.bounds),
         n=sampling.count,
         undefined=0,
         chance=blend.value(observed.chance),
@@ -315,21 +317,21 @@ def score_task(observed: TaskEvidence, *, level: float = 0.95, resamples: int = 
     if sampling.shares or sampling.errors_of:
         for term in blend.terms:
             own = parts[term.part]
-            reach = of_parts[term.part].interval(own.value, level)
-            reach = Interval.unknown(MODEL_INDEPENDENT, level=level) if term.fixed else reach
+            reach = of_parts[term.part].interval(own.value, confidence_level)
+            reach = Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level) if term.fixed else reach
             parts[term.part] = replace(own, interval=reach)
     known = {each.metric: each for each in parts.values()}
-    # A figure that stands beside the blend as well has one interval.
-    beside = {name: known.get(each.metric, each) for name, each in observed.beside.items()}
-    return TaskScore(replace(observed, parts=parts, beside=beside), estimate, spread)
+    # A metric that is also a part of the score has one interval.
+    reference_metrics = {name: known.get(each.metric, each) for name, each in observed.reference_metrics.items()}
+    return TaskScore(replace(observed, parts=parts, reference_metrics=reference_metrics), estimate, spread)
 
 
-def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, level: float) -> Interval:
+def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
     """The interval of the blend, or which part leaves it without one."""
     lost = [name for name, each in observed.parts.items() if isnan(each.value)]
     if lost:
-        return Interval.unknown(f"{lost[0]} is undefined", level=level)
-    return spread.interval(value, level)
+        return Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
+    return spread.interval(value, confidence_level)
 
 
 def _undefined(metric: str) -> str:

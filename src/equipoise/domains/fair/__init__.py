@@ -1,1 +1,1 @@
-"""The commands of the fair comparison."""
+"""Fair comparison of embedding models on your own document (``eq fair``, ``eq demo``)."""

@@ -1,4 +1,7 @@
-"""From questions, chunks and a fitted system to evidence: one pass over the scores serves every depth."""
+"""Where a system ranks the chunks that contain the answers, and the accuracy of randomly drawn chunks.
+
+One pass over the scores gives the evidence for every depth.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ if TYPE_CHECKING:
     from equipoise.models.chunking import Chunk
     from equipoise.types import Floats, Ints
 
-# How many questions chunks that are drawn at random would answer.
+# Chance level: the share of questions that randomly drawn chunks answer.
 
 N_SAMPLES = 100_000
-"""Of all questions together: with these the standard error is at most 0.5 / sqrt(100,000) = 0.0016."""
+"""Random orders over all questions together. The standard error is at most 0.5 / sqrt(100,000) = 0.0016."""
 MAX_SAMPLES = 4_000
-"""Of one question; with fewer than 25 of them the standard error is at most 0.008 / sqrt(questions)."""
+"""Random orders per question. With fewer than 25 questions the standard error is at most 0.008 / sqrt(questions)."""
 
 
 def chance_levels(
@@ -35,12 +38,12 @@ def chance_levels(
     depth: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """The share of questions that k of ``corpus`` chunks answer, drawn at random: a number for k = 1, 2, ...
+    """The share of questions that k of ``corpus`` chunks answer, drawn at random: one value per k = 1, 2, ...
 
-    ``holders`` are the chunks that answer a question by themselves: to draw one of them has a closed form.
-    ``parts`` are given where chunks are read together. What they then answer only together is simulated,
-    with a standard error of at most 0.0016. An answer that only the seam of two neighbours makes whole, so
-    that its words are in neither, is left out.
+    ``holders`` are the chunks that answer a question alone; the probability of drawing one has a closed form.
+    ``parts`` are given for matchers that join the retrieved chunks. Answers that only several chunks contain
+    together are simulated, with a standard error of at most 0.0016. An answer that is complete only across the
+    boundary of two adjacent chunks is ignored.
 
     >>> from equipoise.domains.fair.answer_matching import AnswerParts
     >>> rye, bread = [True, False, False], [False, True, False]
@@ -48,7 +51,7 @@ def chance_levels(
     >>> rng, none = np.random.default_rng(0), np.array([], dtype=int)
     >>> chance_levels([np.array([0, 1])], [either], 3, 3, rng).round(2).tolist()
     [0.67, 1.0, 1.0]
-    >>> chance_levels([none], [both], 3, 3, rng).round(1).tolist()  # two of three chunks: one time in three
+    >>> chance_levels([none], [both], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
     [0.0, 0.3, 1.0]
     """
     alone = _drawing_one_of(np.array([len(each) for each in holders]), corpus, depth)
@@ -64,23 +67,22 @@ def chance_levels(
 
 
 def _drawing_one_of(counts: Ints, corpus: int, depth: int) -> Floats:
-    """How often one of so many chunks is among k; the mean over the questions."""
+    """The probability that at least one holder is among k drawn chunks; the mean over the questions."""
     drawn = np.arange(depth)
     missed = np.cumprod(np.maximum(corpus - counts[:, None] - drawn, 0) / (corpus - drawn), axis=1)
     return 1.0 - missed.mean(axis=0)
 
 
 def _orders(corpus: int, depth: int, draws: int, rng: np.random.Generator) -> Ints:
-    """The first chunks of random orders, a column an order."""
+    """The first chunks of random orders; shape (depth, draws)."""
     orders = rng.permuted(np.tile(np.arange(corpus), (draws, 1)), axis=1)
     return np.ascontiguousarray(orders[:, :depth].T)
 
 
 def _only_together(parts: AnswerParts, held: Ints, orders: Ints, labels: Ints) -> Floats:
-    """How often the first k chunks have enough parts, and none of them holds the answer by itself.
+    """How often the first k chunks have enough parts, while no single one contains the answer.
 
-    ``labels`` renames the chunks at random, so that questions share no order and their errors are
-    independent.
+    ``labels`` permutes the chunks, so that questions share no order and their errors are independent.
     """
     sets = np.packbits(parts.there[:, labels], axis=0)  # the parts that a chunk has, as bits
     holds = np.zeros(len(labels), dtype=np.bool_)
@@ -96,37 +98,37 @@ Blocks = Iterable[tuple[slice, NDArray[Any]]]
 
 
 class ScoresTexts(Protocol):
-    """A system that has seen the chunks, such as ``retriever(...).fit(texts)``."""
+    """A system that has indexed the chunks, such as ``retriever(...).fit(texts)``."""
 
     def score_blocks(self, queries: Sequence[str]) -> Blocks:
-        """Rows of queries with their scores against every chunk, higher being better."""
+        """Blocks of query rows with their scores for every chunk; higher is better."""
 
 
 @dataclass(frozen=True)
 class AnswerLocations:
-    """Which chunks hold which answers: the same for every system that searches these chunks."""
+    """Which chunks contain which answers. Shared by all systems that search these chunks."""
 
     joins: bool
-    shelf: AnswerIndex
+    index: AnswerIndex
     holders: tuple[Ints, ...]
     _chance: dict[tuple[int, int], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def chance(self, questions: Sequence[QuestionAnswer], corpus: int, depth: int, seed: int = 0) -> Floats:
-        """The share of questions that k chunks at random answer, k = 1 to ``depth``; worked out once."""
+        """The share of questions that k random chunks answer, k = 1 to ``depth``. Computed once."""
         if (depth, seed) not in self._chance:
-            parts = [self.shelf.parts(each.answer) for each in questions]
+            parts = [self.index.parts(each.answer) for each in questions]
             self._chance[depth, seed] = chance_levels(self.holders, parts, corpus, depth, np.random.default_rng(seed))
         return self._chance[depth, seed]
 
 
 @dataclass(frozen=True)
 class AnswerRanking:
-    """Where a system ranks the chunks that hold the answers, and what it retrieves for every question.
+    """Where a system ranks the chunks that contain the answers, and what it retrieves for every question.
 
     ``ranking`` has the question ids as units; its HR@k is the accuracy at top_k = k. ``order``, ``scores``
-    and ``tokens`` have a row for a question and a column for a rank: the chunk there, its score, and how
-    many tokens the chunks up to there have together. ``chance`` has a number a rank: the accuracy of so many
-    chunks that are drawn at random. ``reachable`` is the share of questions that could be answered at all.
+    and ``tokens`` have shape (questions, ranks): the chunk at the rank, its score, and the cumulative number
+    of tokens. ``chance`` has one value per rank: the accuracy of as many randomly drawn chunks.
+    ``reachable`` is the share of questions that can be answered at all.
     """
 
     ranking: Ranking
@@ -141,14 +143,14 @@ class AnswerRanking:
 def locate_answers(
     questions: Sequence[QuestionAnswer], chunks: Sequence[Chunk], matcher: AnswerMatcher
 ) -> AnswerLocations:
-    """Look every answer up in every chunk, once for all systems that search these chunks."""
+    """Search every answer in every chunk, once for all systems."""
     if not questions or not chunks:
         raise InputError(
             f"there are {len(questions)} questions and {len(chunks)} chunks",
             hint="at least one of each is needed",
         )
-    shelf = matcher.shelve([chunk.text for chunk in chunks])
-    return AnswerLocations(matcher.joins, shelf, tuple(shelf.holders(each.answer) for each in questions))
+    index = matcher.build_index([chunk.text for chunk in chunks])
+    return AnswerLocations(matcher.joins, index, tuple(index.holders(each.answer) for each in questions))
 
 
 def rank_answers(
@@ -158,72 +160,72 @@ def rank_answers(
     matcher: AnswerMatcher,
     depth: int,
     *,
-    held: AnswerLocations | None = None,
+    locations: AnswerLocations | None = None,
 ) -> AnswerRanking:
-    """Rank the chunks for every question, and see which of them hold the answer.
+    """Rank the chunks for every question and find the ranks of those that contain the answer.
 
-    The best ``depth`` chunks are kept (all of them where there are fewer), equal scores in the order of the
-    chunks. The ranking is of full depth and counts ties as their expectation, so a system that scores
-    everything alike earns the chance level. A rule that joins what is retrieved has no such ranking: there
-    the answer has the rank of the chunk that completes it, and what is not complete in ``depth`` is a miss.
+    The best ``depth`` chunks are kept (all if there are fewer); equal scores keep the order of the chunks. The
+    ranking has full depth and ties count by expectation, so a system with constant scores reaches the chance
+    level. A matcher that joins the retrieved chunks has no such ranking: the answer has the rank of the chunk
+    that completes it, and an answer that is not complete within ``depth`` is a miss.
 
-    A question whose answer no chunk holds is a miss, and its chance level is 0. ``held`` spares looking
-    the answers up again for the next system.
+    A question whose answer is in no chunk is a miss with chance level 0. Pass ``locations`` to avoid searching
+    the answers again for the next system.
     """
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-        raise ParameterError(f"depth is {depth!r}; it must be a whole number of 1 or more")
-    held = held or locate_answers(questions, chunks, matcher)
-    if len(held.holders) != len(questions):
-        raise ShapeError(f"the answers of {len(held.holders)} questions were looked up, not of {len(questions)}")
-    found = _Found(len(questions), min(depth, len(chunks)))
-    blocks = found.watching(fitted.score_blocks([each.question for each in questions]))
+        raise ParameterError(f"depth is {depth!r}; it must be an integer of 1 or more")
+    locations = locations or locate_answers(questions, chunks, matcher)
+    if len(locations.holders) != len(questions):
+        raise ShapeError(f"the answers of {len(locations.holders)} questions were located, not of {len(questions)}")
+    top = _TopChunks(len(questions), min(depth, len(chunks)))
+    blocks = top.record(fitted.score_blocks([each.question for each in questions]))
     ids = np.array([each.id for each in questions], dtype=object)
-    if held.joins:
+    if locations.joins:
         for _ in blocks:
             pass
-        ranking = _ranking_of_hits(held, questions, found.order, ids, len(chunks))
+        ranking = _ranking_of_hits(locations, questions, top.order, ids, len(chunks))
     else:
         ranking = unanswerable_as_misses(
-            Ranking.from_blocks(blocks, held.holders, units=len(questions), corpus=len(chunks), unit_ids=ids)
+            Ranking.from_blocks(blocks, locations.holders, units=len(questions), corpus=len(chunks), unit_ids=ids)
         )
     tokens = np.array([chunk.tokens for chunk in chunks], dtype=np.int64)
     return AnswerRanking(
         ranking,
-        found.order,
-        found.scores,
-        np.cumsum(tokens[found.order], axis=1),
-        held.chance(questions, len(chunks), found.order.shape[1]),
-        held.holders,
+        top.order,
+        top.scores,
+        np.cumsum(tokens[top.order], axis=1),
+        locations.chance(questions, len(chunks), top.order.shape[1]),
+        locations.holders,
         float(np.mean(ranking.depth > 0)),
     )
 
 
-class _Found:
-    """The best chunks of every question, gathered while the scores pass by."""
+class _TopChunks:
+    """The best chunks of every question, recorded while the score blocks are consumed."""
 
     def __init__(self, questions: int, depth: int) -> None:
         self.order: Ints = np.empty((questions, depth), dtype=np.int64)
         self.scores: Floats = np.empty((questions, depth))
 
-    def watching(self, blocks: Blocks) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """The same blocks; what is best in each is kept before it is handed on."""
+    def record(self, blocks: Blocks) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield the same blocks after recording the best columns of each."""
         for rows, scores in blocks:
             self.order[rows], self.scores[rows] = leading_columns_of(scores, self.order.shape[1])
             yield rows, scores
 
 
 def _ranking_of_hits(
-    held: AnswerLocations, questions: Sequence[QuestionAnswer], order: Ints, ids: NDArray[Any], corpus: int
+    locations: AnswerLocations, questions: Sequence[QuestionAnswer], order: Ints, ids: NDArray[Any], corpus: int
 ) -> Ranking:
-    """The rank at which the joined chunks hold each answer.
+    """The rank at which the joined chunks contain each answer.
 
-    The other chunks that hold an answer by themselves stand in as items that were not retrieved, which hit
-    rates ignore. Chance is not to be read off it: chunks that are drawn together are read together too.
+    Further chunks that contain an answer alone are represented as items that were not retrieved, which hit
+    rates ignore. The chance level of this ranking is not valid, because randomly drawn chunks are joined too.
     """
     answers = (each.answer for each in questions)
-    hits = [held.shelf.first_hit(answer, row) for answer, row in zip(answers, order, strict=True)]
+    hits = [locations.index.first_hit(answer, row) for answer, row in zip(answers, order, strict=True)]
     least = np.array([hit is not None for hit in hits], dtype=np.int64)
-    counts = np.maximum([len(holders) for holders in held.holders], least)
+    counts = np.maximum([len(holders) for holders in locations.holders], least)
     above = np.full(int(counts.sum()), NOT_RETRIEVED, dtype=np.int64)
     found = least > 0
     above[(np.cumsum(counts) - counts)[found]] = [hit - 1 for hit in hits if hit is not None]

@@ -1,4 +1,4 @@
-"""The rule "words": the answer stands inside one text, on the borders of words and numbers."""
+"""The interface of answer matchers, and the matcher "words": whole words of the answer within one text."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import numpy as np
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
-# What a matching rule is: it says which texts hold an answer, and how many texts in order are needed.
+# Interface: which texts contain an answer, and how many texts in order are needed.
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerParts:
-    """What an answer is made of where texts are read together: a row a part, which texts have it.
+    """The parts of an answer, for matchers that join texts: one row per part, one column per text.
 
-    Texts that together have ``needed`` of the parts hold the answer.
+    Texts that together have ``needed`` parts contain the answer.
     """
 
     there: Bools
     needed: int
 
     def scattered(self) -> AnswerParts | None:
-        """The parts that some texts have and others lack; None where no two texts complete each other.
+        """The parts that only some texts have; None if no two texts complement each other.
 
         >>> there = np.array([[True, True, True], [True, False, False], [False, True, False]])
         >>> AnswerParts(there, 3).scattered()
@@ -45,61 +45,61 @@ class AnswerParts:
 
 
 class AnswerIndex(ABC):
-    """Texts that were prepared once, to be asked for many answers."""
+    """Texts that are prepared once and searched for many answers."""
 
     @abstractmethod
     def holders(self, answer: str) -> Ints:
-        """The positions of the texts that hold the answer, each by itself, ascending."""
+        """The positions of the texts that contain the answer alone, ascending."""
 
     @abstractmethod
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
-        """How many texts, in this order, are needed until the answer is there; None if all do not do."""
+        """How many texts, in this order, are needed to contain the answer; None if all are not enough."""
 
     def parts(self, answer: str) -> AnswerParts | None:
-        """What texts that are read together may have of the answer; None where each is read by itself."""
+        """The parts of the answer in each text; None if texts are not joined."""
         return None
 
 
 @dataclass(frozen=True)
 class AnswerMatcher(ABC):
-    """One rule for "this text holds this answer"; its fields are its options."""
+    """Decides whether a text contains an answer. The fields are the options."""
 
     kind: ClassVar[str]
     joins: ClassVar[bool] = False
-    """Whether texts that are retrieved together are read as one, so that an answer may span two of them."""
+    """Whether the retrieved texts are joined, so that an answer may span two of them."""
 
     @property
     def name(self) -> str:
-        """The kind of rule, with the options that are not the usual ones."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        usual = {field.name: field.default for field in fields(self)}
-        changed = [f"{name}={value}" for name, value in own.items() if value != usual[name]]
+        """The kind of matcher, with the options that differ from their defaults."""
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        defaults = {field.name: field.default for field in fields(self)}
+        changed = [f"{name}={value}" for name, value in options.items() if value != defaults[name]]
         return f"{self.kind}({', '.join(changed)})" if changed else self.kind
 
     @abstractmethod
-    def shelve(self, texts: Sequence[str]) -> AnswerIndex:
-        """Prepare texts, so that asking for many answers is fast."""
+    def build_index(self, texts: Sequence[str]) -> AnswerIndex:
+        """Prepare texts for the search of many answers."""
 
     def holds(self, answer: str, text: str) -> bool:
-        """Whether one text holds the answer."""
-        return bool(len(self.shelve([text]).holders(answer)))
+        """Whether one text contains the answer."""
+        return bool(len(self.build_index([text]).holders(answer)))
 
     def holders(self, answers: Sequence[str], texts: Sequence[str]) -> list[Ints]:
-        """For each answer the positions of the texts that hold it."""
-        shelf = self.shelve(texts)
-        return [shelf.holders(answer) for answer in answers]
+        """For each answer the positions of the texts that contain it."""
+        index = self.build_index(texts)
+        return [index.holders(answer) for answer in answers]
 
     def first_hit(self, answer: str, texts: Sequence[str]) -> int | None:
-        """How many texts, from the first on, are needed until the answer is there; None if all do not do.
+        """How many texts, from the first on, are needed to contain the answer; None if all are not enough.
 
         >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
         >>> answer_matcher("words").first_hit("rye", ["wheat flour", "rye flour"])
         2
         """
-        return self.shelve(texts).first_hit(answer, np.arange(len(texts)))
+        return self.build_index(texts).first_hit(answer, np.arange(len(texts)))
 
 
-# Where a word or a number ends, so that an answer is not found inside another one.
+# Word and number boundaries, so that an answer is not found inside a longer word or number.
 
 # Scripts that write no spaces between words, and Korean, whose particles follow a noun without one.
 _UNSPACED = re.compile(
@@ -111,12 +111,12 @@ _ONE_NUMBER = re.compile(r"\d+[.,]\d+|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\
 
 
 def is_whole_word(text: str, start: int, end: int) -> bool:
-    """Whether ``text[start:end]`` cuts no word and no number of the text in two.
+    """Whether ``text[start:end]`` starts and ends at word and number boundaries.
 
-    A border lies inside a word when it has a letter, a digit, an underscore or a combining mark on both
-    sides, unless one of the two belongs to a script that writes no spaces. It lies inside a number when the
+    A border is inside a word when it has a letter, a digit, an underscore or a combining mark on both
+    sides, unless one of the two belongs to a script that writes no spaces. It is inside a number when the
     digits go on beyond a decimal point or a separator of thousands. A sign in front of digits that follows a
-    word is the dash of a range. Punctuation at the ends of the stretch itself needs no border.
+    word is the dash of a range. Punctuation at the ends of the span itself needs no border.
 
     >>> [is_whole_word(text, text.find("65%"), text.find("65%") + 3) for text in ("by 65%.", "165%", "1.65%")]
     [True, False, False]
@@ -136,14 +136,14 @@ def _joined(left: str, right: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_spaced_word(character: str) -> bool:
-    """Whether a character is part of a word in a script that parts words by spaces."""
+    """Whether a character is part of a word in a script that separates words by spaces."""
     if not (character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")):
         return False
     return not _UNSPACED.match(character)
 
 
 def _cuts_number(text: str, border: int) -> bool:
-    """Whether a border stands right before or right after the separator inside one number.
+    """Whether a border is directly before or after the separator inside a number.
 
     ``1.5`` and ``1,000`` are one number each; ``12.05.2024`` and ``1,2,3`` are several.
     """
@@ -164,12 +164,12 @@ def _separates(text: str, place: int) -> bool:
 
 
 def _is_range(text: str, start: int) -> bool:
-    """Whether a stretch that begins with a signed number follows a word, so that the sign is a dash."""
+    """Whether a span that begins with a signed number follows a word, so that the sign is a dash."""
     signed = text[start] in "+-" and text[start + 1 : start + 2].isdecimal()
     return signed and start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_")
 
 
-# The one form in which answers and texts are compared.
+# Normalisation of answers and texts before they are compared.
 
 _SINGLE_QUOTES = "‘’‚‛′‵´`ʹʼˈ΄‹›"
 _DOUBLE_QUOTES = "“”„‟″‶«»〝〞〟"
@@ -195,7 +195,7 @@ def normalize_answer(text: str, *, fold_case: bool = True, collapse_spaces: bool
     """The text in Unicode NFKC, case folded, with plain quotes and dashes and single spaces.
 
     Invisible characters and trade marks are dropped. ``fold_case=False`` keeps capitals, and
-    ``collapse_spaces=False`` keeps white space as it stands.
+    ``collapse_spaces=False`` keeps white space unchanged.
 
     >>> normalize_answer("The  “Ｃａｆé’s”\\nstock—½ litre")
     'the "café\\'s" stock-1⁄2 litre'
@@ -212,16 +212,16 @@ _SIGNS = "$€£¥"
 _SPACE_BY_SIGN = re.compile(rf"(?<=[{_SIGNS}])\s+(?=\d)|(?<=\d)\s+(?=[{_SIGNS}](?!\s?\d))")
 _WORD = re.compile(r"\w+")
 _SEPARATOR = "\0"
-"""Stands between texts that are searched as one: no normalised text and no answer can hold it."""
+"""Separates texts that are searched as one string. Normalised texts and answers never contain it."""
 
 
 @dataclass(frozen=True)
 class WholeWordMatcher(AnswerMatcher):
-    """An answer is held where its normalised form stands in the normalised text and cuts no word or number.
+    """A text contains an answer if the normalised answer occurs in the normalised text as whole words and numbers.
 
-    ``currency``: a space between a currency sign and its number does not count, and an answer's own sign may
-    be missing in the text (but may not be another one). ``fuzzy``: a text also holds an answer when it has
-    at least ``threshold`` of the answer's distinct words, anywhere.
+    ``currency``: a space between a currency sign and its number is ignored, and the sign of an answer may be
+    missing in the text (but may not be another one). ``fuzzy``: a text also contains an answer if it has at
+    least ``threshold`` of the answer's distinct words, anywhere.
 
     >>> rule = WholeWordMatcher()
     >>> rule.holds("65%", "By 65%."), rule.holds("65%", "By 165%."), rule.holds("art", "party")
@@ -236,18 +236,18 @@ class WholeWordMatcher(AnswerMatcher):
     fold_case: bool = True
     collapse_spaces: bool = True
 
-    def shelve(self, texts: Sequence[str]) -> WholeWordIndex:
+    def build_index(self, texts: Sequence[str]) -> WholeWordIndex:
         """The texts, normalised and joined."""
         return WholeWordIndex(self, texts)
 
     def normal(self, text: str) -> str:
-        """The form in which this rule compares."""
+        """The normalised form that is compared."""
         normal = normalize_answer(text, fold_case=self.fold_case, collapse_spaces=self.collapse_spaces)
         return _SPACE_BY_SIGN.sub("", normal) if self.currency else normal
 
 
 class WholeWordIndex(AnswerIndex):
-    """Many texts searched as one: a single search for each answer, however many texts there are."""
+    """Many texts joined into one string: one search per answer, independent of the number of texts."""
 
     def __init__(self, rule: WholeWordMatcher, texts: Sequence[str]) -> None:
         self._rule = rule
@@ -257,7 +257,7 @@ class WholeWordIndex(AnswerIndex):
         self._starts: list[int] = np.cumsum([0, *lengths[:-1]]).tolist() if lengths else []
 
     def holders(self, answer: str) -> Ints:
-        """The texts that hold the answer."""
+        """The positions of the texts that contain the answer."""
         normal = self._rule.normal(answer).strip()
         found = set(self._containing(normal)) if normal else set()
         if self._rule.currency and normal.strip(_SIGNS) != normal:
@@ -267,12 +267,12 @@ class WholeWordIndex(AnswerIndex):
         return np.array(sorted(found), dtype=np.int64)
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
-        """The place of the first text in the order that holds the answer."""
+        """The rank of the first text in the order that contains the answer."""
         places = np.flatnonzero(np.isin(order, self.holders(answer)))
         return int(places[0]) + 1 if len(places) else None
 
     def _containing(self, answer: str, *, unsigned: bool = False) -> Iterator[int]:
-        """The texts that hold these very words; ``unsigned``: with no currency sign beside them."""
+        """The texts that contain exactly these words; ``unsigned``: with no adjacent currency sign."""
         if not answer:
             return
         joined, starts = self._joined, self._starts
@@ -289,7 +289,7 @@ class WholeWordIndex(AnswerIndex):
                 place = joined.find(answer, place + 1)
 
     def _sharing(self, answer: str) -> Ints:
-        """The texts that have enough of the answer's words."""
+        """The texts that have at least ``threshold`` of the answer's words."""
         words = set(_WORD.findall(answer))
         lists = [self._texts_with[word] for word in words if word in self._texts_with]
         if not lists:

@@ -1,8 +1,8 @@
-"""The passage of a document that comes closest to an answer it does not hold.
+"""Verify answers: how often each occurs in the document and its chunks, and the closest passage if it does not.
 
-Words of the document that equal or resemble a word of the answer get a weight, rare words a larger one; the
-windows with the largest sums are aligned with the answer word by word, and the best one is measured letter by
-letter. One pass over an array a question, so a long document and many absent answers stay cheap.
+The closest passage: words of the document that equal or resemble a word of the answer get a weight, rare words
+a larger one. The windows with the largest sums are aligned with the answer word by word, and the best one is
+compared letter by letter. This is one pass over an array per question.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.questions import QuestionAnswer
     from equipoise.models.chunking import Chunker
 
-# At how many places of a text an answer stands, by the rule of a matcher.
-
 
 def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
-    """How often the answer stands in the text where the answer_matcher accepts what surrounds it.
+    """The number of occurrences of the answer in the text that the matcher accepts in their context.
 
-    Both are compared letter by letter, so normalise them first. Places that overlap count once.
+    Both must be normalised. Overlapping occurrences count once.
 
     >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
     >>> count_occurrences("65%", "65% of 165%, then 65%.", answer_matcher("words"))
@@ -52,7 +50,7 @@ def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
 
 
 def occurrences(answer: str, text: str) -> Iterator[tuple[int, str]]:
-    """Where the answer begins, each time, and the whole words that it begins and ends in.
+    """The start of each occurrence, and the span extended to white space.
 
     >>> list(occurrences("5 m", "15 metres, 5 m"))
     [(1, '15 metres,'), (11, '5 m')]
@@ -69,23 +67,23 @@ def occurrences(answer: str, text: str) -> Iterator[tuple[int, str]]:
 
 
 MIN_PASSAGE_SIMILARITY = 0.6
-"""Passages less similar than this (the ratio of difflib) are no help, and not shown."""
+"""Passages less similar than this (the ratio of difflib) are not shown."""
 
-_RESEMBLES = 0.4
-_WINDOWS = 8
-_LETTERS = 400
+_MIN_DICE = 0.4
+_N_WINDOWS = 8
+_MAX_LETTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Text of the document, on one line, and how similar it is to the answer: 1 is equal but for case."""
+    """Text of the document on one line, and its similarity to the answer; 1 is equal up to case."""
 
     text: str
     similarity: float
 
 
 class PassageIndex:
-    """Documents that are ready to be searched for passages.
+    """An index of documents for the search of similar passages.
 
     >>> PassageIndex(["It was sold to the railway in May."]).nearest("sold to a railway").text
     'sold to the railway'
@@ -100,43 +98,43 @@ class PassageIndex:
         self._rarity: Floats = np.log1p(len(self._ids) / np.maximum(counts, 1))
 
     def _numbered(self) -> Iterator[int]:
-        """The number of each word; words that differ in case alone share one."""
-        spelled: dict[str, int] = {}
+        """The id of each word, case-insensitive."""
+        word_ids: dict[str, int] = {}
         for start, end in self._offsets.tolist():
             word = self._text[start:end]
-            number = spelled.get(word)
+            number = word_ids.get(word)
             if number is None:
                 number = self._vocabulary.setdefault(fold_case(word), len(self._vocabulary))
-                spelled[word] = number
+                word_ids[word] = number
             yield number
 
     def holds_word(self, word: str) -> bool:
-        """Whether a folded word stands anywhere."""
+        """Whether the documents contain a casefolded word."""
         return word in self._vocabulary
 
     def nearest(self, answer: str) -> Passage | None:
-        """The most similar passage, or none where nothing resembles the answer."""
+        """The most similar passage; None if nothing resembles the answer."""
         words = casefolded_tokens(answer)
-        alike = self._alike(words)
-        if not alike or not len(self._ids):
+        similar_words = self._similar_words(words)
+        if not similar_words or not len(self._ids):
             return None
         best = max(
-            (self._aligned(start, words, alike) for start in self._starts(len(words), alike)),
+            (self._aligned(start, words, similar_words) for start in self._starts(len(words), similar_words)),
             key=lambda found: found.similarity,
         )
         return best if best.similarity >= MIN_PASSAGE_SIMILARITY else None
 
-    def _alike(self, words: Sequence[str]) -> dict[int, tuple[str, float]]:
-        """Numbers of words of the document that stand for a word of the answer, and how well they do."""
-        alike: dict[int, tuple[str, float]] = {}
+    def _similar_words(self, words: Sequence[str]) -> dict[int, tuple[str, float]]:
+        """For ids of document words that resemble a word of the answer: that word and the similarity."""
+        similar_words: dict[int, tuple[str, float]] = {}
         for word in dict.fromkeys(words):
             for number, similarity in self._resembling(word):
-                if similarity > alike.get(number, ("", 0.0))[1]:
-                    alike[number] = (word, similarity)
-        return alike
+                if similarity > similar_words.get(number, ("", 0.0))[1]:
+                    similar_words[number] = (word, similarity)
+        return similar_words
 
     def _resembling(self, word: str) -> Iterator[tuple[int, float]]:
-        """The word itself, and words that share many groups of three letters with it (Dice)."""
+        """The word itself, and words that share many character trigrams with it (Dice)."""
         if word in self._vocabulary:
             yield self._vocabulary[word], 1.0
         owners, sizes = self._gram_index
@@ -145,12 +143,12 @@ class PassageIndex:
         if postings:
             shared = np.bincount(postings, minlength=len(self._vocabulary))
             dice = 2 * shared / (len(grams) + sizes)
-            for number in np.flatnonzero(dice >= _RESEMBLES).tolist():
+            for number in np.flatnonzero(dice >= _MIN_DICE).tolist():
                 yield number, float(dice[number])
 
     @cached_property
     def _gram_index(self) -> tuple[dict[str, list[int]], Ints]:
-        """For each group of three letters the words that have it, and how many groups each word has."""
+        """The words of each character trigram, and the number of trigrams of each word."""
         owners: dict[str, list[int]] = {}
         for word, number in self._vocabulary.items():
             for gram in _grams(word):
@@ -158,10 +156,10 @@ class PassageIndex:
         sizes: Ints = np.array([len(_grams(word)) for word in self._vocabulary], dtype=np.int64)
         return owners, sizes
 
-    def _starts(self, length: int, alike: dict[int, tuple[str, float]]) -> list[int]:
-        """Where the windows of that many words begin that hold most of the answer; one a stretch."""
+    def _starts(self, length: int, similar_words: dict[int, tuple[str, float]]) -> list[int]:
+        """Where the windows of that many words begin that contain most of the answer; one per block."""
         weights = np.zeros(len(self._vocabulary))
-        for number, (_, similarity) in alike.items():
+        for number, (_, similarity) in similar_words.items():
             weights[number] = similarity * self._rarity[number]
         sums = np.concatenate([[0.0], np.cumsum(weights[self._ids])])
         width = min(length, len(self._ids))
@@ -169,19 +167,21 @@ class PassageIndex:
         padded = np.full(-(-len(windows) // width) * width, -1.0)
         padded[: len(windows)] = windows
         blocks = padded.reshape(-1, width)
-        most = np.argsort(-blocks.max(axis=1), kind="stable")[:_WINDOWS]
+        most = np.argsort(-blocks.max(axis=1), kind="stable")[:_N_WINDOWS]
         return [int(block) * width + int(blocks[block].argmax()) for block in most]
 
-    def _aligned(self, start: int, words: list[str], alike: dict[int, tuple[str, float]]) -> Passage:
-        """The part of the neighbourhood of a window that answers the words from the first to the last."""
+    def _aligned(self, start: int, words: list[str], similar_words: dict[int, tuple[str, float]]) -> Passage:
+        """The part of the neighbourhood of a window that aligns with the answer."""
         low, high = max(0, start - len(words)), min(len(self._ids), start + 2 * len(words))
-        region = [alike[number][0] if number in alike else "" for number in self._ids[low:high].tolist()]
+        region = [
+            similar_words[number][0] if number in similar_words else "" for number in self._ids[low:high].tolist()
+        ]
         pairs = [
             each for each in SequenceMatcher(None, region, words, autojunk=False).get_matching_blocks() if each.size
         ]
         if not pairs:
             return Passage("", 0.0)
-        # Words of the answer before the first and behind the last match stand for as many of the document.
+        # Words of the answer before the first and after the last match count as many words of the document.
         first = max(0, low + pairs[0].a - pairs[0].b)
         last = low + pairs[-1].a + pairs[-1].size + len(words) - pairs[-1].b - pairs[-1].size
         # The alignment may skip words that are repeated: then as many as the answer has are tried too.
@@ -189,14 +189,14 @@ class PassageIndex:
         return max((self._between(first, count, words) for count in counts), key=lambda found: found.similarity)
 
     def _between(self, first: int, count: int, words: list[str]) -> Passage:
-        """The passage of so many words, and its similarity to the answer."""
+        """The passage of ``count`` words, and its similarity to the answer."""
         spans = self._offsets[first : first + count]
         text = " ".join(self._text[spans[0, 0] : spans[-1, 1]].split())
         return Passage(text, _similarity(casefolded_tokens(text), words))
 
 
 def casefolded_tokens(text: str) -> list[str]:
-    """Words and punctuation marks without differences of case.
+    """Casefolded words and punctuation marks.
 
     >>> casefolded_tokens("About 65%.")
     ['about', '65', '%', '.']
@@ -207,13 +207,13 @@ def casefolded_tokens(text: str) -> list[str]:
 def _similarity(passage: list[str], answer: list[str]) -> float:
     """The ratio of difflib over letters; over words where the texts are long."""
     one, other = " ".join(passage), " ".join(answer)
-    if max(len(one), len(other)) > _LETTERS:
+    if max(len(one), len(other)) > _MAX_LETTERS:
         return SequenceMatcher(None, passage, answer, autojunk=False).ratio()
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _grams(word: str) -> set[str]:
-    """Groups of three letters, the ends marked.
+    """Character trigrams of a word with marked ends.
 
     >>> sorted(_grams("65"))
     ['65>', '<65']
@@ -222,24 +222,22 @@ def _grams(word: str) -> set[str]:
     return {marked[place : place + 3] for place in range(len(marked) - 2)}
 
 
-# Whether the document holds the answers, how often, in how many chunks, and what stands in the way.
-
 ISSUE_MESSAGES = {
     "not_found": "not in the document",
     "partial_match": "not in the document, though some of its words are",
     "words_scattered": "not in the document, though all its words are",
     "inside_word": "in the document only as part of other words",
-    "case_mismatch": "in the document with other capitals",
+    "case_mismatch": "in the document with other capitalisation",
     "spelling_mismatch": "in the document with other quotes or letter forms",
-    "cut_by_chunks": "in the document, but in no chunk: borders cut it in two",
-    "ambiguous": "at several places of the document",
+    "cut_by_chunks": "in the document, but in no chunk: chunk boundaries split it",
+    "ambiguous": "several times in the document",
     "in_question": "already in the question",
 }
-"""Every type of issue, and what it means."""
+"""The issue types and their messages."""
 
 
 class AnswerVerifier:
-    """Documents and their chunks, searched for answers by the rule of a matcher."""
+    """Searches documents and their chunks for answers with a matcher."""
 
     def __init__(self, documents: Sequence[str], chunker: Chunker, matcher: AnswerMatcher) -> None:
         self.documents = documents
@@ -258,7 +256,7 @@ class AnswerVerifier:
         return PassageIndex(self.documents)
 
     def verify(self, questions: Sequence[QuestionAnswer]) -> AnswerVerification:
-        """Where each answer stands. What a chunk holds stands at one place at least, whatever the rule."""
+        """The occurrences of each answer; at least one if a chunk contains it."""
         holders = self.matcher.holders([each.answer for each in questions], self.chunks)
         found = [
             AnswerOccurrences(each.id, each.answer, max(self._places(each.answer), min(1, len(chunks))), len(chunks))
@@ -267,16 +265,16 @@ class AnswerVerifier:
         return AnswerVerification(self.matcher.name, self.chunking, len(self.chunks), tuple(found))
 
     def issues(self, questions: Sequence[QuestionAnswer], verification: AnswerVerification) -> Iterator[AnswerIssue]:
-        """Everything about the answers that deserves a look, question by question."""
+        """The issues and tips of all answers, question by question."""
         for question, found in zip(questions, verification.answers, strict=True):
             if not found.places:
                 yield self._missing(question)
                 continue
-            yield from self._spelled_otherwise(question)
+            yield from self._different_form(question)
             if not found.chunks:
-                yield _tip(question, "cut_by_chunks", f"no chunk of {self.chunking} holds it whole")
+                yield _tip(question, "cut_by_chunks", f"no chunk of {self.chunking} contains it completely")
             if found.places > 1:
-                where = f"{found.places:,} places, {found.chunks:,} of {len(self.chunks):,} chunks"
+                where = f"{found.places:,} occurrences, in {found.chunks:,} of {len(self.chunks):,} chunks"
                 yield _tip(question, "ambiguous", where)
 
     def _places(self, answer: str) -> int:
@@ -284,7 +282,7 @@ class AnswerVerifier:
         return sum(count_occurrences(plain, text, self.matcher) for text in self._normal)
 
     def _missing(self, question: QuestionAnswer) -> AnswerIssue:
-        """Why the matcher does not find it, and the passage that comes closest."""
+        """Why the matcher does not find the answer, and the closest passage."""
         answer = question.answer
         plain = normalize_answer(answer)
         inside = next((words for text in self._normal for _, words in occurrences(plain, text)), None)
@@ -297,28 +295,28 @@ class AnswerVerifier:
             kind = "words_scattered" if known == len(words) else "partial_match"
         return _issue(question, kind, _closest(self._passages.nearest(answer)))
 
-    def _spelled_otherwise(self, question: QuestionAnswer) -> Iterator[AnswerIssue]:
-        """A tip where the document holds the answer, but not in these very letters."""
+    def _different_form(self, question: QuestionAnswer) -> Iterator[AnswerIssue]:
+        """A tip if the document contains the answer in another form (case, quotes, ...)."""
         line = one_line(question.answer)
         if any(line in text for text in self._lines):
             return
         plain, cased = normalize_answer(question.answer), normalize_answer(question.answer, fold_case=False)
         kind = "spelling_mismatch" if any(cased in text for text in self._cased) else "case_mismatch"
-        if not any(plain in text for text in self._normal):  # some rules are content with most of the words
+        if not any(plain in text for text in self._normal):  # some matchers accept most of the words
             kind = "partial_match"
         passage = self._passages.nearest(question.answer)
         yield _tip(question, kind, f'written as "{passage.text}"' if passage else None)
 
 
 def leaking_answers(questions: Sequence[QuestionAnswer], matcher: AnswerMatcher) -> Iterator[AnswerIssue]:
-    """Tips about questions that hold their own answer."""
+    """Tips about questions that contain their answer."""
     for each in questions:
         if matcher.holds(each.answer, each.question):
-            yield _tip(each, "in_question", "ask without giving the answer away")
+            yield _tip(each, "in_question", "rephrase the question without the answer")
 
 
 def one_line(text: str) -> str:
-    """The text with every stretch of white space as one space."""
+    """The text with runs of white space replaced by one space."""
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""Checks of a fixture of questions: answers that cannot be found, or too easily; too few questions."""
+"""Checks of a fixture: missing, split or ambiguous answers; duplicate, leaking or too few questions."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from equipoise.stats.power import PowerEstimate, accuracy_table, detectable_diff
 from equipoise.types import Severity
 
 ACCURACY = 0.8
-"""Planning takes systems of this accuracy: what fair fixtures usually show."""
+"""The accuracy assumed for power calculations; typical for fair comparisons."""
 
 MAX_RETRIEVED_FRACTION = 0.5
-"""From this share of the chunks on, retrieving is hardly a choice."""
+"""Retrieving at least this share of the chunks is reported."""
 
 _ANSWER_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerOccurrences:
-    """An answer, at how many places of the document it stands, and how many chunks hold it."""
+    """An answer, how often it occurs in the document, and how many chunks contain it."""
 
     question: str
     """The id of the question."""
@@ -37,7 +37,7 @@ class AnswerOccurrences:
 
 @dataclass(frozen=True)
 class AnswersInDocument:
-    """Where the answers of a fixture stand in a document that was cut into so many chunks."""
+    """The occurrences of all answers of a fixture in a document with this many chunks."""
 
     answers: Sequence[AnswerOccurrences]
     chunks: int
@@ -47,7 +47,7 @@ class AnswersInDocument:
 
 @dataclass(frozen=True)
 class SplitAnswers:
-    """Answers that stand in the document and in no chunk, by the name of each chunking that was tried."""
+    """Answers that occur in the document and in no chunk, by chunking."""
 
     cut: Mapping[str, Sequence[AnswerOccurrences]]
     answers: int
@@ -55,15 +55,15 @@ class SplitAnswers:
 
     @property
     def worst(self) -> str:
-        """The chunking that cuts most."""
+        """The chunking that splits the most answers."""
         return max(self.cut, key=lambda name: len(self.cut[name]))
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """How many questions there are, those that were asked before, and those that hold their own answer.
+    """The number of questions, the duplicates, and the questions that contain their answer.
 
-    Questions are named as people find them again: by id, and in their own words.
+    Questions are named by id and text.
     """
 
     questions: int
@@ -74,7 +74,7 @@ class QuestionSet:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many questions there are, the fewest that are wanted, and what that many can show.
+    """The number of questions, the minimum number, and the precision of that many.
 
     >>> size = SampleSize(80)
     >>> round(size.half_width, 3), round(size.detectable.value, 3)
@@ -93,15 +93,15 @@ class SampleSize:
 
     @property
     def detectable(self) -> PowerEstimate:
-        """The smallest difference between two systems that is shown four times in five.
+        """The smallest difference between two systems that is detected with 80 % power.
 
-        Both have the accuracy and err independently, which is the worst usual case: their differences have
-        the variance 2 p (1 - p). Systems that fail on the same questions are told apart by fewer.
+        Both have the same accuracy p and err independently, so their differences have the variance
+        2 p (1 - p). Systems that fail on the same questions need fewer questions.
         """
-        spread = sqrt(2 * self.accuracy * (1 - self.accuracy))
-        planned = detectable_difference(spread, self.questions)
+        standard_deviation = sqrt(2 * self.accuracy * (1 - self.accuracy))
+        planned = detectable_difference(standard_deviation, self.questions)
         if planned.known and planned.value > 1:
-            return PowerEstimate.unknown("no difference is large enough")
+            return PowerEstimate.unknown("no difference is detectable")
         return planned
 
 
@@ -113,44 +113,44 @@ class RetrievedFraction:
     top_k: int
     document: str = "the document"
     chunking: str = ""
-    """How it was cut, where several ways were tried."""
+    """The chunking, if there are several."""
 
 
 def missing_answers(found: AnswersInDocument | SplitAnswers) -> Iterator[Observation]:
-    """EQ102: answers that are not in the document, or that chunk borders cut in two wherever they stand."""
+    """EQ102: answers that are not in the document, or that chunk boundaries split at every occurrence."""
     if isinstance(found, SplitAnswers):
         yield from _cut_answers(found)
         return
     total = pluralize(len(found.answers), "answer")
-    absent = [each for each in found.answers if each.places == 0 and each.chunks == 0]
-    if absent:
-        verb = "is" if len(absent) == 1 else "are"
+    missing = [each for each in found.answers if each.places == 0 and each.chunks == 0]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
         yield Observation(
             found.fixture,
-            f"{len(absent):,} of {total} {verb} not in the document, and no system can find "
-            f"{'it' if len(absent) == 1 else 'them'}: {join_names(absent)}",
-            evidence_names(absent),
+            f"{len(missing):,} of {total} {verb} not in the document, and no system can find "
+            f"{'it' if len(missing) == 1 else 'them'}: {join_names(missing)}",
+            evidence_names(missing),
         )
     cut = [each for each in found.answers if each.places and not each.chunks]
     yield from _cut_answers(SplitAnswers({found.chunking: cut}, len(found.answers), found.fixture))
 
 
 def _cut_answers(found: SplitAnswers) -> Iterator[Observation]:
-    """The chunking that cuts most answers, and how many others cut some."""
-    unwhole = {name: cut for name, cut in found.cut.items() if cut}
-    if not unwhole:
+    """The chunking that splits the most answers, and how many others split some."""
+    splitting = {name: cut for name, cut in found.cut.items() if cut}
+    if not splitting:
         return
     worst = found.cut[found.worst]
-    verb = "stands" if len(worst) == 1 else "stand"
-    others = len(unwhole) - 1
-    more = f"; {pluralize(others, 'other chunking')} of {len(found.cut) - 1:,} cut some too" if others else ""
+    verb = "is" if len(worst) == 1 else "are"
+    others = len(splitting) - 1
+    more = f"; {pluralize(others, 'other chunking')} of {len(found.cut) - 1:,} also split some" if others else ""
     yield Observation(
         found.fixture,
         f"{len(worst):,} of {pluralize(found.answers, 'answer')} {verb} in the document and in no chunk of "
-        f"{found.worst}, since borders cut {'it' if len(worst) == 1 else 'them'} in two, so that "
-        f"{_ceiling(worst, found)} is the most that any system can score there: {join_names(worst)}{more}",
-        (*_ceilings(found, unwhole), *evidence_names(worst)),
-        "enlarge the overlap beyond the longest answer, or the chunks",
+        f"{found.worst}: chunk boundaries split {'it' if len(worst) == 1 else 'them'}, so the maximum score there is "
+        f"{_ceiling(worst, found)}: {join_names(worst)}{more}",
+        (*_ceilings(found, splitting), *evidence_names(worst)),
+        "use an overlap longer than the longest answer, or larger chunks",
     )
 
 
@@ -158,66 +158,68 @@ def _ceiling(cut: Sequence[AnswerOccurrences], found: SplitAnswers) -> str:
     return format_value(1 - len(cut) / found.answers, 2)
 
 
-def _ceilings(found: SplitAnswers, unwhole: Mapping[str, Sequence[AnswerOccurrences]]) -> Iterator[str]:
-    """What can be scored at best with each chunking that cuts answers, where several were tried."""
+def _ceilings(found: SplitAnswers, splitting: Mapping[str, Sequence[AnswerOccurrences]]) -> Iterator[str]:
+    """The maximum score with each chunking that splits answers, if there are several chunkings."""
     if len(found.cut) > 1:
-        for name, cut in unwhole.items():
-            yield f"{name} cuts {len(cut):,}: at best {_ceiling(cut, found)}"
+        for name, cut in splitting.items():
+            yield f"{name} splits {len(cut):,}: maximum score {_ceiling(cut, found)}"
 
 
 def duplicate_questions(asked: QuestionSet) -> Iterator[Observation]:
-    """EQ111: questions that an earlier one equals."""
+    """EQ111: duplicate questions."""
     if asked.repeated:
-        many = len(asked.repeated) > 1
+        status = "are duplicates" if len(asked.repeated) > 1 else "is a duplicate"
         yield Observation(
             asked.fixture,
-            f"{len(asked.repeated):,} of {pluralize(asked.questions, 'question')} {'were' if many else 'was'} "
-            f"asked before: {join_names(asked.repeated)}",
+            f"{len(asked.repeated):,} of {pluralize(asked.questions, 'question')} {status}: "
+            f"{join_names(asked.repeated)}",
             evidence_names(asked.repeated),
         )
 
 
 def leaking_questions(asked: QuestionSet) -> Iterator[Observation]:
-    """EQ112: questions that hold their own answer."""
+    """EQ112: questions that contain their answer."""
     if asked.leaking:
-        verb = "hold their" if len(asked.leaking) > 1 else "holds its"
+        verb = "contain their" if len(asked.leaking) > 1 else "contains its"
         yield Observation(
             asked.fixture,
-            f"{len(asked.leaking):,} of {pluralize(asked.questions, 'question')} {verb} own answer: "
+            f"{len(asked.leaking):,} of {pluralize(asked.questions, 'question')} {verb} answer: "
             f"{join_names(asked.leaking)}",
             evidence_names(asked.leaking),
         )
 
 
 def ambiguous_answers(found: AnswersInDocument) -> Iterator[Observation]:
-    """EQ103: answers that stand at several places, of which only one was asked for."""
+    """EQ103: answers that occur several times, of which only one is meant."""
     several = sorted((each for each in found.answers if each.places > 1), key=lambda each: (-each.places, -each.chunks))
     if several:
-        verb = "stands" if len(several) == 1 else "stand"
+        verb = "occurs" if len(several) == 1 else "occur"
         widest = several[0]
         yield Observation(
             found.fixture,
-            f"{len(several):,} of {pluralize(len(found.answers), 'answer')} {verb} at more than one place of "
-            f"the document; {widest} at {widest.places:,}, "
+            f"{len(several):,} of {pluralize(len(found.answers), 'answer')} {verb} more than once in "
+            f"the document; {widest} {widest.places:,} times, "
             f"in {widest.chunks:,} of {pluralize(found.chunks, 'chunk')}",
-            evidence_names([f"{each}: {pluralize(each.places, 'place')}, {each.chunks:,} chunks" for each in several]),
+            evidence_names(
+                [f"{each}: {pluralize(each.places, 'occurrence')}, {each.chunks:,} chunks" for each in several]
+            ),
         )
 
 
 def too_few_questions(size: SampleSize) -> Iterator[Observation]:
-    """EQ105: fewer questions than the fewest that are wanted."""
+    """EQ105: fewer questions than the minimum."""
     if size.questions < size.minimum:
         detectable = size.detectable
         shown = (
-            f"a difference below {format_value(detectable.value, 2)} would mostly go unseen"
+            f"a difference below {format_value(detectable.value, 2)} would mostly not be detected"
             if detectable.known
-            else "no difference between systems could be shown"
+            else "no difference between systems could be detected"
         )
         yield Observation(
             size.fixture,
             f"{pluralize(size.questions, 'question')} of at least {size.minimum:,}: an accuracy of "
-            f"{format_value(size.accuracy, 1)} would be known to within "
-            f"{format_value(size.half_width, 2)}, and {shown}",
+            f"{format_value(size.accuracy, 1)} would have an interval of "
+            f"± {format_value(size.half_width, 2)}, and {shown}",
             (
                 f"Wilson half-width {format_value(size.half_width)} at accuracy {format_value(size.accuracy, 1)}",
                 f"detectable at 80 % power: {format_value(detectable.value, reason=detectable.reason)}",
@@ -233,8 +235,8 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
         yield Observation(
             share.document,
             f"top_k {share.top_k} returns {returned:,} of {pluralize(share.chunks, 'chunk')}"
-            f"{f' of {share.chunking}' if share.chunking else ''}: drawing them at "
-            f"random would find an answer that stands in one chunk with probability {format_value(chance, 2)}",
+            f"{f' of {share.chunking}' if share.chunking else ''}: random "
+            f"chunks would find an answer that is in one chunk with probability {format_value(chance, 2)}",
             (f"{format_value(chance, 4)} of the chunks returned",),
         )
 
@@ -242,21 +244,20 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
 CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ102",
-        title="answer absent",
+        title="answer not in the document",
         severity=Severity.ISSUE,
         applies_to=AnswersInDocument | SplitAnswers,
         function=missing_answers,
         why="""\
-A question counts as answered when a retrieved chunk holds its answer. Where no chunk does, every system
-fails, and the best accuracy that can be reached is below 1 for a reason that no system can help. Mostly the
-answer is a paraphrase or has a typing error. An answer that the document does hold is lost all the
-same where the border between two chunks runs through it.""",
-        remedy="write the answer as the document does; eq fair validate shows the closest passage",
+A question counts as answered when a retrieved chunk contains its answer. If no chunk does, every system
+fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a typing error in the answer.
+An answer that is in the document is also lost if a chunk boundary splits it.""",
+        hint="write the answer as it is in the document; eq fair validate shows the closest passage",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
-absent = AnswerOccurrences("q2", "Lyons", places=0, chunks=0)
-run_checks(AnswersInDocument([AnswerOccurrences("q1", "Paris", places=1, chunks=1), absent], chunks=40))""",
+missing = AnswerOccurrences("q2", "Lyons", places=0, chunks=0)
+run_checks(AnswersInDocument([AnswerOccurrences("q1", "Paris", places=1, chunks=1), missing], chunks=40))""",
     ),
     Check(
         code="EQ103",
@@ -265,11 +266,11 @@ run_checks(AnswersInDocument([AnswerOccurrences("q1", "Paris", places=1, chunks=
         applies_to=AnswersInDocument,
         function=ambiguous_answers,
         why="""\
-An answer such as "1995" or "Paris" may stand in many chunks, and a system that retrieves any of them is
-credited, also when that chunk says nothing about the question. The more chunks hold the answer, the higher
-the chance level, and the less a hit shows. Overlap alone does not make an answer ambiguous: what counts is
-the number of places in the document.""",
-        remedy="make the answer longer, so that only the right passage holds it",
+An answer such as "1995" or "Paris" may be in many chunks, and retrieving any of them counts as a hit,
+even if that chunk is unrelated to the question. The more chunks contain the answer, the higher the chance
+level, and the less a hit shows. Overlap alone does not make an answer ambiguous: what counts is the number
+of occurrences in the document.""",
+        hint="make the answer longer, so that only the right passage contains it",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
@@ -284,10 +285,10 @@ run_checks(AnswersInDocument([common, AnswerOccurrences("q2", "in May 1871", pla
         function=too_few_questions,
         why="""\
 The interval of an accuracy narrows with the square root of the number of questions, and so does the
-smallest difference that can be told from luck. With 20 questions two systems must differ by more than a third
-before it shows. The figures are computed for two systems of accuracy 0.8 that err independently, a
+smallest detectable difference. With 20 questions, two systems must differ by more than a third. The values
+are computed for two systems of accuracy 0.8 that err independently, a
 two-sided paired test at 5 %, and a power of 80 %.""",
-        remedy="write more questions; eq fair validate shows what how many of them can show",
+        hint="write more questions; eq fair validate shows the precision by number of questions",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import SampleSize
@@ -300,9 +301,9 @@ run_checks(SampleSize(questions=20))""",
         applies_to=RetrievedFraction,
         function=retrieves_most,
         why="""\
-When a search returns half of the chunks or more, a system that picks at random finds half of the answers or
-more, and all systems look good and alike. The accuracy then measures the length of the document.""",
-        remedy="use a smaller top_k, smaller chunks, or a longer document",
+When a search returns half of the chunks or more, random retrieval finds half of the answers or more, and
+all systems have similar, high scores. The accuracy then measures the length of the document.""",
+        hint="use a smaller top_k, smaller chunks, or a longer document",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import RetrievedFraction
@@ -310,15 +311,15 @@ run_checks(RetrievedFraction(chunks=12, top_k=10))""",
     ),
     Check(
         code="EQ111",
-        title="a question was asked before",
+        title="duplicate question",
         severity=Severity.ISSUE,
         applies_to=QuestionSet,
         function=duplicate_questions,
         why="""\
-Two equal questions are one observation. Counted twice, its luck counts twice, and intervals that take
-questions for independent are too narrow. The nested comparison keeps questions of one answer together, so
-its intervals hold; the figure still leans towards what was asked twice.""",
-        remedy="leave the repetition out, or ask for something else",
+Two equal questions are one observation. Counted twice, they violate the independence of questions, and
+intervals are too narrow. The nested comparison keeps questions with the same answer in one fold and one
+resampling cluster, so its intervals are valid; the score is still weighted towards the duplicates.""",
+        hint="remove the duplicate",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import QuestionSet
@@ -326,14 +327,14 @@ run_checks(QuestionSet(questions=80, repeated=['q41 "Who built the mill?"']))"""
     ),
     Check(
         code="EQ112",
-        title="a question holds its own answer",
+        title="question contains its answer",
         severity=Severity.TIP,
         applies_to=QuestionSet,
         function=leaking_questions,
         why="""\
-Whoever asks "In which year, 1871 or 1873, was the mill built?" hands the answer over: a system that only
-looks at words finds the chunk by it, and one that understands the question gains nothing.""",
-        remedy="ask without giving the answer away",
+The question "In which year, 1871 or 1873, was the mill built?" contains its answer: a lexical system finds
+the chunk by matching it, so the question does not measure semantic retrieval.""",
+        hint="rephrase the question without the answer",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.checks import QuestionSet

@@ -1,4 +1,4 @@
-"""One way to cut the documents: the chunks of all of them, and where each comes from."""
+"""Chunk the documents with every configuration of the grid, and locate the answers in the chunks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChunkingParams:
-    """A chunker and its sizes; sentences are cut without overlap."""
+    """A chunker and its sizes; the sentence chunker has no overlap."""
 
     chunker: str
     chunk_size: int
     overlap: int
 
-    def made(self, tokenizer: Any = None) -> Chunker:
-        """The chunker itself."""
+    def build(self, tokenizer: Any = None) -> Chunker:
+        """The chunker with these sizes."""
         sizes: dict[str, object] = {"chunk_size": self.chunk_size, "overlap": self.overlap}
         if self.chunker == "sentence":
             sizes = {"max_tokens": self.chunk_size}
@@ -41,7 +41,7 @@ class ChunkingParams:
 
 @dataclass(frozen=True)
 class ChunkedDocuments:
-    """The documents in chunks, one after the other; ``document`` says for each chunk which one it is of."""
+    """The chunks of all documents in order; ``document`` is the index of the document of each chunk."""
 
     chunking: ChunkingParams
     chunks: tuple[Chunk, ...]
@@ -49,34 +49,36 @@ class ChunkedDocuments:
 
     @property
     def texts(self) -> list[str]:
-        """What is embedded."""
+        """The texts to embed."""
         return [chunk.text for chunk in self.chunks]
 
 
 class DocumentChunker:
-    """Cuts documents in many ways, and tokenises each of them once.
+    """Chunks documents with several configurations and tokenises each document once.
 
-    ``as_source`` cuts fixed chunks as the source does, where tokens are its own: a border may fall inside a
-    character, and white space at the ends stays, since some models tell "rye" from " rye".
+    ``embedding_eval_tokens`` chunks like embedding-eval if its tokenizer is used: a boundary may be inside a
+    character, and white space at the ends is kept, since some models embed "rye" and " rye" differently.
     """
 
-    def __init__(self, documents: Sequence[TextDocument], tokenizer: Any = None, *, as_source: bool = False) -> None:
-        own = tokenizer_for(tokenizer)
+    def __init__(
+        self, documents: Sequence[TextDocument], tokenizer: Any = None, *, embedding_eval_tokens: bool = False
+    ) -> None:
+        resolved = tokenizer_for(tokenizer)
         self.documents = documents
-        self.tokenizer = _MemoisedTokenizer(own)
+        self.tokenizer = _MemoisedTokenizer(resolved)
         self._windows: list[EmbeddingEvalWindows] = []
-        if as_source and isinstance(own, Cl100kTokenizer):
-            self._windows = [EmbeddingEvalWindows(document.text, own) for document in documents]
+        if embedding_eval_tokens and isinstance(resolved, Cl100kTokenizer):
+            self._windows = [EmbeddingEvalWindows(document.text, resolved) for document in documents]
 
-    def cut(self, chunking: ChunkingParams) -> ChunkedDocuments:
-        """Every document cut in the same way; no chunk spans two of them."""
+    def chunk(self, chunking: ChunkingParams) -> ChunkedDocuments:
+        """The chunks of every document; no chunk spans two documents."""
         if self._windows and chunking.chunker == "fixed":
-            parts = [each.chunks(chunking.chunk_size, chunking.overlap) for each in self._windows]
+            parts = [windows.chunks(chunking.chunk_size, chunking.overlap) for windows in self._windows]
         else:
-            made = chunking.made(self.tokenizer)
-            parts = [made.chunk(document.text) for document in self.documents]
+            chunker = chunking.build(self.tokenizer)
+            parts = [chunker.chunk(document.text) for document in self.documents]
         chunks = tuple(chunk for part in parts for chunk in part)
-        return ChunkedDocuments(chunking, chunks, tuple(place for place, part in enumerate(parts) for _ in part))
+        return ChunkedDocuments(chunking, chunks, tuple(index for index, part in enumerate(parts) for _ in part))
 
 
 class _MemoisedTokenizer(Tokenizer):
@@ -88,7 +90,7 @@ class _MemoisedTokenizer(Tokenizer):
         self._known: dict[str, Ints] = {}
 
     def offsets(self, text: str) -> Ints:
-        """The tokens, from memory where the text was seen before."""
+        """The token offsets; memoised per text."""
         if text not in self._known:
             self._known[text] = self._tokenizer.offsets(text)
         return self._known[text]
@@ -101,70 +103,69 @@ class _MemoisedTokenizer(Tokenizer):
         return self._tokenizer._tokens(text)
 
 
-def chunk_locations(found: ChunkedDocuments, documents: Sequence[TextDocument]) -> list[str]:
-    """Where each chunk stands, for people: the file where there are several, and the headings above it."""
+def chunk_locations(chunked: ChunkedDocuments, documents: Sequence[TextDocument]) -> list[str]:
+    """A label per chunk: the file, if there are several, and the section title."""
     sections = [markdown_sections(document.text) for document in documents]
     starts = [[section.start for section in each] for each in sections]
-    where = []
-    for chunk, place in zip(found.chunks, found.document, strict=True):
-        title = sections[place][bisect_right(starts[place], chunk.start) - 1].title
-        name = documents[place].name if len(documents) > 1 else ""
-        where.append(": ".join(filter(None, (name, chunk.section or title))))
-    return where
-
-
-# Every chunking of the documents, and which chunks hold which answers: worked out once for all models.
+    labels = []
+    for chunk, index in zip(chunked.chunks, chunked.document, strict=True):
+        title = sections[index][bisect_right(starts[index], chunk.start) - 1].title
+        name = documents[index].name if len(documents) > 1 else ""
+        labels.append(": ".join(filter(None, (name, chunk.section or title))))
+    return labels
 
 
 @dataclass(frozen=True)
 class IndexedChunks:
-    """The documents cut in one way, and which chunks hold which answers."""
+    """The chunks of one chunking, and which of them contain which answers."""
 
-    cut: ChunkedDocuments
-    held: AnswerLocations
+    chunked: ChunkedDocuments
+    locations: AnswerLocations
 
 
 @dataclass(frozen=True)
 class _IndexSlice(AnswerIndex):
-    """The texts ``start`` to ``stop`` of a shelf, counted from 0."""
+    """The texts ``start`` to ``stop`` of a larger index, numbered from 0."""
 
     whole: AnswerIndex
     start: int
     stop: int
 
     def holders(self, answer: str) -> Ints:
-        """The positions of the texts that hold the answer."""
-        return self.own(self.whole.holders(answer))
+        """The positions of the texts that contain the answer."""
+        return self.select(self.whole.holders(answer))
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
-        """How many texts, taken in this order, are needed."""
+        """How many texts, in this order, are needed."""
         return self.whole.first_hit(answer, np.asarray(order) + self.start)
 
     def parts(self, answer: str) -> AnswerParts | None:
-        """What these texts may have of the answer together."""
+        """The parts of the answer in these texts."""
         parts = self.whole.parts(answer)
         return None if parts is None else AnswerParts(parts.there[:, self.start : self.stop], parts.needed)
 
-    def own(self, places: Ints) -> Ints:
-        """Those places of the shelf that are here."""
-        return places[slice(*np.searchsorted(places, [self.start, self.stop]))] - self.start
+    def select(self, positions: Ints) -> Ints:
+        """The positions within this slice, relative to its start."""
+        return positions[slice(*np.searchsorted(positions, [self.start, self.stop]))] - self.start
 
 
 def index_chunks(
-    material: QADataset, settings: FairConfig, matcher: AnswerMatcher
+    dataset: QADataset, settings: FairConfig, matcher: AnswerMatcher
 ) -> dict[ChunkingParams, IndexedChunks]:
-    """Every chunking that the grid and the baseline ask for, with the answers looked up in it.
+    """Every chunking of the grid and the baseline, with the chunks that contain each answer.
 
-    All chunks stand on one shelf, so that each answer is looked up once for all chunkings.
+    One index contains the chunks of all chunkings, so each answer is searched once.
     """
-    cutter = DocumentChunker(material.documents, settings.tokenizer, as_source=matcher.joins)
-    cuts = [cutter.cut(each) for each in dict.fromkeys([*settings.chunkings, settings.baseline[0]])]
-    whole = matcher.shelve([text for found in cuts for text in found.texts])
-    holders = [whole.holders(question.answer) for question in material.questions]
-    borders = np.cumsum([0, *(len(found.chunks) for found in cuts)]).tolist()
-    shelved = {}
-    for found, (start, stop) in zip(cuts, pairwise(borders), strict=True):
-        board = _IndexSlice(whole, start, stop)
-        held = AnswerLocations(matcher.joins, board, tuple(board.own(places) for places in holders))
-        shelved[found.chunking] = IndexedChunks(found, held)
-    return shelved
+    chunker = DocumentChunker(dataset.documents, settings.tokenizer, embedding_eval_tokens=matcher.joins)
+    chunkings = [chunker.chunk(params) for params in dict.fromkeys([*settings.chunkings, settings.baseline[0]])]
+    index = matcher.build_index([text for chunked in chunkings for text in chunked.texts])
+    holders = [index.holders(question.answer) for question in dataset.questions]
+    borders = np.cumsum([0, *(len(chunked.chunks) for chunked in chunkings)]).tolist()
+    indexed_chunks = {}
+    for chunked, (start, stop) in zip(chunkings, pairwise(borders), strict=True):
+        index_slice = _IndexSlice(index, start, stop)
+        locations = AnswerLocations(
+            matcher.joins, index_slice, tuple(index_slice.select(positions) for positions in holders)
+        )
+        indexed_chunks[chunked.chunking] = IndexedChunks(chunked, locations)
+    return indexed_chunks

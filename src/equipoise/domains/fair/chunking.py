@@ -1,4 +1,4 @@
-"""Windows by the number of the token alone, as embedding-eval 0.2.0 cuts: to match its figures."""
+"""Token windows as embedding-eval 0.2.0 chunks them, to reproduce its scores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from equipoise.models.tokenizers import Cl100kTokenizer, check_text, utf8_charac
 
 
 class EmbeddingEvalWindows:
-    r"""The tokens of one document, to be cut at any of them, white space at the ends left in place.
+    r"""The tokens of one document, split at any token; white space at the ends is kept.
 
-    A border may fall inside a character that is made of several tokens. What is left of it on either side
-    reads as U+FFFD; the offsets of the chunk then take the whole character in.
+    A boundary may be inside a character that consists of several tokens. Its remains on either side are
+    decoded as U+FFFD; the offsets of the chunk then include the whole character.
 
     >>> [chunk.text for chunk in EmbeddingEvalWindows("soba 麺, ramen", Cl100kTokenizer()).chunks(5, 1)]
     ['soba 麺', '\ufffd, ramen']

@@ -1,8 +1,8 @@
-"""``eq fair compare``: each model tuned by itself, all compared on questions that did not tune them."""
+"""``eq fair``: compare embedding models on your document, and validate a fixture of questions and answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,59 +27,44 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.validation_result import ValidationResult
     from equipoise.runs.executors import Executor
 
-# ``eq fair``: embedding models compared on one's own document and questions.
-
 COMMANDS = {
-    "compare": CommandEntry("equipoise.domains.fair.cli:compare", "Tune each model, compare them honestly."),
+    "compare": CommandEntry("equipoise.domains.fair.cli:compare", "Tune and compare models on held-out questions."),
     "validate": CommandEntry("equipoise.domains.fair.cli:validate", "Check a fixture of questions and answers."),
 }
 
-GROUP_HELP = """
+FAIR_HELP = """
 \b
   eq fair validate --qa fixture.json --doc document.txt
   eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
 
-Compare embedding models on a document of your own: each gets the parameters that suit it,
-and is scored on questions that had no say in choosing them.
+Compare embedding models on your own document. Each model is tuned separately and scored on
+held-out questions.
 """
 
 
-@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="Compare models on your document.")
+@click.group(cls=LazyGroup, entries=COMMANDS, help=FAIR_HELP, short_help="Compare models on your document.")
 def fair() -> None:
-    """See ``GROUP_HELP``."""
+    """See ``FAIR_HELP``."""
 
 
-HELP = """
+COMPARE_HELP = """
 \b
   eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
   eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --budget 2000
 
-Compare embedding models on a document of your own. For each model, every configuration of
-the grid is tried; parameters are chosen on some questions and scored on others, and models
-are compared in pairs on the same questions. The figures that choose and score on the same
-questions are printed beside, named as optimistic.
+Compare embedding models on your own document. For each model, every configuration of the grid
+is evaluated. Parameters are selected and scored on different questions (nested cross-validation),
+and models are compared in pairs on the same questions. The optimistic score, which selects and
+scores on the same questions, is printed as well.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
-JSONL with "question", "answer" and, where they are known, "category" and "difficulty". With
--o FOLDER, results.json, a run directory a model and the charts are written; typed again, the
-command goes on where it was. With -o FILE.json, only a list of the results is. With --engine ray
-each model runs on a machine of a cluster; the figures are the same.
+JSONL with "question", "answer" and optionally "category" and "difficulty". With -o FOLDER,
+results.json, one run directory per model and the charts are written; the same command run again
+resumes. With -o FILE.json, only a list of results is written. With --engine ray each model runs
+on a node of a cluster; the scores are the same.
 """
 
-ABSENT_HELP = "A question whose answer the document lacks: stop, count a miss, or leave it out."
-RESUME_NOTE = "the same command typed again computes only what is missing"
-
-
-class ModelName(options.NameType):
-    """A model as it is written."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """What works here."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
+RESUME_NOTE = "run the same command again to compute only what is missing"
 
 
 chunkers = options.names_in("equipoise.models.chunking", "CHUNKERS")
@@ -87,13 +72,13 @@ matchers = options.names_in("equipoise.domains.fair.embedding_eval_matcher", "MA
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
 
-def _several(name: str, default: Sequence[int], least: int, text: str) -> options.Decorator:
-    """An option that takes several whole numbers."""
+def _several(name: str, default: Sequence[int], minimum: int, text: str) -> options.Decorator:
+    """An option that takes several integers."""
     return click.option(
         name,
         cls=MultiValueOption,
         commas=True,
-        type=click.IntRange(min=least),
+        type=click.IntRange(min=minimum),
         callback=lambda ctx, option, values: values or None,
         metavar="N ...",
         show_default=f"{' '.join(map(str, default))}, less for short documents",
@@ -101,27 +86,27 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
     )
 
 
-@click.command(cls=SeveralCommand, help=HELP, short_help="Compare models on your document.")
+@click.command(cls=SeveralCommand, help=COMPARE_HELP, short_help="Compare models on your document.")
 @click.option(
     "--doc",
     "documents",
     cls=MultiValueOption,
     required=True,
     metavar="PATH ...",
-    help="Documents, or folders of them.",
+    help="Documents or folders of documents.",
 )
-@click.option("--qa", "fixture", required=True, metavar="FILE", help="The questions and answers.")
+@click.option("--qa", "fixture", required=True, metavar="FILE", help="The fixture: questions and answers.")
 @click.option(
     "--models",
     cls=MultiValueOption,
     required=True,
-    type=ModelName(),
+    type=options.ModelType(),
     metavar="MODEL ...",
     help="The models; see eq ls models.",
 )
 @_several("--chunk-sizes", (256, 384, 512), 1, "Chunk sizes to try, in tokens.")
 @_several("--overlaps", (25, 50, 100), 0, "Overlaps to try, in tokens.")
-@_several("--top-ks", (5, 10, 15), 1, "How many chunks to retrieve.")
+@_several("--top-ks", (5, 10, 15), 1, "Numbers of retrieved chunks to try.")
 @click.option(
     "--chunkers",
     "chunker_names",
@@ -131,20 +116,20 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
     default=("fixed",),
     metavar="NAME ...",
     show_default="fixed",
-    help="Ways to cut a document: fixed, section, sentence.",
+    help="Chunkers to try: fixed, section, sentence.",
 )
 @click.option(
     "--budget",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Choose only what retrieves at most N tokens a question.",
+    help="Maximum number of retrieved tokens per question.",
 )
 @click.option(
     "--folds",
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Folds of the cross-validation; 1 is none, which flatters.",
+    help="Folds of the cross-validation; 1 is none (optimistic).",
 )
 @click.option(
     "--repeats",
@@ -153,13 +138,20 @@ def _several(name: str, default: Sequence[int], least: int, text: str) -> option
     show_default=True,
     help="Random splits into folds; scores are means over them.",
 )
-@options.one_of("--matcher", "matcher", matchers, "words", "When a chunk holds an answer.")
-@options.one_of("--absent", "way with absent answers", unanswerable_policies, "refuse", ABSENT_HELP)
-@click.option("--tokenizer", metavar="NAME", help="What tokens are: cl100k, words, or those of a model.")
+@options.one_of("--matcher", "matcher", matchers, "words", "Rule for when a chunk contains an answer.")
+@click.option(
+    "--absent",
+    "unanswerable",
+    type=options.ChoiceWithHint("policy for unanswerable questions", unanswerable_policies),
+    default="refuse",
+    show_default=True,
+    help="Questions whose answer is not in the document: refuse to run, score 0, or skip.",
+)
+@click.option("--tokenizer", metavar="NAME", help="Tokenizer: cl100k, words, or a model.")
 @options.seed_option
 @options.test_option
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads a model.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write results here; a name in .json gets only a list.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model.")
+@click.option("-o", "--output", metavar="FOLDER", help="Output folder; a .json file gets only a list of results.")
 @engine_options
 @options.fail_option
 @options.output_options
@@ -177,112 +169,111 @@ def compare(
     engine: Executor,
     **settings: Any,
 ) -> int:
-    """See ``HELP``."""
+    """See ``COMPARE_HELP``."""
     from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import compare_models, prepare_comparison
-    from equipoise.domains.fair.model_outcome import refuse_unwritable
     from equipoise.domains.fair.questions import read_questions
     from equipoise.io.documents import read_documents
     from equipoise.models.resolve import resolve_models
+    from equipoise.runs.experiment import check_writable, is_json_file
 
     if output is not None:
-        refuse_unwritable(Path(output))
-    checked = checked_settings(chunkers=chunker_names, **settings)
-    named = resolve_models(models)
-    text, asked = read_documents(*documents), read_questions(fixture)
+        check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
+    config = checked_settings(chunkers=chunker_names, **settings)
+    resolved = resolve_models(models)
+    texts, questions = read_documents(*documents), read_questions(fixture)
     with executor_context(engine, out, "a model"):
-        plan = prepare_comparison(text, asked, checked)
-        with out.progress(len(named) * (len(plan.shelved) + 1)) as step:
-            found = compare_models(
-                named, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
+        plan = prepare_comparison(texts, questions, config)
+        with out.progress(len(resolved) * (len(plan.indexed_chunks) + 1)) as step:
+            comparison = compare_models(
+                resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
             )
-    _show(out, found, output)
-    return _code(out, found, fail_on)
+    _show_comparison(out, comparison, output)
+    return _exit_code(out, comparison, fail_on)
 
 
-def _show(out: Output, found: FairComparison, output: str | None) -> None:
-    """The report for people or as data, and where it was written."""
+def _show_comparison(out: Output, comparison: FairComparison, output: str | None) -> None:
+    """Print the report or the JSON data, and where it was written."""
     from equipoise.domains.fair.report import fair_report
     from equipoise.runs.experiment import is_json_file
 
-    for name in found.resumed:
-        out.note(with_label(name, f"read back from {output}, nothing computed again"))
+    for name in comparison.resumed:
+        out.note(with_label(name, f"loaded from {output}, not computed again"))
     if out.json:
-        out.data(found.to_dict())
+        out.data(comparison.to_dict())
     else:
-        out.show(*fair_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+        out.show(*fair_report(comparison.report_data, verbose=out.verbose, quiet=out.quiet))
     if output is not None:
         out.note(f"wrote {output}")
         if not is_json_file(Path(output)):
-            found.draw(output)
-            _tell_strangers(out, found, Path(output))
-    _tell_failures(out, found)
-    if found.failures and output is not None:
+            comparison.draw(output)
+            _report_unrelated_runs(out, comparison, Path(output))
+    _report_failures(out, comparison)
+    if comparison.failures and output is not None:
         out.note(RESUME_NOTE)
     if not out.quiet and not out.json:
-        out.text(_next(found, output))
+        out.text(_next_command(comparison, output))
 
 
-def _tell_failures(out: Output, found: FairComparison) -> None:
-    """Each error once, and the models that it kept from a result; as data, an error a model."""
-    alike: dict[str, list[str]] = {}
-    for name, error in found.failures.items():
-        alike.setdefault(error.render(), []).append(name)
-    for rendered, names in alike.items():
+def _report_failures(out: Output, comparison: FairComparison) -> None:
+    """Print each distinct error once with its models; in JSON, one error per model."""
+    models_of: dict[str, list[str]] = {}
+    for name, error in comparison.failures.items():
+        models_of.setdefault(error.render(), []).append(name)
+    for rendered, names in models_of.items():
         for name in names if out.json else names[:1]:
-            error = found.failures[name]
-            fields = {"model": name, "code": error.code, "sentence": error.sentence, "hint": error.hint}
+            error = comparison.failures[name]
+            fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
             out.error(fields, rendered)
         if len(names) > 1:
-            out.note(f"without a result for that: {', '.join(names)}")
+            out.note(f"failed for the same reason: {', '.join(names)}")
 
 
-def _tell_strangers(out: Output, found: FairComparison, folder: Path) -> None:
-    """Name the runs in the folder that other calls left: they are no part of what was printed."""
-    strangers = found.strangers(folder)
-    for alike, why in ((True, "left by another call"), (False, "of other data, another grid or other rules")):
-        names = [name for name, same in strangers.items() if same == alike]
+def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path) -> None:
+    """Print the runs in the folder that are not part of this comparison."""
+    unrelated = comparison.unrelated_runs(folder)
+    for same_setup, reason in ((True, "from another call"), (False, "other data, grid or matcher")):
+        names = [name for name, same in unrelated.items() if same == same_setup]
         if names:
             verb = "is" if len(names) == 1 else "are"
-            out.note(f"{', '.join(names)} in {folder} {verb} no part of this comparison ({why})")
+            out.note(f"{', '.join(names)} in {folder} {verb} not part of this comparison ({reason})")
 
 
-def _next(found: FairComparison, output: str | None) -> str:
-    """The next command to type."""
+def _next_command(comparison: FairComparison, output: str | None) -> str:
+    """The suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
     from equipoise.report.findings import sort_by_severity
     from equipoise.runs.experiment import is_json_file
 
-    if output is not None and not is_json_file(Path(output)) and len(found.outcomes) > 1:
-        return suggestion(["eq", "compare", *map(str, found.runs(output))])
-    return after_comparison(sort_by_severity(found.findings), "HR@10")
+    if output is not None and not is_json_file(Path(output)) and len(comparison.outcomes) > 1:
+        return suggestion(["eq", "compare", *map(str, comparison.runs(output))])
+    return after_comparison(sort_by_severity(comparison.findings), "HR@10")
 
 
-def _code(out: Output, found: FairComparison, fail_on: str | None) -> int:
+def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> int:
     from equipoise.runs.experiment import exit_code
 
-    gate = exits.gate(out, found.findings, fail_on)
-    return exit_code(found.failures) or gate
+    gate = exits.gate(out, comparison.findings, fail_on)
+    return exit_code(comparison.failures) or gate
 
-
-# ``eq fair validate``: whether a fixture of questions is fit to compare systems with.
 
 VALIDATE_HELP = """
 \b
   eq fair validate --qa fixture.json --doc document.txt
   eq fair validate --qa fixture.jsonl --doc manual.pdf --doc notes/ --min-multihop 5 --json
 
-Check questions and answers before models are compared on them: answers that the document
-does not hold, with the closest passage; answers that stand at several places or are cut by
-chunk borders; questions asked twice; shares of categories and difficulties; and what so many
-questions can show. Without --doc no answer is verified. Exit code 1 means invalid.
+Check questions and answers before models are compared on them: answers that are not in the
+document, with the closest passage; answers that occur several times or are split by chunk
+boundaries; duplicate questions; shares of categories and difficulties; and the differences that
+this number of questions can detect. Without --doc no answer is verified. Exit status 1 means
+invalid.
 """
 
 
 def _number(
     name: str, kind: type[int] | type[float], default: float, words: str, *, into: str = ""
 ) -> Callable[[Command], Command]:
-    """An option with a number; ``into`` is the parameter it fills, where that has another name."""
+    """An option with a number; ``into`` is the parameter name if it differs."""
     names = (name, into) if into else (name,)
     return click.option(*names, type=kind, default=default, show_default=True, help=words)
 
@@ -294,37 +285,37 @@ def _number(
     "docs",
     cls=MultiValueOption,
     metavar="PATH ...",
-    help="Documents or folders that hold the answers.",
+    help="Documents or folders that contain the answers.",
 )
-@_number("--min-questions", int, 50, "The fewest questions that are valid.")
-@_number("--recommended-questions", int, 80, "How many there should be.")
-@_number("--min-multihop", float, 10.0, "The least percentage of multi_hop.", into="min_multihop_pct")
-@_number("--recommended-multihop", float, 20.0, "What it should be.", into="recommended_multihop_pct")
-@_number("--min-hard", float, 30.0, "The least percentage of hard.", into="min_hard_pct")
-@_number("--recommended-hard", float, 40.0, "What it should be.", into="recommended_hard_pct")
-@_number("--chunk-size", int, 512, "Tokens of a chunk.")
-@_number("--overlap", int, 50, "Tokens that two chunks share.")
-@_number("--top-k", int, 10, "Chunks that a search returns.")
-@click.option("--tokenizer", metavar="MODEL", help="Count tokens as this model does; words or cl100k.")
+@_number("--min-questions", int, 50, "Minimum number of questions.")
+@_number("--recommended-questions", int, 80, "Recommended number of questions.")
+@_number("--min-multihop", float, 10.0, "Minimum percentage of multi_hop.", into="min_multihop_pct")
+@_number("--recommended-multihop", float, 20.0, "Recommended percentage of multi_hop.", into="recommended_multihop_pct")
+@_number("--min-hard", float, 30.0, "Minimum percentage of hard.", into="min_hard_pct")
+@_number("--recommended-hard", float, 40.0, "Recommended percentage of hard.", into="recommended_hard_pct")
+@_number("--chunk-size", int, 512, "Chunk size in tokens.")
+@_number("--overlap", int, 50, "Overlap of chunks in tokens.")
+@_number("--top-k", int, 10, "Number of retrieved chunks.")
+@click.option("--tokenizer", metavar="MODEL", help="Tokenizer: a model, words or cl100k.")
 @click.option(
     "--matcher",
     type=options.ChoiceWithHint("matcher", lambda: MATCHERS),
     default="words",
     show_default=True,
-    help="The rule that finds answers.",
+    help="Rule for when a chunk contains an answer.",
 )
 @options.output_options
 @pass_output
 def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], **settings: Any) -> int:
     """See ``VALIDATE_HELP``."""
     if qa is None:
-        raise ParameterError("there is no fixture to check", hint="name a JSON or JSONL file with --qa")
+        raise ParameterError("no fixture was specified", hint="name a JSON or JSONL file with --qa")
     result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
-    _validate_show(out, result)
+    _show_validation(out, result)
     return exits.DONE if result.is_valid else exits.GATE_FAILED
 
 
-def _validate_show(out: Output, result: ValidationResult) -> None:
+def _show_validation(out: Output, result: ValidationResult) -> None:
     if out.json:
         out.data(result.to_dict())
     else:

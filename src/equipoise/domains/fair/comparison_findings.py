@@ -1,7 +1,6 @@
-"""What is wrong with the setup of a comparison: its questions, its document, its grid.
+"""Findings about the setup of a comparison: its questions, its document, its grid.
 
-These findings belong to the data, and so to the result of every model that was measured on it: whoever reads
-a single run directory must see them too.
+They concern the data, so they are stored with the result of every model: a single run directory must show them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def setup_findings(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
-    """The findings about the setup, as far as configurations are concerned that the model could choose."""
+    """The findings about the setup, limited to the configurations that the model could select."""
     return (
         *_about_questions(plan),
         *_about_answers(tuning, plan),
@@ -36,54 +35,54 @@ def setup_findings(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
 
 
 def _about_questions(plan: Plan) -> tuple[Finding, ...]:
-    """Whether there are enough questions, each asked once and without its answer."""
-    asked = plan.material.questions
-    return (*run_checks(SampleSize(len(asked))), *run_checks(question_check_subject(asked, plan.matcher)))
+    """Whether there are enough questions, without duplicates and without leaked answers."""
+    questions = plan.dataset.questions
+    return (*run_checks(SampleSize(len(questions))), *run_checks(question_check_subject(questions, plan.matcher)))
 
 
-def _choosable(tuning: TuningRecord, plan: Plan) -> list[tuple[ChunkingParams, int]]:
-    """Every configuration that the model could have chosen."""
+def _eligible(tuning: TuningRecord, plan: Plan) -> list[tuple[ChunkingParams, int]]:
+    """Every configuration that the model could select."""
     settings = plan.settings
     affordable = {tuple(trial.params.items()) for trial in tuning.affordable}
     return [
         (chunking, k)
         for chunking in settings.chunkings
-        for k in settings.tried_ks
+        for k in settings.top_k_axis
         if tuple(settings.params(chunking, k).items()) in affordable
     ]
 
 
 def _about_answers(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
-    """Whether the answers can be found with each chunking that could be chosen, and not anywhere."""
-    stand = plan.answer_counts
-    held = {chunking: plan.shelved[chunking].held.holders for chunking, _ in _choosable(tuning, plan)}
-    cut = {_name(chunking): _cut(plan, stand, held[chunking]) for chunking in held}
-    # Of all chunkings, the one that loses fewest answers says most about how many chunks hold one.
-    widest = min(held, key=lambda chunking: len(cut[_name(chunking)]))
-    # Answers that are cut have a finding of their own, with all chunkings in it.
+    """Whether the chunks of each eligible chunking contain the answers, and how often."""
+    occurrences = plan.answer_counts
+    holders_of = {chunking: plan.indexed_chunks[chunking].locations.holders for chunking, _ in _eligible(tuning, plan)}
+    split = {_name(chunking): _split_answers(plan, occurrences, holders_of[chunking]) for chunking in holders_of}
+    # The chunking that splits the fewest answers is the most informative about how many chunks contain one.
+    widest = min(holders_of, key=lambda chunking: len(split[_name(chunking)]))
+    # Split answers have a separate finding that covers all chunkings.
     answers = [
         AnswerOccurrences(question.id, question.answer, places, max(len(holders), min(1, places)))
-        for question, places, holders in zip(plan.material.questions, stand, held[widest], strict=True)
+        for question, places, holders in zip(plan.dataset.questions, occurrences, holders_of[widest], strict=True)
     ]
-    chunks = len(plan.shelved[widest].cut.chunks)
+    chunks = len(plan.indexed_chunks[widest].chunked.chunks)
     found = run_checks(AnswersInDocument(answers, chunks, _name(widest)))
-    return found if plan.settings.joins else (*found, *run_checks(SplitAnswers(cut, len(answers))))
+    return found if plan.settings.joins else (*found, *run_checks(SplitAnswers(split, len(answers))))
 
 
-def _cut(plan: Plan, stand: Sequence[int], held: Sequence[Ints]) -> list[AnswerOccurrences]:
-    """The answers that stand in the document and in no chunk."""
+def _split_answers(plan: Plan, occurrences: Sequence[int], holders_of: Sequence[Ints]) -> list[AnswerOccurrences]:
+    """The answers that occur in the document and in no chunk."""
     return [
         AnswerOccurrences(question.id, question.answer, places, 0)
-        for question, places, holders in zip(plan.material.questions, stand, held, strict=True)
+        for question, places, holders in zip(plan.dataset.questions, occurrences, holders_of, strict=True)
         if places and not len(holders)
     ]
 
 
 def _about_depth(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
-    """Whether a configuration that could be chosen returns most of the document; the worst of them."""
+    """Whether an eligible configuration returns most of the document; only the worst is reported."""
     shares = [
-        RetrievedFraction(len(plan.shelved[chunking].cut.chunks), k, chunking=_name(chunking))
-        for chunking, k in _choosable(tuning, plan)
+        RetrievedFraction(len(plan.indexed_chunks[chunking].chunked.chunks), k, chunking=_name(chunking))
+        for chunking, k in _eligible(tuning, plan)
     ]
     return run_checks(max(shares, key=lambda share: min(1.0, share.top_k / share.chunks)))
 

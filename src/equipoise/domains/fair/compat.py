@@ -1,4 +1,4 @@
-"""Whether retrieved chunks hold an answer, by the source's names; ``tasks.answers`` has the rules."""
+"""Classes with the names and calls of embedding-eval: vector store, embedding models, evaluator."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.types import Role
 
-# A store of several collections in memory, with the calls that users of embedding-eval know.
-
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One vector that was found."""
+    """One search hit."""
 
     id: str
     score: float
@@ -40,7 +38,7 @@ class SearchResult:
 
 
 class InMemoryVectorStore:
-    """Collections of vectors by name, searched exactly; no server and no further package.
+    """Named collections of vectors in memory with exact search.
 
     >>> store = InMemoryVectorStore()
     >>> store.connect()
@@ -54,19 +52,19 @@ class InMemoryVectorStore:
         self._collections: dict[str, MemoryStore] = {}
 
     def connect(self) -> None:
-        """Nothing: there is no server. It stands here for code that changes between stores."""
+        """Does nothing: there is no server. For compatibility with other stores."""
 
     def create_collection(self, name: str, dimensions: int, geometry: str = "cosine") -> None:
-        """An empty collection under a new name."""
+        """Create an empty collection."""
         dims, space = check_collection(MemoryStore, name, dimensions, geometry)
         if name in self._collections:
             raise DuplicateError(
-                f"there is a collection {name!r} already", hint="choose another name, or upsert into this one"
+                f"the collection {name!r} already exists", hint="choose another name, or upsert into this one"
             )
         self._collections[name] = MemoryStore(name, int(dims or 0), space)
 
     def upsert(self, name: str, ids: Sequence[str], embeddings: ArrayLike, texts: Sequence[str] | None = None) -> None:
-        """Put vectors under ids; those that are there already are replaced."""
+        """Add vectors by id; existing ids are replaced."""
         self._collection(name).add(ids, embeddings, texts)
 
     def search(self, name: str, query_embedding: ArrayLike, top_k: int = 10) -> list[SearchResult]:
@@ -77,7 +75,7 @@ class InMemoryVectorStore:
         return [SearchResult(name, score, text) for (name, score), text in zip(found, texts, strict=True)]
 
     def delete(self, name: str, ids: Sequence[str]) -> int:
-        """Remove vectors by id; the number of those that were there."""
+        """Remove vectors by id and return how many existed."""
         return self._collection(name).delete(ids)
 
     def count(self, name: str) -> int:
@@ -85,7 +83,7 @@ class InMemoryVectorStore:
         return self._collection(name).count()
 
     def close(self) -> None:
-        """Forget everything."""
+        """Remove all collections."""
         self._collections.clear()
 
     def __enter__(self) -> Self:
@@ -105,19 +103,16 @@ class InMemoryVectorStore:
         return self._collections[name]
 
 
-# Embedding models by the names that users of embedding-eval know; everything in them is ``embed.model``.
-
-
 class _EmbeddingEvalEmbedder(Embedder):
-    """An embedder with the source's further names; vectors are rows of an array, not lists."""
+    """An embedder with the method names of embedding-eval; vectors are rows of an array, not lists."""
 
     def __init__(self, spec: str, **options: object) -> None:
-        made = embedder(parse_spec(spec).with_options(**options))
-        super().__init__(made.encoder, made.spec, cache=made.cache)
+        model = embedder(parse_spec(spec).with_options(**options))
+        super().__init__(model.encoder, model.spec, cache=model.cache)
 
     @property
     def model_name(self) -> str:
-        """The name of the model at its makers'."""
+        """The name of the model at its provider."""
         return self.spec.name
 
     @property
@@ -126,12 +121,12 @@ class _EmbeddingEvalEmbedder(Embedder):
         return self.dims
 
     def embed_text(self, text: str) -> Vectors:
-        """One text as one vector, with no prompt before it."""
+        """The vector of one text, without a prompt."""
         vector: Vectors = self.embed_texts([text])[0]
         return vector
 
     def embed_texts(self, texts: Sequence[str], input_type: Role | str | None = None) -> Vectors:
-        """Texts as queries or documents; as neither, with no prompt before them, where nothing is said."""
+        """The vectors of queries or documents; without ``input_type``, no prompt is added."""
         if input_type is not None:
             return self.embed(texts, input_type)
         bare = Embedder(self.encoder, self.spec.with_options(document_prompt=""), cache=self.cache)
@@ -139,9 +134,9 @@ class _EmbeddingEvalEmbedder(Embedder):
 
 
 class SentenceTransformerEmbedding(_EmbeddingEvalEmbedder):
-    """A model of sentence-transformers, by its short name, its name on the hub, or its folder.
+    """A model of sentence-transformers, by alias, hub name or folder.
 
-    The vectors have length one; with ``normalize_embeddings=False`` they are as the model makes them.
+    The vectors have unit length; ``normalize_embeddings=False`` returns them unchanged.
     """
 
     def __init__(
@@ -160,7 +155,7 @@ class SentenceTransformerEmbedding(_EmbeddingEvalEmbedder):
 
     @property
     def max_seq_length(self) -> int | None:
-        """How many tokens the model reads of a text."""
+        """The maximum number of tokens per text."""
         return self.card.max_tokens
 
 
@@ -172,20 +167,20 @@ class OpenAIEmbedding(_EmbeddingEvalEmbedder):
     ) -> None:
         if api_key is not None:
             raise ParameterError(
-                "a key was given, and keys are read from the environment only",
+                "api_key was passed, but keys are read from the environment only",
                 hint="export OPENAI_API_KEY=...",
             )
         super().__init__(f"openai:{model}", dimensions=dimensions)
 
     @property
     def model_name(self) -> str:
-        """The name of the model, with the service before it."""
+        """The name of the model with the prefix of the provider."""
         return f"openai:{self.spec.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScore:
-    """The score of one question, and why; it is true where the question counts as answered."""
+    """The score of one question with an explanation; true if the question counts as answered."""
 
     score: float
     explanation: str
@@ -197,12 +192,12 @@ class EvaluationScore:
 
 
 class BinaryEvaluator:
-    """Says whether the chunks that were retrieved hold the expected answer.
+    """Whether the retrieved chunks contain the expected answer.
 
-    ``answer_matcher="words"`` looks for the answer inside one chunk, on the borders of words, and scores 1 or 0.
-    ``answer_matcher="source"`` is the source's own rule: the chunks are read as one text, borders do not count, and
-    ``partial_match_threshold`` of the answer's words are enough, which then are the score. Unless they are
-    given, ``fuzzy_word_match`` and ``normalize_currency`` are off for the one and on for the other.
+    ``matcher="words"`` searches the whole words of the answer within one chunk and scores 1 or 0.
+    ``matcher="source"`` is the rule of embedding-eval: the chunks are joined, word boundaries are ignored, and
+    a share of the answer's words of at least ``partial_match_threshold`` is a partial score. The defaults of
+    ``fuzzy_word_match`` and ``normalize_currency`` are False for "words" and True for "source".
 
     >>> evaluator = BinaryEvaluator()
     >>> evaluator.evaluate("What is the capital?", "Paris", ["Paris is its capital."]).score
@@ -221,7 +216,7 @@ class BinaryEvaluator:
         *,
         matcher: str = "words",
     ) -> None:
-        self.matcher = _rule(
+        self.matcher = _matcher(
             matcher,
             case_sensitive=case_sensitive,
             normalize_whitespace=normalize_whitespace,
@@ -234,7 +229,7 @@ class BinaryEvaluator:
         """The score of one question; only the answer and the chunks decide it."""
         chunks = _chunks(retrieved_chunks)
         if not isinstance(expected_answer, str) or not expected_answer.strip():
-            raise InputError("the expected answer is empty or no text", hint="give the words that answer it")
+            raise InputError("the expected answer is empty or not a text", hint="pass the text of the answer")
         if not chunks:
             return EvaluationScore(0.0, "nothing was retrieved")
         if isinstance(self.matcher, EmbeddingEvalMatcher):
@@ -253,7 +248,7 @@ class BinaryEvaluator:
         if len(asked) != len(retrieved_chunks_list):
             raise ShapeError(
                 f"there are {len(asked)} questions and {len(retrieved_chunks_list)} lists of chunks",
-                hint="give one list a question",
+                hint="pass one list per question",
             )
         return [
             replace(self.evaluate(each.question, each.answer, chunks), qa_pair_id=each.id)
@@ -262,33 +257,33 @@ class BinaryEvaluator:
 
     def _explained(self, score: float, answer: str, chunks: Sequence[str]) -> str:
         if score == 0.0:
-            return f"none of the {len(chunks)} chunks holds the answer"
+            return f"none of the {len(chunks)} chunks contains the answer"
         if score < 1.0:
             return f"the chunks have {score:.0%} of the answer's words"
         return f"the answer is in the first {self.matcher.first_hit(answer, chunks)} of {len(chunks)} chunks"
 
 
-def _rule(name: str, **source: Any) -> AnswerMatcher:
-    """The rule of this name from the source's options."""
+def _matcher(name: str, **options: Any) -> AnswerMatcher:
+    """The matcher with this name from the options of embedding-eval."""
     if name not in MATCHERS:
         raise UnknownNameError.of("matcher", str(name), MATCHERS, more=f"known: {', '.join(MATCHERS)}")
     if name == "source":
-        return answer_matcher(name, **source)
+        return answer_matcher(name, **options)
     return answer_matcher(
         name,
-        fold_case=not source["case_sensitive"],
-        collapse_spaces=source["normalize_whitespace"],
-        threshold=source["partial_match_threshold"],
-        fuzzy=source["fuzzy_word_match"],
-        currency=source["normalize_currency"],
+        fold_case=not options["case_sensitive"],
+        collapse_spaces=options["normalize_whitespace"],
+        threshold=options["partial_match_threshold"],
+        fuzzy=options["fuzzy_word_match"],
+        currency=options["normalize_currency"],
     )
 
 
 def _chunks(chunks: Any) -> tuple[str, ...]:
     if isinstance(chunks, str) or not isinstance(chunks, Iterable):
-        raise InputError(f"the retrieved chunks are a {type(chunks).__name__}, not a list", hint="give a list of texts")
+        raise InputError(f"the retrieved chunks are a {type(chunks).__name__}, not a list", hint="pass a list of texts")
     texts = tuple(chunks)
-    for place, text in enumerate(texts):
+    for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise InputError(f"retrieved chunk {place + 1} is a {type(text).__name__}, not a text")
+            raise InputError(f"retrieved chunk {number} is a {type(text).__name__}, not a text")
     return texts

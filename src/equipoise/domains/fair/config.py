@@ -1,4 +1,4 @@
-"""What is tried, and how it is judged: the grid, the baseline, the matcher, the folds and the budget."""
+"""The configuration of a fair comparison: grid, baseline, matcher, folds and token budget."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ CHUNK_SIZES = (256, 384, 512)
 OVERLAPS = (25, 50, 100)
 TOP_KS = (5, 10, 15)
 BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
-"""What people use who tune nothing."""
+"""The untuned configuration that tuning is compared with."""
 
-MOST_RETRIEVED = 0.1
-"""The default grid retrieves no more than this share of a document, so that the chance level stays low."""
-SMALLEST_CHUNK, CHUNK_STEP = 32, 8
+MAX_RETRIEVED_SHARE = 0.1
+"""The default grid retrieves no more than this share of a document, which keeps the chance level low."""
+MIN_CHUNK_SIZE, CHUNK_STEP = 32, 8
 
 REPEATS = 100
-"""The score of one split depends on the split. With 100 the verdict hardly depends on the seed any more."""
+"""The score of one split depends on the split. With 100 splits the verdict hardly depends on the seed."""
 
 UNANSWERABLE_POLICIES = ("refuse", "zero", "skip")
-"""What to do with a question whose answer the document does not hold."""
+"""What to do with a question whose answer is not in the document."""
 
 
 @dataclass(frozen=True)
 class FairConfig:
-    """One comparison, apart from its models, document and questions. Make it with ``checked_settings``.
+    """One comparison, without its models, document and questions. Create it with ``checked_settings``.
 
     Without a budget the grid is chunkers x chunk_sizes x overlaps x top_ks. With one, top_k is every
-    number up to the largest of ``top_ks``, and only what retrieves no more than ``budget`` tokens a
-    question, on average, may be chosen. One fold is no nesting: what is best on all questions is scored on
-    the same. The questions are split into folds ``repeats`` times, and scores are means over these splits.
+    number up to the largest of ``top_ks``, and only configurations that retrieve at most ``budget`` tokens
+    per question on average are eligible. With one fold there is no nested cross-validation: the best
+    configuration is scored on the questions that selected it. The questions are split into folds ``repeats``
+    times, and scores are means over these splits.
     """
 
     chunk_sizes: tuple[int, ...] = CHUNK_SIZES
@@ -54,46 +55,46 @@ class FairConfig:
     folds: int = 5
     repeats: int = REPEATS
     seed: int = 0
-    absent: str = "refuse"
+    unanswerable: str = "refuse"
     tokenizer: Any = None
     test: str = "randomisation"
     defaults: frozenset[str] = frozenset()
-    """Which of chunk_sizes, overlaps, top_ks and baseline were not given: they may be fitted to the data."""
+    """Which of chunk_sizes, overlaps, top_ks and baseline are defaults: these are fitted to the document."""
 
     @property
     def chunkings(self) -> tuple[ChunkingParams, ...]:
-        """Every way to cut the documents that the grid has, in its order."""
-        found: list[ChunkingParams] = []
+        """Every chunking of the grid, in order."""
+        chunkings: list[ChunkingParams] = []
         for name in self.chunkers:
             overlaps = self.overlaps if "overlap" in _fields(name) else (0,)
             axes = {"chunk_size": self.chunk_sizes, "overlap": overlaps}
             points = parameter_grid(valid=overlap_fits, **axes)
-            found += [ChunkingParams(name, **point) for point in points]  # type: ignore[arg-type]
-        return tuple(found)
+            chunkings += [ChunkingParams(name, **point) for point in points]  # type: ignore[arg-type]
+        return tuple(chunkings)
 
     @property
     def nested(self) -> bool:
-        """Whether questions are scored by what was chosen without them."""
+        """Whether scores come from nested cross-validation."""
         return self.folds > 1
 
     @property
     def metric(self) -> str:
-        """What the figure of a model is called."""
+        """The name of the metric of a model."""
         return METRIC if self.nested else OPTIMISTIC
 
     @property
     def joins(self) -> bool:
-        """Whether retrieved chunks are read as one text, so that no border cuts an answer."""
+        """Whether the matcher joins the retrieved chunks, so that boundaries split no answer."""
         return matcher_of(self.matcher).joins
 
     @property
     def tokenizer_name(self) -> str:
-        """What a token is, in chunk sizes, overlaps, budgets and costs."""
+        """The tokenizer that defines tokens in chunk sizes, overlaps, budgets and costs."""
         return tokenizer_for(self.tokenizer).name
 
     @property
     def axes(self) -> dict[str, tuple[str, ...] | tuple[int, ...]]:
-        """The values that each parameter was tuned over."""
+        """The values of each parameter in the grid."""
         return {
             "chunker": self.chunkers,
             "chunk_size": self.chunk_sizes,
@@ -103,24 +104,24 @@ class FairConfig:
 
     @property
     def depth(self) -> int:
-        """How many chunks a search must return to serve every configuration."""
+        """How many chunks a search must return for every configuration."""
         return max(*self.top_ks, self.baseline[1])
 
     @property
-    def tried_ks(self) -> tuple[int, ...]:
+    def top_k_axis(self) -> tuple[int, ...]:
         """The top_k axis of the grid."""
         return self.top_ks if self.budget is None else tuple(range(1, max(self.top_ks) + 1))
 
     def params(self, chunking: ChunkingParams, top_k: int) -> dict[str, Any]:
-        """A configuration as results name it; the chunker is named where there is a choice."""
+        """A configuration as results name it; the chunker is included if there are several."""
         named = {} if self.chunkers == ("fixed",) and chunking.chunker == "fixed" else {"chunker": chunking.chunker}
         return named | {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
 
     @property
     def fingerprint(self) -> str:
-        """A digest of all that decides the figures of one model, apart from the texts and the model."""
-        said = {
-            "chunkings": [repr(each) for each in self.chunkings],
+        """A digest of everything that determines the scores of a model, except the texts and the model."""
+        inputs = {
+            "chunkings": [repr(chunking) for chunking in self.chunkings],
             "top_ks": self.top_ks,
             "baseline": repr(self.baseline),
             "matcher": self.matcher,
@@ -130,7 +131,7 @@ class FairConfig:
             "seed": self.seed,
             "tokenizer": self.tokenizer_name,
         }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 def checked_settings(
@@ -143,23 +144,25 @@ def checked_settings(
     budget: float | None = None,
     folds: int | None = 5,
     repeats: int = REPEATS,
-    absent: str = "refuse",
+    unanswerable: str = "refuse",
     **others: Any,
 ) -> FairConfig:
-    """The settings, when they can be: every mistake is an error that names it.
+    """The validated configuration; an invalid value raises an error that names it.
 
     >>> checked_settings(chunk_sizes=[64, 32], overlaps=[32]).chunkings
     (ChunkingParams(chunker='fixed', chunk_size=64, overlap=32),)
     """
-    if absent not in UNANSWERABLE_POLICIES:
-        hint = did_you_mean(absent, UNANSWERABLE_POLICIES) or f"choose {', '.join(UNANSWERABLE_POLICIES)}"
-        raise ParameterError(f"absent={absent!r} is no way to treat an absent answer", hint=hint)
+    if unanswerable not in UNANSWERABLE_POLICIES:
+        hint = did_you_mean(unanswerable, UNANSWERABLE_POLICIES) or f"choose {', '.join(UNANSWERABLE_POLICIES)}"
+        raise ParameterError(
+            f"unanswerable={unanswerable!r} is not a known policy for unanswerable questions", hint=hint
+        )
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0):
-        raise ParameterError(f"a budget of {budget!r} tokens buys nothing", hint="give a positive number")
-    made = FairConfig(
-        chunk_sizes=_wholes("chunk_sizes", chunk_sizes, CHUNK_SIZES, 1),
-        overlaps=_wholes("overlaps", overlaps, OVERLAPS, 0),
-        top_ks=_wholes("top_ks", top_ks, TOP_KS, 1),
+        raise ParameterError(f"the budget is {budget!r} tokens; it must be positive", hint="pass a positive number")
+    config = FairConfig(
+        chunk_sizes=_validate_ints("chunk_sizes", chunk_sizes, CHUNK_SIZES, 1),
+        overlaps=_validate_ints("overlaps", overlaps, OVERLAPS, 0),
+        top_ks=_validate_ints("top_ks", top_ks, TOP_KS, 1),
         chunkers=_chunkers(chunkers),
         baseline=_baseline(baseline_params),
         defaults=frozenset(
@@ -173,31 +176,31 @@ def checked_settings(
             if given is None
         ),
         budget=budget,
-        folds=1 if folds is None else _whole("folds", folds, 1),
-        repeats=_whole("repeats", repeats, 1),
-        absent=absent,
+        folds=1 if folds is None else _validate_int("folds", folds, 1),
+        repeats=_validate_int("repeats", repeats, 1),
+        unanswerable=unanswerable,
         **others,
     )
-    _ = made.chunkings  # a grid without a single valid point is refused now, not after the first model
-    return made
+    _ = config.chunkings  # a grid without a valid point raises now, not after the first model
+    return config
 
 
 def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
-    """The settings with default values that suit a document of so many tokens; given values stay.
+    """The configuration with defaults fitted to a document of this many tokens; explicit values stay.
 
-    The defaults suit a document of which they retrieve a tenth at most. For shorter ones chunk sizes,
-    overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults as they are.
+    The defaults suit documents of which they retrieve at most a tenth. For shorter documents chunk sizes,
+    overlaps and top_k shrink by the same factor. The matcher ``source`` keeps the defaults unchanged.
 
     >>> fitted = fitted_settings(checked_settings(overlaps=[0]), 10_000)
     >>> fitted.chunk_sizes, fitted.overlaps, fitted.top_ks
     ((96, 136, 184), (0,), (2, 4, 5))
     """
-    scale = sqrt(min(1.0, MOST_RETRIEVED * tokens / (max(CHUNK_SIZES) * max(TOP_KS))))
+    scale = sqrt(min(1.0, MAX_RETRIEVED_SHARE * tokens / (max(CHUNK_SIZES) * max(TOP_KS))))
     if scale == 1.0 or settings.joins:
         return settings
 
     def chunk_size(size: int) -> int:
-        return max(SMALLEST_CHUNK, CHUNK_STEP * round(size * scale / CHUNK_STEP))
+        return max(MIN_CHUNK_SIZE, CHUNK_STEP * round(size * scale / CHUNK_STEP))
 
     def depth(k: int) -> int:
         return max(1, round(k * scale))
@@ -206,7 +209,7 @@ def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
     size, overlap = chunk_size(chunking.chunk_size), round(chunking.overlap * scale)
     fitted = {
         "chunk_sizes": tuple(dict.fromkeys(map(chunk_size, CHUNK_SIZES))),
-        "overlaps": tuple(dict.fromkeys(round(each * scale) for each in OVERLAPS)),
+        "overlaps": tuple(dict.fromkeys(round(value * scale) for value in OVERLAPS)),
         "top_ks": tuple(dict.fromkeys(map(depth, TOP_KS))),
         "baseline": (replace(chunking, chunk_size=size, overlap=overlap), depth(top_k)),
     }
@@ -221,41 +224,41 @@ def _baseline(params: Mapping[str, Any] | None) -> tuple[ChunkingParams, int]:
             hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
             raise ParameterError(f"the baseline has no parameter {name!r}", hint=hint)
     (name,) = _chunkers([given.get("chunker", "fixed")])
-    size, overlap = _whole("chunk_size", given["chunk_size"], 1), _whole("overlap", given["overlap"], 0)
+    size, overlap = _validate_int("chunk_size", given["chunk_size"], 1), _validate_int("overlap", given["overlap"], 0)
     (point,) = parameter_grid(valid=overlap_fits, chunk_size=[size], overlap=[overlap])
-    return ChunkingParams(name, **point), _whole("top_k", given["top_k"], 1)  # type: ignore[arg-type]
+    return ChunkingParams(name, **point), _validate_int("top_k", given["top_k"], 1)  # type: ignore[arg-type]
 
 
 def _chunkers(names: Iterable[Any]) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names)
-    for name in found:
+    selected = (names,) if isinstance(names, str) else tuple(names)
+    for name in selected:
         if name not in CHUNKERS:
             raise UnknownNameError.of("chunker", str(name), CHUNKERS, more=f"known: {', '.join(CHUNKERS)}")
-    if not found:
-        raise ParameterError("no chunker was named", hint=f"known: {', '.join(CHUNKERS)}")
-    return tuple(dict.fromkeys(found))
+    if not selected:
+        raise ParameterError("no chunker was specified", hint=f"known: {', '.join(CHUNKERS)}")
+    return tuple(dict.fromkeys(selected))
 
 
 def _fields(chunker: str) -> tuple[str, ...]:
     return tuple(CHUNKERS[chunker].__dataclass_fields__)
 
 
-def _wholes(name: str, given: Iterable[Any] | None, usual: tuple[int, ...], least: int) -> tuple[int, ...]:
+def _validate_ints(name: str, given: Iterable[Any] | None, default: tuple[int, ...], minimum: int) -> tuple[int, ...]:
     if given is None:
-        return usual
+        return default
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise ParameterError(f"{name} is {given!r}, and not a list", hint=f"write {name}={list(usual)}")
-    values = tuple(_whole(name, value, least) for value in given)
+        raise ParameterError(f"{name} is {given!r}, not a list", hint=f"write {name}={list(default)}")
+    values = tuple(_validate_int(name, value, minimum) for value in given)
     if not values:
-        raise ParameterError(f"{name} is an empty list", hint=f"leave it out for {list(usual)}")
+        raise ParameterError(f"{name} is an empty list", hint=f"omit it for the default {list(default)}")
     return tuple(dict.fromkeys(values))
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _validate_int(name: str, value: Any, minimum: int) -> int:
     try:
-        whole = value.__index__()
+        number = value.__index__()
     except AttributeError:
-        whole = None
-    if whole is None or isinstance(value, bool) or whole < least:
-        raise ParameterError(f"{name} has {value!r}; it must be a whole number of {least} or more")
-    return int(whole)
+        number = None
+    if number is None or isinstance(value, bool) or number < minimum:
+        raise ParameterError(f"{name} has {value!r}; it must be an integer of {minimum} or more")
+    return int(number)

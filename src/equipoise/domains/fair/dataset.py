@@ -1,4 +1,4 @@
-"""What is asked of what: the documents and the questions, checked before any work begins."""
+"""The dataset of a fair comparison: documents, questions, near-duplicate answers, unanswerable questions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, similar
 from equipoise.errors import InputError
 from equipoise.io.documents import TextDocument
 
-# Questions whose answers are nearly one: what one of them shows, the other must not know.
+# Questions with near-duplicate answers form one group. A group is never split over two folds.
 
 MIN_WORD_OVERLAP = 0.5
-"""An answer within another is nearly the same from this share of its words on: a year is not a whole date."""
+"""Minimum share of words for a part of an answer to be its near-duplicate. A year is not a near-duplicate of a date."""
 
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
@@ -29,38 +29,38 @@ Words = tuple[str, ...]
 
 
 def answer_groups(answers: Sequence[str]) -> list[int]:
-    """A number for each answer, the same for answers that are nearly one, directly or through others.
+    """A group number for each answer: the connected components of the near-duplicate relation.
 
-    Nearly one are answers of the same words, those of which one is a large part of the other, word for word
-    and in order, and those that share most of their letters and all of their numbers.
+    Near-duplicates have the same words, or one is a large contiguous part of the other, or they share most of
+    their character trigrams and all of their numbers.
 
     >>> answer_groups(["Weber", "in May 1871", "Jonas Weber", "1871", "weber"])
     [0, 1, 0, 2, 0]
     """
     group = list(range(len(answers)))
 
-    def root(place: int) -> int:
-        while group[place] != place:
-            group[place] = place = group[group[place]]
-        return place
+    def root(index: int) -> int:
+        while group[index] != index:
+            group[index] = index = group[group[index]]
+        return index
 
     for one, other in _pairs(answers):
         first, second = sorted((root(one), root(other)))
         group[second] = first
     number: dict[int, int] = {}
-    return [number.setdefault(root(place), len(number)) for place in range(len(answers))]
+    return [number.setdefault(root(index), len(number)) for index in range(len(answers))]
 
 
 def _pairs(answers: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Places of answers that belong together; enough of them to connect all that do."""
+    """Index pairs of near-duplicate answers; enough pairs to connect every group."""
     plain = [normalize_answer(answer) for answer in answers]
     words = [tuple(_WORDS.findall(text)) or (text,) for text in plain]
     first_of: dict[Words, int] = {}
-    for place, own in enumerate(words):
-        yield first_of.setdefault(own, place), place
+    for index, answer_words in enumerate(words):
+        yield first_of.setdefault(answer_words, index), index
     lengths = sorted(set(map(len, first_of)))
-    for place, own in enumerate(words):
-        yield from ((first_of[part], place) for part in _large_parts(own, lengths) if part in first_of)
+    for index, answer_words in enumerate(words):
+        yield from ((first_of[part], index) for part in _large_parts(answer_words, lengths) if part in first_of)
     numbers = [_NUMBER.findall(text) for text in plain]
     for one, other, _ in similar_pairs(plain, NEAR_DUPLICATE_SIMILARITY):
         if numbers[one] == numbers[other]:
@@ -68,61 +68,61 @@ def _pairs(answers: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _large_parts(words: Words, lengths: Sequence[int]) -> Iterator[Words]:
-    """All stretches of the words that are a large part of them, of the lengths that answers have."""
+    """All contiguous spans with at least ``MIN_WORD_OVERLAP`` of the words, for the given lengths."""
     for length in lengths:
         if MIN_WORD_OVERLAP * len(words) <= length < len(words):
             for start in range(len(words) - length + 1):
                 yield words[start : start + length]
 
 
-_SHORT = 16
+_IDENTITY_LENGTH = 16
 
 
 @dataclass(frozen=True)
 class QADataset:
-    """Documents and questions; ``absent`` holds the questions whose answers no document holds."""
+    """Documents and questions; ``unanswerable`` are the questions whose answer is in no document."""
 
     documents: tuple[TextDocument, ...]
     questions: tuple[QuestionAnswer, ...]
-    absent: tuple[QuestionAnswer, ...] = ()
-    skipped: int = 0
+    unanswerable: tuple[QuestionAnswer, ...] = ()
+    n_skipped: int = 0
 
     @property
     def texts(self) -> list[str]:
-        """The questions as they are asked."""
+        """The texts of the questions."""
         return [question.question for question in self.questions]
 
     @property
     def ids(self) -> list[str]:
-        """The units."""
+        """The question ids, which are the units."""
         return [question.id for question in self.questions]
 
     @cached_property
     def groups(self) -> list[int]:
-        """The questions of one answer, or nearly one, belong together: they have the same number."""
+        """The group of each question: equal for questions with near-duplicate answers."""
         return answer_groups([question.answer for question in self.questions])
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
         """The SHA-256 of the documents, in order, and of the questions."""
         documents = [part for each in self.documents for part in (each.name, each.text)]
-        asked = [
+        questions = [
             part
-            for each in self.questions
-            for part in (each.id, each.question, each.answer, each.category, each.difficulty)
+            for item in self.questions
+            for part in (item.id, item.question, item.answer, item.category, item.difficulty)
         ]
-        return {"document": _digest(documents), "questions": _digest(asked)}
+        return {"document": _digest(documents), "questions": _digest(questions)}
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """The same of what is read and asked alone: file names and kinds of questions do not change units."""
-        asked = [part for each in self.questions for part in (each.id, each.question, each.answer)]
-        digests = {"document": _digest([each.text for each in self.documents]), "questions": _digest(asked)}
-        return {part: digest[:_SHORT] for part, digest in digests.items()}
+        """Short digests of the texts alone: file names and categories do not change the units."""
+        questions = [part for item in self.questions for part in (item.id, item.question, item.answer)]
+        digests = {"document": _digest([each.text for each in self.documents]), "questions": _digest(questions)}
+        return {part: digest[:_IDENTITY_LENGTH] for part, digest in digests.items()}
 
 
 def qa_dataset(doc_content: Any, qa_pairs: Any) -> QADataset:
-    """The documents and questions, when something can be asked of them.
+    """The dataset from documents and questions, after checking both.
 
     >>> qa_dataset("Rye and wheat.", [{"question": "What?", "answer": "rye"}]).ids
     ['q1']
@@ -131,23 +131,25 @@ def qa_dataset(doc_content: Any, qa_pairs: Any) -> QADataset:
 
 
 def _documents(content: Any) -> tuple[TextDocument, ...]:
-    given = [content] if isinstance(content, str | TextDocument) else content
-    if not isinstance(given, Sequence) or isinstance(given, bytes):
+    contents = [content] if isinstance(content, str | TextDocument) else content
+    if not isinstance(contents, Sequence) or isinstance(contents, bytes):
         raise InputError(
-            f"the document is a {type(content).__name__}, and not a text",
-            hint="give a str, or a list of them",
+            f"the document is a {type(content).__name__}, not a text",
+            hint="pass a str or a list of str",
         )
-    found = []
-    for place, each in enumerate(given, start=1):
-        if not isinstance(each, str | TextDocument):
+    documents = []
+    for number, document in enumerate(contents, start=1):
+        if not isinstance(document, str | TextDocument):
             raise InputError(
-                f"document {place} is a {type(each).__name__}, and not a text",
-                hint="give a str, or read it with equipoise.io.documents.read_document",
+                f"document {number} is a {type(document).__name__}, not a text",
+                hint="pass a str, or read it with equipoise.io.documents.read_document",
             )
-        found.append(each if isinstance(each, TextDocument) else TextDocument(f"document {place}", each))
-    if not any(document.text.strip() for document in found):
-        raise InputError("the document is empty", hint="a scanned PDF has no text of its own: run it through OCR first")
-    return tuple(document for document in found if document.text.strip())
+        documents.append(
+            document if isinstance(document, TextDocument) else TextDocument(f"document {number}", document)
+        )
+    if not any(document.text.strip() for document in documents):
+        raise InputError("the document is empty", hint="a scanned PDF contains no text: run OCR first")
+    return tuple(document for document in documents if document.text.strip())
 
 
 def _digest(parts: Sequence[str]) -> str:
@@ -158,65 +160,67 @@ def _digest(parts: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-# Questions whose answers no document holds: refused, counted as misses, or left out.
+# Unanswerable questions: raise an error, count them as misses, or skip them.
 
-SHOWN = 5
-REMEDY = (
-    "count them as misses (--absent zero), leave them out (--absent skip), "
-    "or see eq fair validate --doc, which shows the nearest passages"
+N_SHOWN = 5
+_UNANSWERABLE_HINT = (
+    "count them as misses (--absent zero), skip them (--absent skip), "
+    "or run eq fair validate --doc, which shows the nearest passages"
 )
 
-Shelves = dict[ChunkingParams, IndexedChunks]
+IndexedChunkings = dict[ChunkingParams, IndexedChunks]
 
 
 def apply_unanswerable_policy(
-    material: QADataset, shelved: Shelves, matcher: AnswerMatcher, absent: str
-) -> tuple[QADataset, Shelves]:
-    """The material with its absent answers noted, and without their questions where they are skipped.
+    dataset: QADataset, indexed_chunks: IndexedChunkings, matcher: AnswerMatcher, policy: str
+) -> tuple[QADataset, IndexedChunkings]:
+    """The dataset with its unanswerable questions marked, or removed with the policy ``skip``.
 
-    An answer that a chunk holds is there; only the others are looked for in the documents.
+    Only answers that are in no chunk are searched in the documents.
     """
-    lacking = unanswerable_questions(material, shelved, matcher)
-    if not lacking or absent == "zero":
-        return replace(material, absent=lacking), shelved
-    if absent == "refuse":
-        raise _refusal(lacking, len(material.questions))
-    gone = {question.id for question in lacking}
-    kept = [place for place, question in enumerate(material.questions) if question.id not in gone]
+    unanswerable = unanswerable_questions(dataset, indexed_chunks, matcher)
+    if not unanswerable or policy == "zero":
+        return replace(dataset, unanswerable=unanswerable), indexed_chunks
+    if policy == "refuse":
+        raise _unanswerable_error(unanswerable, len(dataset.questions))
+    skipped_ids = {question.id for question in unanswerable}
+    kept = [index for index, question in enumerate(dataset.questions) if question.id not in skipped_ids]
     if not kept:
         raise InputError(
-            f"no document holds any of the {len(material.questions)} answers, so no question is left",
-            hint="see whether the fixture belongs to this document: eq fair validate --qa ... --doc ...",
+            f"none of the {len(dataset.questions)} answers is in the document, so no question is left",
+            hint="check that the fixture belongs to this document: eq fair validate --qa ... --doc ...",
         )
-    questions = tuple(material.questions[place] for place in kept)
-    fewer = {chunking: _without(shelf, kept) for chunking, shelf in shelved.items()}
-    return replace(material, questions=questions, absent=lacking, skipped=len(lacking)), fewer
+    questions = tuple(dataset.questions[index] for index in kept)
+    remaining = {chunking: _select_questions(indexed, kept) for chunking, indexed in indexed_chunks.items()}
+    return replace(dataset, questions=questions, unanswerable=unanswerable, n_skipped=len(unanswerable)), remaining
 
 
 def unanswerable_questions(
-    material: QADataset, shelved: Mapping[ChunkingParams, IndexedChunks], matcher: AnswerMatcher
+    dataset: QADataset, indexed_chunks: Mapping[ChunkingParams, IndexedChunks], matcher: AnswerMatcher
 ) -> tuple[QuestionAnswer, ...]:
-    """The questions whose answers stand in no chunk and in no document."""
-    unheld = [
+    """The questions whose answers are in no chunk and in no document."""
+    unlocated = [
         question
-        for place, question in enumerate(material.questions)
-        if not any(len(shelf.held.holders[place]) for shelf in shelved.values())
+        for index, question in enumerate(dataset.questions)
+        if not any(len(indexed.locations.holders[index]) for indexed in indexed_chunks.values())
     ]
-    texts = [document.text for document in material.documents]
-    holders = matcher.holders([question.answer for question in unheld], texts) if unheld else []
-    return tuple(question for question, where in zip(unheld, holders, strict=True) if not len(where))
+    texts = [document.text for document in dataset.documents]
+    holders = matcher.holders([question.answer for question in unlocated], texts) if unlocated else []
+    return tuple(question for question, where in zip(unlocated, holders, strict=True) if not len(where))
 
 
-def _without(shelf: IndexedChunks, kept: Sequence[int]) -> IndexedChunks:
-    held = shelf.held
-    return IndexedChunks(shelf.cut, AnswerLocations(held.joins, held.shelf, tuple(held.holders[at] for at in kept)))
+def _select_questions(indexed: IndexedChunks, kept: Sequence[int]) -> IndexedChunks:
+    locations = indexed.locations
+    return IndexedChunks(
+        indexed.chunked, AnswerLocations(locations.joins, locations.index, tuple(locations.holders[at] for at in kept))
+    )
 
 
-def _refusal(lacking: Sequence[QuestionAnswer], total: int) -> InputError:
-    shown = "\n".join(f"{each.id}: {each.answer}" for each in lacking[:SHOWN])
-    more = f"\nand {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
+def _unanswerable_error(unanswerable: Sequence[QuestionAnswer], total: int) -> InputError:
+    shown = "\n".join(f"{question.id}: {question.answer}" for question in unanswerable[:N_SHOWN])
+    more = f"\nand {len(unanswerable) - N_SHOWN} more" if len(unanswerable) > N_SHOWN else ""
     return InputError(
-        f"{len(lacking)} of {total} answers are nowhere in the document",
-        hint=REMEDY,
+        f"{len(unanswerable)} of {total} answers are not in the document",
+        hint=_UNANSWERABLE_HINT,
         excerpt=f"{shown}{more}",
     )

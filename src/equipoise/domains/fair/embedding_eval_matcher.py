@@ -1,7 +1,7 @@
-"""The rule "source": what the package embedding-eval 0.2.0 counts as answered, to match its figures.
+"""The matcher "source", which reproduces the scores of embedding-eval 0.2.0, and the table of all matchers.
 
-It reads the retrieved texts as one, so an answer may span two of them; it knows no word borders; and it also
-accepts texts that have most of the answer's words, or words like them, anywhere.
+It joins the retrieved texts, so an answer may span two of them. It ignores word boundaries. It also accepts
+texts that have most of the answer's words, or inflected forms of them, anywhere.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
-# Which texts have a word, or one that the rule "source" takes for a form of it.
-
-_SHORTEST_STEM_SOURCE = 4
+_MIN_STEM_LENGTH = 4
 
 
 def is_word_form(word: str, other: str) -> bool:
@@ -38,12 +36,12 @@ def is_word_form(word: str, other: str) -> bool:
     return (
         word in other
         or other.startswith(word.rstrip("s"))
-        or (len(other) >= _SHORTEST_STEM_SOURCE and word.startswith(other.rstrip("s")))
+        or (len(other) >= _MIN_STEM_LENGTH and word.startswith(other.rstrip("s")))
     )
 
 
 class WordFormIndex:
-    """The words of many texts, laid out so that forms of a word are looked up, not compared one by one."""
+    """An index of the words of many texts that finds forms of a word without comparing every pair."""
 
     def __init__(self, texts: Sequence[Collection[str]], *, forms: bool) -> None:
         self._count = len(texts)
@@ -58,12 +56,12 @@ class WordFormIndex:
         self._starts = np.cumsum([0, *(len(word) + 1 for word in self._words)]).tolist()
         self._by_stem: dict[str, list[int]] = {}
         for index, word in enumerate(self._words):
-            if len(word) >= _SHORTEST_STEM_SOURCE:
+            if len(word) >= _MIN_STEM_LENGTH:
                 self._by_stem.setdefault(word.rstrip("s"), []).append(index)
         self._known: dict[str, Bools] = {}
 
     def texts_with(self, word: str) -> Bools:
-        """For each text, whether it has the word or, where ``forms`` count, a form of it."""
+        """For each text, whether it has the word or, with ``forms``, a form of it."""
         if word not in self._known:
             found = np.zeros(self._count, dtype=np.bool_)
             for index in self._matching(word):
@@ -100,12 +98,12 @@ _SIGNS = "$€£¥"
 _SPACE_AFTER_SIGN = re.compile(rf"(?<=[{_SIGNS}])\s+")
 _OPEN_END = re.compile(rf"[{_SIGNS}]\s*\Z")
 PASS_SCORE = 0.5
-"""From this score on a question counts as answered."""
+"""A question with at least this score counts as answered."""
 
 
 @dataclass(frozen=True)
 class EmbeddingEvalMatcher(AnswerMatcher):
-    """The source's rule with the source's options, by their names there and with the values it runs with.
+    """The evaluator of embedding-eval, with its option names and default values.
 
     >>> rule = EmbeddingEvalMatcher()
     >>> rule.holds("art", "party"), rule.holds("65%", "It rose by 165%.")
@@ -123,12 +121,12 @@ class EmbeddingEvalMatcher(AnswerMatcher):
     fuzzy_word_match: bool = True
     normalize_currency: bool = True
 
-    def shelve(self, texts: Sequence[str]) -> EmbeddingEvalIndex:
+    def build_index(self, texts: Sequence[str]) -> EmbeddingEvalIndex:
         """The texts, normalised, with their words."""
         return EmbeddingEvalIndex(self, texts)
 
     def normal(self, text: str) -> str:
-        """The form in which the source compares: the order of the steps is its own."""
+        """The normalised form of embedding-eval, with the same order of steps."""
         text = text.translate(_QUOTES)
         text = text if self.case_sensitive else text.lower()
         text = _SPACE_AFTER_SIGN.sub("", text) if self.normalize_currency else text
@@ -141,7 +139,7 @@ class EmbeddingEvalMatcher(AnswerMatcher):
         return [normal, normal[1:]] if self.normalize_currency and normal[:1] in set(_SIGNS) else [normal]
 
     def score(self, answer: str, texts: Sequence[str]) -> float:
-        """1 where the texts, joined, hold the answer; else the share of its words there, if large enough."""
+        """1 if the joined texts contain the answer, else the share of its words if it reaches the threshold."""
         if not texts:
             return 0.0
         joined = self.normal(" ".join(texts))
@@ -157,16 +155,16 @@ class EmbeddingEvalMatcher(AnswerMatcher):
         return self.fuzzy_word_match and any(is_word_form(word, other) for other in words)
 
     def words_needed(self, words: int) -> int:
-        """How many of an answer's words make it count as answered; more than there are if none would do."""
+        """How many words of an answer are needed for a hit; more than there are if no number is enough."""
         limit = max(self.partial_match_threshold, PASS_SCORE)
         return next((few for few in range(1, words + 1) if few / words >= limit), words + 1)
 
 
 class EmbeddingEvalIndex(AnswerIndex):
-    """Texts normalised one by one: joined, they are the normal form of the texts joined.
+    """Texts normalised one by one; joined, they equal the normalised joined texts.
 
-    A text that ends in a currency sign is the exception, because the sign closes up with the next text.
-    Orders with such a text in them are read the slow way.
+    The exception is a text that ends in a currency sign, because normalisation removes the space after it.
+    Orders with such a text are evaluated prefix by prefix, which is slower.
     """
 
     def __init__(self, rule: EmbeddingEvalMatcher, texts: Sequence[str]) -> None:
@@ -176,7 +174,7 @@ class EmbeddingEvalIndex(AnswerIndex):
         self._open = [rule.normalize_currency and bool(_OPEN_END.search(text)) for text in texts]
 
     def holders(self, answer: str) -> Ints:
-        """The texts that hold the answer, each by itself."""
+        """The positions of the texts that contain the answer alone."""
         wordings = self._rule.wordings(answer)
         found: Bools = np.zeros(len(self._normal), dtype=np.bool_)
         for wording in wordings:
@@ -187,11 +185,11 @@ class EmbeddingEvalIndex(AnswerIndex):
         return np.flatnonzero(found)
 
     def parts(self, answer: str) -> AnswerParts:
-        """The words of the answer: most of them are enough, in whatever texts they are."""
+        """The words of the answer; ``needed`` of them are enough, in any of the texts."""
         return self._words_of(self._rule.wordings(answer)[0])
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
-        """The least number of texts, taken in this order, that the source would accept."""
+        """The smallest number of texts, in this order, that embedding-eval accepts."""
         places = np.asarray(order, dtype=np.int64)
         if any(self._open[place] for place in places[:-1].tolist()):
             texts = [self._texts[place] for place in places.tolist()]
@@ -217,7 +215,7 @@ class EmbeddingEvalIndex(AnswerIndex):
         return None if last is None or not texts else bisect_left(ends, last) + 1
 
     def _words_hit(self, answer: str, order: Ints) -> int | None:
-        """The text that brings the last word of those that are enough."""
+        """The rank of the text that completes the needed number of words."""
         parts = self._words_of(answer)
         if parts.needed > len(parts.there) or not len(order):
             return None
@@ -236,8 +234,6 @@ class EmbeddingEvalIndex(AnswerIndex):
         return WordFormIndex([text.split() for text in self._normal], forms=self._rule.fuzzy_word_match)
 
 
-# The matching rules by their names.
-
 __all__ = ["MATCHERS", "AnswerIndex", "AnswerMatcher", "answer_matcher"]
 
 MATCHERS: dict[str, type[WholeWordMatcher] | type[EmbeddingEvalMatcher]] = {
@@ -247,10 +243,10 @@ MATCHERS: dict[str, type[WholeWordMatcher] | type[EmbeddingEvalMatcher]] = {
 
 
 def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> AnswerMatcher:
-    """The rule of this name with these options; an unknown name or option gets a did-you-mean.
+    """The matcher with this name and these options; an unknown name or option gets a did-you-mean.
 
-    ``words`` takes ``currency``, ``fuzzy`` and ``threshold``; ``source`` takes the options of the source's
-    evaluator. A rule that is made already is returned as it is.
+    ``words`` takes ``currency``, ``fuzzy`` and ``threshold``; ``source`` takes the options of the
+    evaluator of embedding-eval. A matcher object is returned unchanged.
 
     >>> answer_matcher("words", currency=True).holds("$5", "It costs 5 dollars.")
     True
@@ -258,7 +254,7 @@ def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> An
     if isinstance(name, AnswerMatcher):
         if options:
             raise ParameterError(
-                f"the rule {name.name} is made already and takes no options", hint="give them with its name"
+                f"the matcher {name.name} is an object and takes no options", hint="pass its name with the options"
             )
         return name
     if name not in MATCHERS:
@@ -273,7 +269,7 @@ def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> An
 
 
 def _require(name: str, option: str, value: object, *, share: bool) -> None:
-    """Options are switches, but for the shares of words, which lie between 0 and 1."""
+    """Options are booleans, except shares of words, which are between 0 and 1."""
     if share:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 0 <= value <= 1:  # type: ignore[operator]

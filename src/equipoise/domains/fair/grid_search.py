@@ -1,4 +1,4 @@
-"""The choice: the best configuration as people would pick it, and its score on held-out questions."""
+"""Grid search of one model: evidence for every configuration, and selection by nested cross-validation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import StatsConfig
 from equipoise.domains.fair.answer_evidence import AnswerRanking, rank_answers
 from equipoise.domains.fair.chunk_index import ChunkedDocuments, ChunkingParams, IndexedChunks
 from equipoise.domains.fair.model_result import ACCURACY, METRIC
@@ -41,126 +42,124 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Result
 
-# One model over the whole grid: every chunk embedded once, one search a chunking, every top_k from it.
-
 Progress = Callable[[str], None]
-"""Called at the start of a step with what is being done."""
+"""Called at the start of each step with a description."""
 
 
 @dataclass(frozen=True)
 class GridEvidence:
-    """What one chunking showed: for every top_k from 1 to the depth, who was answered and at what price.
+    """The evidence of one chunking for every top_k from 1 to the depth.
 
-    ``hits`` has a row a top_k and a column a question; ``chance`` and ``tokens`` a number a top_k, the mean
-    over the questions.
+    ``hits`` has shape (top_k, questions); ``chance`` and ``tokens`` have one value per top_k, the mean over
+    the questions.
     """
 
-    cut: ChunkedDocuments
+    chunked: ChunkedDocuments
     search: AnswerRanking
     hits: Floats
     chance: Floats
     tokens: Floats
     truncation: Truncation | None
-    """Of the model that reads least; None where nothing is embedded."""
+    """Of the model that truncates most; None if nothing is embedded."""
 
 
 def run_grid(
     system: Retriever,
-    shelved: dict[ChunkingParams, IndexedChunks],
-    material: QADataset,
+    indexed_chunks: dict[ChunkingParams, IndexedChunks],
+    dataset: QADataset,
     depth: int,
     matcher: AnswerMatcher,
     step: Progress,
     over: ExecutorMap | None = None,
 ) -> dict[ChunkingParams, GridEvidence]:
-    """Let one system answer all questions from all chunkings, each at every top_k up to the depth.
+    """Search all questions in all chunkings, at every top_k up to the depth.
 
-    The system should be a remembering one, so that no text is embedded twice. ``over`` embeds elsewhere.
+    The system should be memoised, so that no text is embedded twice. ``over`` embeds on an executor.
     """
-    _embed_all(system, [each.cut for each in shelved.values()], material, over)
+    _embed_all(system, [indexed.chunked for indexed in indexed_chunks.values()], dataset, over)
     observed = {}
-    for chunking, shelf in shelved.items():
+    for chunking, indexed in indexed_chunks.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
-        observed[chunking] = _observe(system, shelf, material, depth, matcher)
+        observed[chunking] = _observe(system, indexed, dataset, depth, matcher)
     return observed
 
 
 def _embed_all(
-    system: Retriever, cuts: Sequence[ChunkedDocuments], material: QADataset, over: ExecutorMap | None
+    system: Retriever, chunkings: Sequence[ChunkedDocuments], dataset: QADataset, over: ExecutorMap | None
 ) -> None:
-    """All texts in one call a model and role, so that texts of like length share a batch."""
-    chunks = list(dict.fromkeys(text for found in cuts for text in found.texts))
+    """Embed all texts in one call per model and role, so that texts of similar length share a batch."""
+    chunks = list(dict.fromkeys(text for chunked in chunkings for text in chunked.texts))
     for model in dense_models(system):
         model.embed_report(chunks, Role.DOCUMENT, over=over)
-        model.embed_report(material.texts, Role.QUERY, over=over)
+        model.embed_report(dataset.texts, Role.QUERY, over=over)
 
 
 def _observe(
-    system: Retriever, shelf: IndexedChunks, material: QADataset, depth: int, matcher: AnswerMatcher
+    system: Retriever, indexed: IndexedChunks, dataset: QADataset, depth: int, matcher: AnswerMatcher
 ) -> GridEvidence:
-    found = shelf.cut
-    fitted = system.fit(found.texts)
-    search = rank_answers(fitted, material.questions, found.chunks, matcher, depth, held=shelf.held)
-    reached = search.order.shape[1]
-    hits = np.array([hit_rate(search.ranking, k) for k in range(1, reached + 1)])
+    chunked = indexed.chunked
+    fitted = system.fit(chunked.texts)
+    search = rank_answers(fitted, dataset.questions, chunked.chunks, matcher, depth, locations=indexed.locations)
+    retrieved = search.order.shape[1]
+    hits = np.array([hit_rate(search.ranking, k) for k in range(1, retrieved + 1)])
     tokens = search.tokens.mean(axis=0)
-    read = [measure_truncation(model, found.texts) for model in dense_models(system)]
+    truncations = [measure_truncation(model, chunked.texts) for model in dense_models(system)]
     return GridEvidence(
-        found,
+        chunked,
         search,
-        _deepened(hits, depth),
-        _deepened(search.chance, depth),
-        _deepened(tokens, depth),
-        max(read, key=_unread, default=None),
+        _extend_to_depth(hits, depth),
+        _extend_to_depth(search.chance, depth),
+        _extend_to_depth(tokens, depth),
+        max(truncations, key=_truncation_order, default=None),
     )
 
 
-def _deepened(rows: Floats, depth: int) -> Floats:
-    """A document with fewer chunks than top_k is retrieved whole: nothing changes beyond its last chunk."""
-    lacking = depth - len(rows)
-    return rows if not lacking else np.concatenate([rows, np.repeat(rows[-1:], lacking, axis=0)])
+def _extend_to_depth(rows: Floats, depth: int) -> Floats:
+    """Repeat the last row up to the depth: a document with fewer chunks than top_k is retrieved completely."""
+    n_missing = depth - len(rows)
+    return rows if not n_missing else np.concatenate([rows, np.repeat(rows[-1:], n_missing, axis=0)])
 
 
-def _unread(seen: Truncation) -> float:
-    """How much is left out; what is unknown counts more than nothing, and less than something."""
-    return 0.0 if seen.share is None else seen.share or -1.0
+def _truncation_order(truncation: Truncation) -> float:
+    """Sort key: the truncated share; unknown is above zero truncation and below any truncation."""
+    return 0.0 if truncation.share is None else truncation.share or -1.0
 
 
 Configuration = tuple[ChunkingParams, int]
-"""A way of cutting, and how many chunks are retrieved."""
+"""A chunking and the number of retrieved chunks."""
 
 Split = list[Fold]
 
 TOKENS = "tokens"
-REDRAWS = 4000
-"""The standard error of a difference is then known to within 1 %, and p below 0.05 to within a tenth."""
-_REDRAWN = 1
-"""The stream of randomness of the bootstrap; the folds have their own."""
+N_RESAMPLES = 4000
+"""The relative error of the standard error of a difference is then 1 %, and of p below 0.05 a tenth."""
+_BOOTSTRAP_STREAM = 1
+"""The random stream of the bootstrap; the folds use another one."""
 
 
 @dataclass(frozen=True)
 class GridSearchResult:
     """The record of a tuning and the result on held-out questions.
 
-    ``best`` is what to deploy; ``choosable`` are the chunkings that could have been; ``scored_by`` is what
-    each question was scored by in most splits, chosen without it.
+    ``best`` is the chunking to deploy; ``eligible`` are the chunkings that could be selected;
+    ``held_out_configurations`` is the configuration that scored each question in most splits.
     """
 
     tuning: TuningRecord
     result: Result
     best: ChunkingParams
-    choosable: tuple[ChunkingParams, ...]
-    scored_by: tuple[Configuration, ...]
+    eligible: tuple[ChunkingParams, ...]
+    held_out_configurations: tuple[Configuration, ...]
     configurations: int
     tied_questions: int
-    """How many questions were scored by a fractional hit, in any split."""
+    """How many questions have a fractional hit in any split."""
 
 
 @dataclass(frozen=True)
 class _HeldOutScore:
-    """The score that is reported: a value and a trial a question, and how sure it is.
+    """The reported score: one value and one trial per question, with bootstrap errors and interval.
 
-    ``trial_of`` has a row a split. Without folds, nothing is known of the interval but what the values say.
+    ``trial_of`` has one row per split. Without folds there are no errors and no interval.
     """
 
     values: Floats
@@ -172,50 +171,50 @@ class _HeldOutScore:
     interval: Interval | None = None
 
 
-def answer_splits(material: QADataset, settings: FairConfig) -> tuple[list[Split], str]:
-    """Random splits into folds, the same for every model, and a note where there are fewer folds than asked.
+def answer_splits(dataset: QADataset, settings: FairConfig) -> tuple[list[Split], str]:
+    """Random splits into folds, the same for every model, and a note if there are fewer folds than requested.
 
-    Questions of one answer, or nearly one, stay together; the categories are spread evenly. There are none
-    where nothing is to be nested, and one where every answer is a fold of its own: all splits are then equal.
+    Questions with near-duplicate answers stay in one fold; folds are stratified by category. There are no
+    splits without nested cross-validation, and one if every answer is a fold, because all splits are equal.
     """
     if not settings.nested:
         return [], ""
-    answers, total = len(set(material.groups)), len(material.questions)
+    answers, total = len(set(dataset.groups)), len(dataset.questions)
     if answers < 2:
         subject = "the only question has" if total == 1 else f"all {total} questions have"
         raise InputError(
-            f"{subject} one answer, so none is left to judge a choice that was made without it",
+            f"{subject} one answer, so no question can be held out",
             hint="add questions with other answers",
         )
-    parts = min(settings.folds, answers)
+    n_folds = min(settings.folds, answers)
     note = (
         ""
-        if parts == settings.folds
-        else f"{parts} folds instead of {settings.folds}: there are {answers} different answers"
+        if n_folds == settings.folds
+        else f"{n_folds} folds instead of {settings.folds}: there are {answers} different answers"
     )
     rng = np.random.default_rng(settings.seed)
-    made = [
+    splits = [
         kfold_splits(
-            material.ids,
-            parts,
-            stratify=[question.category for question in material.questions],
-            groups=material.groups,
+            dataset.ids,
+            n_folds,
+            stratify=[question.category for question in dataset.questions],
+            groups=dataset.groups,
             rng=rng,
         )
-        for _ in range(1 if parts == answers else settings.repeats)
+        for _ in range(1 if n_folds == answers else settings.repeats)
     ]
-    return made, note
+    return splits, note
 
 
 def select_configuration(
     system: str,
     observed: Mapping[ChunkingParams, GridEvidence],
-    material: QADataset,
+    dataset: QADataset,
     settings: FairConfig,
     splits: list[Split],
 ) -> GridSearchResult:
-    """Choose on all questions, and in each split fold by fold without those of the fold."""
-    points = [(chunking, k) for chunking in settings.chunkings for k in settings.tried_ks]
+    """Select on all questions, and in each split once per fold on the questions outside the fold."""
+    points = [(chunking, k) for chunking in settings.chunkings for k in settings.top_k_axis]
     configurations = len(points)
     if settings.baseline not in points:
         points.append(settings.baseline)
@@ -225,11 +224,11 @@ def select_configuration(
     costs = _costs(trials, settings)
     best = select_best(values, costs=costs, allowed=allowed)
     score = (
-        _nested(values, splits, trials, costs, allowed, material, settings)
+        _nested(values, splits, trials, costs, allowed, dataset, settings)
         if splits
-        else _HeldOutScore(values[best], np.full((1, len(material.ids)), best), np.full(len(material.ids), best))
+        else _HeldOutScore(values[best], np.full((1, len(dataset.ids)), best), np.full(len(dataset.ids), best))
     )
-    edge = _frontier(observed, settings)
+    frontier = _frontier(observed, settings)
     tuning = TuningRecord(
         metric=METRIC if splits else ACCURACY,
         trials=trials,
@@ -238,27 +237,27 @@ def select_configuration(
         optimistic=trials[best].value,
         nested=float(score.values.mean()) if splits else nan,
         folds=score.choices,
-        frontier=edge,
+        frontier=frontier,
         cost_unit=TOKENS,
         budget=settings.budget,
-        within_budget=None if settings.budget is None else best_within_budget(edge, settings.budget),
+        within_budget=None if settings.budget is None else best_within_budget(frontier, settings.budget),
         tried=configurations,
         splits=max(1, len(splits)),
         split_sd=score.split_sd,
     )
     return GridSearchResult(
         tuning,
-        _result(system, score, tuning, material, settings),
+        _result(system, score, tuning, dataset, settings),
         points[best][0],
-        tuple(dict.fromkeys(points[place][0] for place in np.flatnonzero(allowed).tolist())),
-        tuple(points[place] for place in score.usual_trial.tolist()),
+        tuple(dict.fromkeys(points[index][0] for index in np.flatnonzero(allowed).tolist())),
+        tuple(points[index] for index in score.usual_trial.tolist()),
         configurations,
         _tied_questions(values, score.trial_of),
     )
 
 
 def _tied_questions(values: Floats, trial_of: Ints) -> int:
-    """How many questions are neither hit nor missed in some split: tied scores leave their rank open."""
+    """How many questions have a fractional hit in some split, because of tied scores."""
     scores = values[trial_of, np.arange(values.shape[1])]
     return int(np.count_nonzero(~np.isin(scores, (0.0, 1.0)).all(axis=0)))
 
@@ -266,19 +265,19 @@ def _tied_questions(values: Floats, trial_of: Ints) -> int:
 def _trial(
     observed: Mapping[ChunkingParams, GridEvidence], chunking: ChunkingParams, k: int, settings: FairConfig
 ) -> Trial:
-    seen = observed[chunking]
-    chance = float(seen.chance[k - 1])
+    evidence = observed[chunking]
+    chance = float(evidence.chance[k - 1])
     return Trial(
         params=settings.params(chunking, k),
-        value=float(seen.hits[k - 1].mean()),
+        value=float(evidence.hits[k - 1].mean()),
         chance=None if isnan(chance) else chance,
-        cost=float(seen.tokens[k - 1]),
-        reachable=None if settings.joins else seen.search.reachable,
+        cost=float(evidence.tokens[k - 1]),
+        reachable=None if settings.joins else evidence.search.reachable,
     )
 
 
 def _frontier(observed: Mapping[ChunkingParams, GridEvidence], settings: FairConfig) -> tuple[Trial, ...]:
-    """The best accuracy for every price, at every top_k up to the largest."""
+    """The Pareto frontier of accuracy and tokens, at every top_k up to the largest."""
     return pareto_frontier(
         [
             _trial(observed, chunking, k, settings)
@@ -289,23 +288,23 @@ def _frontier(observed: Mapping[ChunkingParams, GridEvidence], settings: FairCon
 
 
 def _allowed(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:
-    """What may be chosen: the grid, as far as the budget goes. A baseline outside the grid is no choice."""
-    inside = np.arange(len(trials)) < configurations
+    """The eligible trials: those of the grid within the budget. A baseline outside the grid is not eligible."""
+    in_grid = np.arange(len(trials)) < configurations
     if settings.budget is None:
-        return inside
+        return in_grid
     costs = np.array([trial.cost for trial in trials], dtype=np.float64)
-    affordable = inside & (costs <= settings.budget)
+    affordable = in_grid & (costs <= settings.budget)
     if not affordable.any():
         raise ParameterError(
             f"no configuration retrieves {format_value(settings.budget, 0)} tokens or fewer: the cheapest takes "
-            f"{format_count(round(costs[inside].min()))} in the mean",
+            f"{format_count(round(costs[in_grid].min()))} on average",
             hint="raise the budget, or add smaller chunks to the grid",
         )
     return np.asarray(affordable)
 
 
 def _costs(trials: tuple[Trial, ...], settings: FairConfig) -> Floats | None:
-    """What decides between equal accuracies: fewer tokens; with the source's rule, the order of the grid."""
+    """The tie-breaker between equal accuracies: fewer tokens; for embedding-eval's matcher, the order of the grid."""
     if settings.joins:
         return None
     return np.array([trial.cost for trial in trials], dtype=np.float64)
@@ -317,21 +316,21 @@ def _nested(
     trials: tuple[Trial, ...],
     costs: Floats | None,
     allowed: Bools,
-    material: QADataset,
+    dataset: QADataset,
     settings: FairConfig,
 ) -> _HeldOutScore:
-    """Every question scored by what was chosen without it, and bootstrap errors of the whole procedure."""
+    """Held-out scores of every question, and bootstrap errors of the whole procedure."""
     nested = repeated_choice(values, splits, costs=costs, allowed=allowed)
-    # The same questions are drawn for every model, so that their errors pair.
+    # The same resamples are used for every model, so the errors are paired.
     errors = selection_errors(
         values,
         splits[0],
         splits=min(RESAMPLED_SPLITS, len(splits)),
         costs=costs,
         allowed=allowed,
-        clusters=material.groups,
-        resamples=REDRAWS,
-        rng=np.random.default_rng([settings.seed, _REDRAWN]),
+        clusters=dataset.groups,
+        n_resamples=N_RESAMPLES,
+        rng=np.random.default_rng([settings.seed, _BOOTSTRAP_STREAM]),
     )
     return _HeldOutScore(
         nested.values,
@@ -345,43 +344,43 @@ def _nested(
 
 
 def _choices(nested: NestedResult, trials: tuple[Trial, ...], splits: list[Split]) -> tuple[FoldSelection, ...]:
-    """What each fold of a single split chose; of several splits, what was chosen, the most frequent first."""
+    """The selection of each fold; with several splits, the distinct selections, the most frequent first."""
     sizes = np.array([len(test) for parts in splits for _, test in parts])
     folds_of: dict[int, list[int]] = {}
-    for fold, place in enumerate(nested.chosen.tolist()):
-        folds_of.setdefault(place if len(splits) > 1 else fold, []).append(fold)
+    for fold, trial in enumerate(nested.chosen.tolist()):
+        folds_of.setdefault(trial if len(splits) > 1 else fold, []).append(fold)
     return tuple(
         FoldSelection(
-            trials[nested.chosen[those[0]]].params,
-            float(np.mean(nested.inner[those])),
-            float(np.average(nested.outer[those], weights=sizes[those])),
-            int(sizes[those].sum()),
-            len(those),
+            trials[nested.chosen[folds[0]]].params,
+            float(np.mean(nested.inner[folds])),
+            float(np.average(nested.outer[folds], weights=sizes[folds])),
+            int(sizes[folds].sum()),
+            len(folds),
         )
-        for those in sorted(folds_of.values(), key=len, reverse=True)
+        for folds in sorted(folds_of.values(), key=len, reverse=True)
     )
 
 
 def _result(
-    system: str, score: _HeldOutScore, tuning: TuningRecord, material: QADataset, settings: FairConfig
+    system: str, score: _HeldOutScore, tuning: TuningRecord, dataset: QADataset, settings: FairConfig
 ) -> Result:
-    """The result; its chance level is that of the configurations that scored it."""
+    """The result; its chance level is the mean over the held-out configurations."""
     chance = np.array([nan if trial.chance is None else trial.chance for trial in tuning.trials])
     return result_from_values(
         system,
-        material.ids,
+        dataset.ids,
         {settings.metric: score.values},
         chance={settings.metric: float(chance[score.trial_of].mean())},
         intervals=None if score.interval is None else {settings.metric: score.interval},
         errors=None if score.errors is None else {settings.metric: score.errors},
-        seed=settings.seed,
-        settings=_terms(tuning, material, settings)
-        | ({} if score.errors is None else _error_terms(tuning, material, settings)),
+        config=StatsConfig(seed=settings.seed),
+        settings=_comparability_settings(tuning, dataset, settings)
+        | ({} if score.errors is None else _error_settings(tuning, dataset, settings)),
     )
 
 
-def _terms(tuning: TuningRecord, material: QADataset, settings: FairConfig) -> dict[str, Any]:
-    """On what terms the model was tuned and measured, so that no other is compared with it unawares."""
+def _comparability_settings(tuning: TuningRecord, dataset: QADataset, settings: FairConfig) -> dict[str, Any]:
+    """The settings that must agree with those of another result to be comparable."""
     return {
         MATCHER: settings.matcher,
         TOKENIZER: settings.tokenizer_name,
@@ -389,16 +388,16 @@ def _terms(tuning: TuningRecord, material: QADataset, settings: FairConfig) -> d
         TRIALS: len(tuning.grid),
         GRID: {name: list(values) for name, values in settings.axes.items()},
         SPENT: tuning.trials[tuning.best].cost,
-        DATA: material.identity,
+        DATA: dataset.identity,
         **({} if settings.budget is None else {BUDGET: settings.budget}),
     }
 
 
-def _error_terms(tuning: TuningRecord, material: QADataset, settings: FairConfig) -> dict[str, Any]:
-    """Names the resamples, which are equal for every model on the same questions, folds, seed and number."""
-    numbers = (REDRAWS, settings.seed, tuning.fold_count, min(RESAMPLED_SPLITS, tuning.splits))
-    drawn = "\0".join([*map(str, numbers), *material.ids, *map(str, material.groups)])
+def _error_settings(tuning: TuningRecord, dataset: QADataset, settings: FairConfig) -> dict[str, Any]:
+    """The id of the resamples, equal for all models with the same questions, folds, seed and number."""
+    numbers = (N_RESAMPLES, settings.seed, tuning.fold_count, min(RESAMPLED_SPLITS, tuning.splits))
+    identity = "\0".join([*map(str, numbers), *dataset.ids, *map(str, dataset.groups)])
     return {
-        RESAMPLE_ID: hashlib.sha256(drawn.encode()).hexdigest()[:16],
-        ERROR_DF: max(1, len(set(material.groups)) - 1),
+        RESAMPLE_ID: hashlib.sha256(identity.encode()).hexdigest()[:16],
+        ERROR_DF: max(1, len(set(dataset.groups)) - 1),
     }

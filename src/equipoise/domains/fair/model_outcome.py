@@ -1,8 +1,10 @@
-"""The folder of a comparison, from which finished models are read back.
+"""Evaluate one model, write its run directory, and load it again when the same command is repeated.
 
-results.json        every figure of every model, and the claims
-runs/MODEL/         a run directory, as eq compare and eq report read them
-visualizations/     every chart as PNG and SVG, where they can be drawn
+Layout of the output folder:
+
+results.json        all scores of all models, and the comparison
+runs/MODEL/         a run directory for eq compare and eq report
+visualizations/     the charts as PNG and SVG, if they can be drawn
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from equipoise.domains.fair.grid_search import (
     select_configuration,
 )
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
-from equipoise.errors import EquipoiseError, StoreError
+from equipoise.errors import EquipoiseError
 from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
-from equipoise.runs.experiment import RUNS, is_json_file
+from equipoise.runs.experiment import RUNS
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.run_directory import read_manifest
 from equipoise.runs.store import StoredRun, load_run, save_run
@@ -46,49 +48,49 @@ if TYPE_CHECKING:
     from equipoise.tuning.grid import TuningRecord
     from equipoise.types import Finding
 
-# One model, from its name to what a run directory keeps of it.
-
 
 @dataclass(frozen=True)
 class FairModelResult:
-    """What one model showed; ``stored`` is the run that it was read back from, where it was."""
+    """The result of one model; ``stored`` is the run directory that it was loaded from, if it was."""
 
-    facts: ModelProfile
+    profile: ModelProfile
     tuning: TuningRecord
     result: Result
-    own_details: UnitContents = field(default_factory=dict, repr=False)
+    new_details: UnitContents = field(default_factory=dict, repr=False)
     stored: StoredRun | None = None
     begun: Manifest = field(kw_only=True, repr=False)
-    """When it was begun and when it was finished."""
+    """The times of start and end."""
 
     @property
     def details(self) -> UnitContents:
-        """What people see of each question: its text, its answer, what was retrieved for it."""
-        return self.own_details if self.stored is None else self.stored.details
+        """Each question with its text, its answer and the retrieved chunks."""
+        return self.new_details if self.stored is None else self.stored.details
 
     @cached_property
     def optimization(self) -> OptimizationResult:
-        """The same in the fields of the source."""
-        return optimization_result(self.facts, self.tuning, self.result)
+        """The same with the fields of embedding-eval."""
+        return optimization_result(self.profile, self.tuning, self.result)
 
 
 def evaluate_model(
     name: str, system: Retriever, plan: Plan, step: Progress, over: ExecutorMap | None = None
 ) -> FairModelResult:
-    """Tune one model and measure it honestly; ``over`` embeds its texts elsewhere, with the same vectors."""
+    """Tune one model and score it on held-out questions; ``over`` embeds its texts on an executor."""
     start, begun = perf_counter(), Manifest.start(name)
     system = memoise_retriever(system)
-    observed = run_grid(system, plan.shelved, plan.material, plan.settings.depth, plan.matcher, step, over)
-    tuned = select_configuration(name, observed, plan.material, plan.settings, plan.splits)
+    observed = run_grid(system, plan.indexed_chunks, plan.dataset, plan.settings.depth, plan.matcher, step, over)
+    tuned = select_configuration(name, observed, plan.dataset, plan.settings, plan.splits)
     best = observed[tuned.best]
-    facts = _outcome_facts(name, system, tuned, observed, perf_counter() - start)
-    findings = setup_findings(tuned.tuning, plan) + _findings(facts, tuned, best)
-    result = replace(tuned.result, findings=findings, settings={**tuned.result.settings, **_terms(facts, plan)})
-    details = _details(tuned, observed, plan.material)
-    return FairModelResult(facts, tuned.tuning, result, details, begun=begun.finish())
+    profile = _measured_profile(name, system, tuned, observed, perf_counter() - start)
+    findings = setup_findings(tuned.tuning, plan) + _findings(profile, tuned, best)
+    result = replace(
+        tuned.result, findings=findings, settings={**tuned.result.settings, **_comparability_settings(profile, plan)}
+    )
+    details = _details(tuned, observed, plan.dataset)
+    return FairModelResult(profile, tuned.tuning, result, details, begun=begun.finish())
 
 
-def _outcome_facts(
+def _measured_profile(
     name: str,
     system: Retriever,
     tuned: GridSearchResult,
@@ -96,11 +98,11 @@ def _outcome_facts(
     seconds: float,
 ) -> ModelProfile:
     card, best = system.card, observed[tuned.best]
-    choosable = [observed[chunking] for chunking in tuned.choosable]
+    eligible = [observed[chunking] for chunking in tuned.eligible]
     models = dense_models(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
-    cut = [None if each.truncation is None else each.truncation.truncated for each in choosable]
+    truncated = [None if each.truncation is None else each.truncation.truncated for each in eligible]
     return ModelProfile(
         spec=name,
         name=card.name,
@@ -108,8 +110,8 @@ def _outcome_facts(
         bytes_per_vector=card.bytes_per_vector,
         truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
-        grid_chunks=sum(len(each.cut.chunks) for each in choosable),
-        grid_truncated=_sum(cut) if models else 0,
+        grid_chunks=sum(len(each.chunked.chunks) for each in eligible),
+        grid_truncated=_sum(truncated) if models else 0,
         tied_questions=tuned.tied_questions,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
         seconds=seconds,
@@ -118,94 +120,86 @@ def _outcome_facts(
     )
 
 
-def _terms(facts: ModelProfile, plan: Plan) -> dict[str, Any]:
-    """What a comparison must know of the model and of the setup, whoever makes it."""
+def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]:
+    """The properties of the model and the setup that every comparison needs."""
     return {
-        SPEC: facts.spec,
+        SPEC: profile.spec,
         WINDOW: {
-            "tokens": facts.window,
-            "texts": facts.grid_chunks,
-            "truncated": facts.grid_truncated,
+            "tokens": profile.window,
+            "texts": profile.grid_chunks,
+            "truncated": profile.grid_truncated,
         },
         **({NOTES: list(plan.notes)} if plan.notes else {}),
     }
 
 
-def _findings(facts: ModelProfile, tuned: GridSearchResult, best: GridEvidence) -> tuple[Finding, ...]:
-    """What is wrong with how this model was tuned, and how it reads the chunks of its best configuration."""
-    found = run_checks(TunedSystem.of(facts.spec, tuned.tuning)) + run_checks(ScoredResult(tuned.result, {}))
-    seen = best.truncation
-    if seen is not None:
-        found += run_checks(TruncationStats(facts.spec, facts.window, seen.texts, seen.truncated, seen.lost_tokens))
-    return found
+def _findings(profile: ModelProfile, tuned: GridSearchResult, best: GridEvidence) -> tuple[Finding, ...]:
+    """Findings about the tuning of this model and about truncated chunks of its best configuration."""
+    findings = run_checks(TunedSystem.of(profile.spec, tuned.tuning)) + run_checks(ScoredResult(tuned.result, {}))
+    truncation = best.truncation
+    if truncation is not None:
+        findings += run_checks(
+            TruncationStats(
+                profile.spec, profile.window, truncation.texts, truncation.truncated, truncation.lost_tokens
+            )
+        )
+    return findings
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """The sum; unknown where one of them is."""
+    """The sum; None if one of the counts is unknown."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
 
 def _details(
-    tuned: GridSearchResult, observed: Mapping[ChunkingParams, GridEvidence], material: QADataset
+    tuned: GridSearchResult, observed: Mapping[ChunkingParams, GridEvidence], dataset: QADataset
 ) -> dict[str | int, UnitContent]:
-    """Every question with what was retrieved for it by the configuration that scored it."""
-    where = {
-        chunking: chunk_locations(observed[chunking].cut, material.documents)
-        for chunking in {chunking for chunking, _ in tuned.scored_by}
+    """Every question with the chunks that its held-out configuration retrieved."""
+    locations = {
+        chunking: chunk_locations(observed[chunking].chunked, dataset.documents)
+        for chunking in {chunking for chunking, _ in tuned.held_out_configurations}
     }
     details: dict[str | int, UnitContent] = {}
-    for row, (question, (chunking, k)) in enumerate(zip(material.questions, tuned.scored_by, strict=True)):
-        seen = observed[chunking]
-        right = set(seen.search.holders[row].tolist())
-        found = (
+    for row, (question, (chunking, k)) in enumerate(zip(dataset.questions, tuned.held_out_configurations, strict=True)):
+        evidence = observed[chunking]
+        holders = set(evidence.search.holders[row].tolist())
+        retrieved = (
             RetrievedItem(
                 f"{chunking.chunker}-{chunking.chunk_size}-{chunking.overlap}-{at + 1}",
-                seen.cut.chunks[at].text,
+                evidence.chunked.chunks[at].text,
                 score,
-                at in right,
-                where[chunking][at],
+                at in holders,
+                locations[chunking][at],
             )
-            for at, score in zip(seen.search.order[row, :k].tolist(), seen.search.scores[row, :k].tolist(), strict=True)
+            for at, score in zip(
+                evidence.search.order[row, :k].tolist(), evidence.search.scores[row, :k].tolist(), strict=True
+            )
         )
-        details[question.id] = UnitContent(question.question, (question.answer,), question.kinds, tuple(found))
+        details[question.id] = UnitContent(question.question, (question.answer,), question.kinds, tuple(retrieved))
     return details
 
 
-def question_slices(material: QADataset) -> Mapping[str, Mapping[str, str]]:
-    """The category and the difficulty of every question that has them; empty where none has."""
-    return {question.id: question.kinds for question in material.questions if question.kinds}
+def question_slices(dataset: QADataset) -> Mapping[str, Mapping[str, str]]:
+    """The category and the difficulty of every question that has them."""
+    return {question.id: question.kinds for question in dataset.questions if question.kinds}
 
 
 VERSION = "fair comparison 3"
-"""Grows when the same inputs would give other scores."""
+"""Increased when the same inputs give other scores."""
 
 _INPUTS = "all inputs of this comparison"
 _SETUP = "all inputs but the model"
 
 
-def refuse_unwritable(output: Path) -> None:
-    """Say before the work begins that the results could not be kept."""
-    if is_json_file(output):
-        if output.is_dir():
-            raise StoreError(f"{output} is a folder", hint="name a file, or leave .json out for a folder")
-        if not output.absolute().parent.is_dir():
-            raise StoreError(f"there is no folder {output.absolute().parent}", hint="make it first")
-    elif output.exists() and not output.is_dir():
-        raise StoreError(
-            f"{output} is a file, where a folder should be",
-            hint="name another folder, or a file that ends in .json",
-        )
-
-
 def job_fingerprint(plan: Plan, name: str, model_fingerprint: str) -> str:
-    """A digest of everything that decides the figures of one model, and of what it is called."""
+    """A digest of everything that determines the scores of one model, and of its name."""
     parts = (
         name,
         VERSION,
         plan.settings.metric,
         plan.settings.fingerprint,
-        *plan.material.fingerprints.values(),
+        *plan.dataset.fingerprints.values(),
         model_fingerprint,
     )
     return _digest(parts)
@@ -213,71 +207,73 @@ def job_fingerprint(plan: Plan, name: str, model_fingerprint: str) -> str:
 
 def context_fingerprint(plan: Plan) -> str:
     """A digest of what all models of a comparison share: settings, document and questions."""
-    return _digest((VERSION, plan.settings.fingerprint, *plan.material.fingerprints.values()))
+    return _digest((VERSION, plan.settings.fingerprint, *plan.dataset.fingerprints.values()))
 
 
 def _digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def strangers(folder: Path, own: Iterable[str], plan: Plan) -> dict[str, bool]:
-    """The other run directories in the folder of a comparison, and whether each is of the same setup."""
+def unrelated_runs(folder: Path, model_folders: Iterable[str], plan: Plan) -> dict[str, bool]:
+    """Run directories in the output folder that are not part of this comparison, and whether the setup is the same."""
     if not (folder / RUNS).is_dir():
         return {}
-    names = set(own)
+    names = set(model_folders)
     others = sorted(path for path in (folder / RUNS).iterdir() if path.name not in names)
-    found = {}
+    same_setup = {}
     for path in others:
         try:
-            found[path.name] = read_manifest(path).inputs.get(_SETUP) == context_fingerprint(plan)
+            same_setup[path.name] = read_manifest(path).inputs.get(_SETUP) == context_fingerprint(plan)
         except EquipoiseError:
-            continue  # whatever lies there, it is no run
-    return found
+            continue  # not a run directory
+    return same_setup
 
 
-def write_outcome(path: Path, done: FairModelResult, plan: Plan, key: str, command: Sequence[str] = ()) -> Path:
-    """A run directory of one model."""
-    facts = done.facts
+def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: str, command: Sequence[str] = ()) -> Path:
+    """Write the run directory of one model."""
+    profile = model_result.profile
     manifest = Manifest(
-        system=facts.spec,
-        started=done.begun.started,
-        finished=done.begun.finished,
+        system=profile.spec,
+        started=model_result.begun.started,
+        finished=model_result.begun.finished,
         command=redact_secrets(command),
         seed=plan.settings.seed,
-        datasets=plan.material.fingerprints,
+        datasets=plan.dataset.fingerprints,
         inputs={_INPUTS: key, _SETUP: context_fingerprint(plan)},
         parameters={
-            "model": facts.spec,
-            "model_name": facts.name,
-            **done.tuning.trials[done.tuning.best].params,
+            "model": profile.spec,
+            "model_name": profile.name,
+            **model_result.tuning.trials[model_result.tuning.best].params,
             "matcher": plan.settings.matcher,
             "tokenizer": plan.settings.tokenizer_name,
             "folds": plan.fold_count,
             "repeats": max(1, len(plan.splits)),
-            "configurations": facts.configurations,
+            "configurations": profile.configurations,
         },
         cost={
-            "dims": facts.dimensions,
-            "bytes_per_vector": facts.bytes_per_vector,
-            # Vectors that an earlier run made cost nothing now, so that these seconds compare with no others.
-            "seconds": None if facts.cached_texts else facts.seconds,
-            "seconds_with_cache": facts.seconds,
-            "texts_from_cache": facts.cached_texts,
-            "truncated_share": facts.truncated_share,
-            "retrieved_tokens": facts.retrieved_tokens,
-            "window": facts.window,
-            "grid_chunks": facts.grid_chunks,
-            "grid_truncated": facts.grid_truncated,
-            "tied_questions": facts.tied_questions,
+            "dims": profile.dimensions,
+            "bytes_per_vector": profile.bytes_per_vector,
+            # Cached vectors take no time, so these seconds are not comparable with those of other runs.
+            "seconds": None if profile.cached_texts else profile.seconds,
+            "seconds_with_cache": profile.seconds,
+            "texts_from_cache": profile.cached_texts,
+            "truncated_share": profile.truncated_share,
+            "retrieved_tokens": profile.retrieved_tokens,
+            "window": profile.window,
+            "grid_chunks": profile.grid_chunks,
+            "grid_truncated": profile.grid_truncated,
+            "tied_questions": profile.tied_questions,
         },
     )
-    return save_run(path, done.result, manifest=manifest, details=done.details, tuning=done.tuning)
+    return save_run(
+        path, model_result.result, manifest=manifest, details=model_result.details, tuning=model_result.tuning
+    )
 
 
 def load_result(path: Path | None) -> tuple[str, FairModelResult] | None:
-    """The finished run that lies there, with the key of its inputs; None where there is none.
+    """The finished run in this directory, with the fingerprint of its inputs; None if there is none.
 
-    A directory that cannot be read is no reason to fail: it is computed again and replaced.
+    A directory that cannot be read is not an error: the model is computed again and the directory replaced.
     """
     if path is None:
         return None
@@ -291,28 +287,28 @@ def load_result(path: Path | None) -> tuple[str, FairModelResult] | None:
             return None
     except (EquipoiseError, OSError):
         return None
-    return key, FairModelResult(_facts(manifest), stored.tuning, stored.result, stored=stored, begun=manifest)
+    return key, FairModelResult(_stored_profile(manifest), stored.tuning, stored.result, stored=stored, begun=manifest)
 
 
-def _facts(manifest: Manifest) -> ModelProfile:
-    """What ``write_outcome`` said of the model."""
+def _stored_profile(manifest: Manifest) -> ModelProfile:
+    """The profile that ``write_outcome`` stored."""
     cost = manifest.cost
     return ModelProfile(
         spec=manifest.system,
         name=str(manifest.parameters["model_name"]),
-        dimensions=_whole(cost["dims"]),
+        dimensions=_as_int(cost["dims"]),
         bytes_per_vector=cost["bytes_per_vector"],
         truncated_share=cost["truncated_share"],
-        window=_whole(cost["window"]),
-        grid_chunks=_whole(cost["grid_chunks"]) or 0,
-        grid_truncated=_whole(cost["grid_truncated"]),
-        tied_questions=_whole(cost.get("tied_questions")) or 0,
+        window=_as_int(cost["window"]),
+        grid_chunks=_as_int(cost["grid_chunks"]) or 0,
+        grid_truncated=_as_int(cost["grid_truncated"]),
+        tied_questions=_as_int(cost.get("tied_questions")) or 0,
         retrieved_tokens=cost["retrieved_tokens"],
         seconds=float(cost["seconds_with_cache"] or 0.0),
-        cached_texts=_whole(cost["texts_from_cache"]) or 0,
+        cached_texts=_as_int(cost["texts_from_cache"]) or 0,
         configurations=int(manifest.parameters["configurations"]),
     )
 
 
-def _whole(number: float | None) -> int | None:
+def _as_int(number: float | None) -> int | None:
     return None if number is None else int(number)

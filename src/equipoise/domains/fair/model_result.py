@@ -1,6 +1,6 @@
-"""What tuning one model showed, in the fields that the source of this recipe has, and in ours.
+"""The tuning result of one model, with the fields of embedding-eval and further ones.
 
-Accuracies are in percent here and only here, as in the source; ``tuning`` and ``result`` hold fractions.
+Accuracies are in percent here and only here, as in embedding-eval; ``tuning`` and ``result`` hold fractions.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 ACCURACY = "accuracy"
 METRIC = f"{NESTED}{ACCURACY}"
-"""The share of questions answered with parameters that the question had no say in."""
+"""The share of held-out questions answered (nested cross-validation)."""
 
 OPTIMISTIC = f"optimistic {ACCURACY}"
-"""The same with the best parameters, on the very questions that chose them: what is left without folds."""
+"""The same with the best parameters on the questions that selected them, without cross-validation."""
 
 EMBEDDING_EVAL_KEYS = (
     "model_spec",
@@ -36,32 +36,32 @@ EMBEDDING_EVAL_KEYS = (
     "configurations_tested",
     "optimization_time_seconds",
 )
-"""What the source writes to a file of results."""
+"""The keys that embedding-eval writes to a results file."""
 
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """What is known of a model beside its figures; None is unknown, or nothing that the model has."""
+    """Properties of a model other than its scores; None is unknown or not applicable."""
 
     spec: str
     name: str
     dimensions: int | None = None
     bytes_per_vector: float | None = None
     truncated_share: float | None = None
-    """The share of the chunks of the best configuration that the model reads only in part."""
+    """The share of the chunks of the best configuration that the model truncates."""
     window: int | None = None
-    """How many tokens the model reads of a chunk; of several models, the one that reads least."""
+    """The maximum number of tokens that the model reads of a chunk; the minimum over several models."""
     grid_chunks: int = 0
-    """How many chunks all configurations that could be chosen have together."""
+    """The number of chunks of all eligible configurations together."""
     grid_truncated: int | None = None
-    """How many of these the model reads only in part."""
+    """How many of these chunks the model truncates."""
     tied_questions: int = 0
-    """How many questions have fractional hits, since tied scores leave the rank of the answer open."""
+    """How many questions have fractional hits because of tied scores."""
     retrieved_tokens: float | None = None
-    """What the best configuration retrieves for a question, in the mean."""
+    """Tokens that the best configuration retrieves per question, on average."""
     seconds: float = 0.0
     cached_texts: int = 0
-    """How many texts were embedded by an earlier run, so that the seconds do not count them."""
+    """How many texts were read from the cache; the seconds do not include their embedding."""
     configurations: int = 0
 
 
@@ -69,9 +69,9 @@ class ModelProfile:
 class OptimizationResult:
     """The tuning of one model. Accuracies, intervals and differences are in percent.
 
-    ``best_accuracy`` with its interval is optimistic: the best of all configurations on the very questions
-    that chose it. ``nested_accuracy`` is the honest figure; without folds there is none, and it is NaN. Where
-    scores are equal, a question may pass in part, and the number that passed is rounded.
+    ``best_accuracy`` with its interval is optimistic: the best of all configurations on the questions that
+    selected it. ``nested_accuracy`` is the held-out accuracy; without folds it is NaN. Tied scores give
+    fractional hits, so the number of passed questions is rounded.
     """
 
     model_spec: str
@@ -105,23 +105,23 @@ class OptimizationResult:
 
     @property
     def gap(self) -> float:
-        """By how many points the optimistic accuracy exceeds the honest one."""
+        """By how many percentage points the optimistic accuracy exceeds the held-out accuracy."""
         return self.best_accuracy - self.nested_accuracy
 
-    def to_source(self) -> dict[str, Any]:
-        """The keys that the source writes, and no others."""
+    def to_embedding_eval(self) -> dict[str, Any]:
+        """Only the keys that embedding-eval writes."""
         return {name: getattr(self, name) for name in EMBEDDING_EVAL_KEYS}
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields as plain values: the source's in percent, then the gap, the tuning and the estimate."""
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        """All fields as plain values: accuracies in percent, then the gap, the tuning and the result."""
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
         plain |= {"gap": self.gap, "tuning": self.tuning.to_dict(), "result": self.result.to_dict()}
         return {name: None if isinstance(value, float) and isnan(value) else value for name, value in plain.items()}
 
 
 @dataclass(frozen=True)
 class FailedModel:
-    """A model without a result, in its place among the results: what it would have told raises the error.
+    """A model that failed, at its position among the results; reading a result field raises its error.
 
     >>> from equipoise.errors import InputError
     >>> failed = FailedModel("minilm", InputError("there is no such file"))
@@ -141,21 +141,21 @@ class FailedModel:
         raise self.error
 
     def __repr__(self) -> str:
-        return f"<FailedModel {self.model_spec}: {self.error.sentence}>"
+        return f"<FailedModel {self.model_spec}: {self.error.message}>"
 
 
-def optimization_result(facts: ModelProfile, tuning: TuningRecord, result: Result) -> OptimizationResult:
-    """The fields of the source from the record of a tuning."""
+def optimization_result(profile: ModelProfile, tuning: TuningRecord, result: Result) -> OptimizationResult:
+    """The result of one model from its tuning record."""
     total = len(result.unit_ids)
     best = tuning.trials[tuning.best]
     baseline = tuning.trials[tuning.baseline] if tuning.baseline is not None else best
-    reach = wilson_interval(best.value * total, total)
+    interval = wilson_interval(best.value * total, total)
     (estimate,) = result.estimates.values()
-    honest = estimate if estimate.metric == METRIC else _nothing(estimate)
+    held_out = estimate if estimate.metric == METRIC else _undefined(estimate)
     return OptimizationResult(
-        model_spec=facts.spec,
-        model_name=facts.name,
-        dimensions=facts.dimensions,
+        model_spec=profile.spec,
+        model_name=profile.name,
+        dimensions=profile.dimensions,
         best_accuracy=best.value * 100,
         best_params=dict(best.params),
         best_passed=n_passed(best, total),
@@ -163,24 +163,24 @@ def optimization_result(facts: ModelProfile, tuning: TuningRecord, result: Resul
         baseline_accuracy=baseline.value * 100,
         baseline_passed=n_passed(baseline, total),
         improvement_pct=best.value * 100 - baseline.value * 100,
-        ci_lower=reach.low * 100,
-        ci_upper=reach.high * 100,
-        optimization_time_seconds=facts.seconds,
-        configurations_tested=facts.configurations,
-        all_results=[_row(trial, total) for trial in tuning.trials[: facts.configurations]],
-        nested_accuracy=honest.value * 100,
-        nested_ci_lower=honest.interval.low * 100,
-        nested_ci_upper=honest.interval.high * 100,
+        ci_lower=interval.low * 100,
+        ci_upper=interval.high * 100,
+        optimization_time_seconds=profile.seconds,
+        configurations_tested=profile.configurations,
+        all_results=[_row(trial, total) for trial in tuning.trials[: profile.configurations]],
+        nested_accuracy=held_out.value * 100,
+        nested_ci_lower=held_out.interval.low * 100,
+        nested_ci_upper=held_out.interval.high * 100,
         chance=estimate.chance * 100,
-        retrieved_tokens=facts.retrieved_tokens,
-        truncated_share=facts.truncated_share,
+        retrieved_tokens=profile.retrieved_tokens,
+        truncated_share=profile.truncated_share,
         tuning=tuning,
         result=result,
     )
 
 
-def _nothing(estimate: Estimate) -> Estimate:
-    """The estimate that there is not, where nothing was nested."""
+def _undefined(estimate: Estimate) -> Estimate:
+    """An undefined estimate, for a run without nested cross-validation."""
     return replace(estimate, value=float("nan"), interval=Interval.unknown("no folds"))
 
 
@@ -190,7 +190,7 @@ def n_passed(trial: Trial, total: int) -> int:
 
 
 def _row(trial: Trial, total: int) -> dict[str, Any]:
-    """A configuration as the source lists it, with its chance level and its cost."""
+    """A configuration as embedding-eval lists it, with its chance level and its cost."""
     return {
         **trial.params,
         "passed": n_passed(trial, total),

@@ -1,4 +1,4 @@
-"""What all models of a comparison share."""
+"""The shared context of all models of a comparison."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What all models share: the material, its chunks, the splits into folds, the settings, the matcher."""
+    """The shared context of all models: dataset, configuration, matcher, chunks with answers, splits into folds."""
 
-    material: QADataset
+    dataset: QADataset
     settings: FairConfig
     matcher: AnswerMatcher
-    shelved: dict[ChunkingParams, IndexedChunks] = field(repr=False)
+    indexed_chunks: dict[ChunkingParams, IndexedChunks] = field(repr=False)
     splits: list[list[Fold]] = field(repr=False)
     notes: tuple[str, ...] = ()
 
     @property
     def fold_count(self) -> int:
-        """The number of folds of a split; 1 where nothing is nested."""
+        """The number of folds of a split; 1 without nested cross-validation."""
         return len(self.splits[0]) if self.splits else 1
 
     @cached_property
     def answer_counts(self) -> tuple[int, ...]:
-        """At how many places of the documents each answer is."""
-        texts = [normalize_answer(document.text) for document in self.material.documents]
-        absent = {question.id for question in self.material.absent}
-        found = []
-        for question in self.material.questions:
+        """How often each answer occurs in the documents."""
+        texts = [normalize_answer(document.text) for document in self.dataset.documents]
+        unanswerable = {question.id for question in self.dataset.unanswerable}
+        counts = []
+        for question in self.dataset.questions:
             plain = normalize_answer(question.answer)
-            seen = sum(text.count(plain) for text in texts)
-            if seen > 1:  # only now is it worth asking which of them are words of their own
-                seen = sum(count_occurrences(plain, text, self.matcher) for text in texts)
-            found.append(0 if question.id in absent else max(seen, 1))
-        return tuple(found)
+            count = sum(text.count(plain) for text in texts)
+            if count > 1:  # only then is the slower count of whole words needed
+                count = sum(count_occurrences(plain, text, self.matcher) for text in texts)
+            counts.append(0 if question.id in unanswerable else max(count, 1))
+        return tuple(counts)

@@ -1,4 +1,4 @@
-"""What people see of a fair comparison: the honest figures first, then the optimistic ones, named as such."""
+"""The terminal reports of a fair comparison (held-out accuracy first, then optimistic) and of a validation."""
 
 from __future__ import annotations
 
@@ -33,12 +33,10 @@ if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate
 
-# All that the report of a fair comparison shows, put together by whoever compared.
-
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """One model: its honest estimate, how it was tuned, and what a question costs."""
+    """One model: its held-out estimate, its tuning record, and the retrieved tokens per question."""
 
     name: str
     estimate: Estimate
@@ -46,19 +44,19 @@ class ModelSummary:
     tokens: float | None = None
     slices: tuple[Slice, ...] = ()
     tied_questions: int = 0
-    """How many questions have fractional hits, since tied scores leave the rank of the answer open."""
+    """How many questions have fractional hits because of tied scores."""
 
     @property
     def ceiling(self) -> float | None:
-        """The share of questions that the best configuration could answer at all; None is unknown."""
+        """The share of questions that the best configuration can answer at all; None is unknown."""
         return self.tuning.trials[self.tuning.best].reachable
 
 
 @dataclass(frozen=True)
 class FairReportData:
-    """All that the report of one comparison shows; without two models there is no comparison."""
+    """The data of the report; ``comparison`` is None with fewer than two models."""
 
-    contenders: tuple[ModelSummary, ...]
+    models: tuple[ModelSummary, ...]
     comparison: Comparison | None = None
     mcnemar: Comparison | None = None
     findings: tuple[Finding, ...] = ()
@@ -69,173 +67,170 @@ class FairReportData:
 
     @property
     def folds(self) -> int:
-        """The number of folds of a split; 0 where nothing is nested."""
-        return self.contenders[0].tuning.fold_count
+        """The number of folds of a split; 0 without nested cross-validation."""
+        return self.models[0].tuning.fold_count
 
     @property
     def splits(self) -> int:
-        """Over how many random splits into folds the scores are averaged."""
-        return self.contenders[0].tuning.splits
+        """The number of random splits that the scores are averaged over."""
+        return self.models[0].tuning.splits
 
     @property
     def nested(self) -> bool:
-        """Whether the figures are of questions that had no say in the parameters."""
+        """Whether the scores are held-out scores."""
         return self.folds > 0
 
     @property
     def tried(self) -> int:
-        """How many configurations each model was tried at."""
-        return len(self.contenders[0].tuning.grid)
+        """The number of configurations of the grid."""
+        return len(self.models[0].tuning.grid)
 
     @property
     def ceilings(self) -> dict[str, float]:
-        """The models whose chunks cut answers, and the share of answers that they can find at best."""
-        known = {each.name: each.ceiling for each in self.contenders if each.ceiling is not None}
+        """The models whose chunk boundaries split answers, and the share of answers that they can find at best."""
+        known = {each.name: each.ceiling for each in self.models if each.ceiling is not None}
         return {name: ceiling for name, ceiling in known.items() if ceiling < 1}
 
     @property
     def ranked(self) -> list[ModelSummary]:
         """The models, best first."""
         if self.comparison is None:
-            return list(self.contenders)
-        by_name = {each.name: each for each in self.contenders}
+            return list(self.models)
+        by_name = {each.name: each for each in self.models}
         return [by_name[name] for name in self.comparison.order]
 
 
-# The text below the table of a fair comparison: enough to read it, and all of it on request.
-
 NESTED_BOOTSTRAP_NOTE = (
-    "Questions that are scored by what others chose are not independent. So questions are resampled, split "
-    "and chosen on again, thousands of times: intervals come from this bootstrap, and p is the larger of "
-    "the test's and of the bootstrap's."
+    "Held-out scores of different questions are not independent, because they share the selected parameters. "
+    "The bootstrap resamples the questions and repeats the whole cross-validation. Intervals come from this "
+    "bootstrap, and p is the larger of the test's and the bootstrap's."
 )
 
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
-"""What is said of a tokenizer that is no vocabulary."""
+"""The note for tokenizers without a vocabulary."""
 
 
-def short_caption(edition: FairReportData) -> Iterator[str]:
-    """What a reader must know in order to read the table."""
-    tried = edition.tried
+def short_caption(data: FairReportData) -> Iterator[str]:
+    """What is needed to read the table."""
+    tried = data.tried
     if tried == 1:
-        yield "One configuration was tried, so that nothing was chosen."
-    elif edition.nested:
+        yield "The grid has one configuration, so nothing was selected."
+    elif data.nested:
         yield (
-            f"Each question is scored with parameters chosen on others ({edition.folds} folds"
-            f"{_over_splits(edition)}); optimistic chooses and scores on the same, and the gap is what that "
-            "adds."
+            f"Questions are scored with parameters selected on others ({data.folds} folds"
+            f"{_over_splits(data)}); optimistic uses the same questions for both."
         )
     else:
         yield (
-            f"The best of {tried:,} configurations is partly the luckiest of them; with folds it is scored "
-            "on other questions than those that chose it."
+            f"The best of {tried:,} configurations is partly best by chance; with folds it is scored on held-out "
+            "questions."
         )
-    if edition.comparison is not None:
-        yield _about_p(edition.comparison, drawn=edition.nested and tried > 1)
-    yield from _about_mcnemar(edition)
-    if edition.ceilings:
-        least = join_names([f"{name} {format_value(share, 2)}" for name, share in edition.ceilings.items()])
-        yield f"Chunk borders cut answers, and the best that can be scored is below 1: {least}."
-    yield TOKENS_NOTE.get(edition.tokenizer, f"Tokens: {edition.tokenizer}.")
+    if data.comparison is not None:
+        yield _about_p(data.comparison, nested=data.nested and tried > 1)
+    yield from _about_mcnemar(data)
+    if data.ceilings:
+        least = join_names([f"{name} {format_value(share, 2)}" for name, share in data.ceilings.items()])
+        yield f"Chunk boundaries split answers; the maximum score is below 1: {least}."
+    yield TOKENS_NOTE.get(data.tokenizer, f"Tokens: {data.tokenizer}.")
 
 
-def _about_p(comparison: Comparison, *, drawn: bool) -> str:
+def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
-    family = f"p is adjusted for {pairs} pairs" if pairs > 1 else "p is of one pair"
-    choice = " and allows for the choice of parameters" if drawn else ""
-    level = format_percent(comparison.question.level)
-    return f"Models that share a letter are not significantly different at {level}; {family}{choice}."
+    adjustment = f"p is adjusted for {pairs} pairs" if pairs > 1 else "there is one pair"
+    selection = " and includes parameter selection" if nested else ""
+    confidence_level = format_percent(comparison.config.confidence_level)
+    return f"Models that share a letter are not significantly different at {confidence_level}; {adjustment}{selection}."
 
 
-def _over_splits(edition: FairReportData) -> str:
-    """Over how many splits the scores are means, and how much the score of one split varies."""
-    if edition.splits < 2:
+def _over_splits(data: FairReportData) -> str:
+    """The number of splits, and the standard deviation of the score of one split."""
+    if data.splits < 2:
         return ""
-    spread = max(each.tuning.split_sd or 0.0 for each in edition.contenders)
-    return f", mean over {edition.splits} splits; SD of one split up to {format_value(spread, 3)}"
+    spread = max(each.tuning.split_sd or 0.0 for each in data.models)
+    return f", mean over {data.splits} splits; SD of one split up to {format_value(spread, 3)}"
 
 
-def _about_mcnemar(edition: FairReportData) -> Iterator[str]:
-    """What the column of McNemar's test says, or why there is none."""
-    if edition.comparison is None:
+def _about_mcnemar(data: FairReportData) -> Iterator[str]:
+    """A note on the column of McNemar's test, or why it is missing."""
+    if data.comparison is None:
         return
-    if edition.mcnemar is not None:
-        counted = "questions answered in most splits" if edition.splits > 1 else "answered questions"
+    if data.mcnemar is not None:
+        counted = "questions answered in most splits" if data.splits > 1 else "answered questions"
         yield f"McNemar p: exact, of {counted}, not adjusted."
-    tied = [each.name for each in edition.contenders if each.tied_questions]
+    tied = [each.name for each in data.models if each.tied_questions]
     if tied:
         yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
 
 
-def long_caption(edition: FairReportData) -> Iterator[str]:
-    """How everything was made, in full."""
+def long_caption(data: FairReportData) -> Iterator[str]:
+    """The full description of the method."""
     yield (
-        "Chance is what as many chunks drawn at random would score; tokens is what the best configuration "
-        "retrieves for a question, in the mean. Of equally accurate configurations the one that retrieves "
-        "less is chosen (with the matcher source: the first of the grid)."
+        "Chance is the score of as many randomly drawn chunks; tokens is the number of tokens that the best "
+        "configuration retrieves per question on average. Of equally accurate configurations the one that "
+        "retrieves fewer tokens is selected (with the matcher source: the first of the grid)."
     )
-    if edition.nested:
+    if data.nested:
         yield NESTED_BOOTSTRAP_NOTE
-    if edition.comparison is not None:
-        yield comparison_caption(edition.comparison)
-    if edition.mcnemar is not None:
+    if data.comparison is not None:
+        yield comparison_caption(data.comparison)
+    if data.mcnemar is not None:
         yield (
-            "McNemar's exact test looks at the questions that one of two models answers and the other does "
-            "not. It takes questions for independent and the parameters for given, which adj. p does not."
+            "McNemar's exact test uses the questions that exactly one of two models answers. It assumes "
+            "independent questions and fixed parameters; adj. p does not."
         )
 
 
 TOKEN_BUDGETS = (250, 500, 1000, 2000, 4000, 8000, 16000)
 """The numbers of retrieved tokens for which the best accuracy is shown."""
 
-_SPARSE = _BEYOND = "*"
+_SPARSE = _OVER_BUDGET = "*"
 
 
-def fair_report(edition: FairReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+def fair_report(data: FairReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The whole report, part by part."""
-    parts = [*honest_part(edition, verbose=verbose, quiet=quiet), *optimistic_table(edition, quiet=quiet)]
+    parts = [*held_out_section(data, verbose=verbose, quiet=quiet), *optimistic_table(data, quiet=quiet)]
     if not quiet:
-        parts += [*token_budget_table(edition), *slice_table(edition), *fold_table(edition, verbose=verbose)]
-        parts += findings_section(edition.findings, verbose=verbose)
+        parts += [*token_budget_table(data), *slice_table(data), *fold_table(data, verbose=verbose)]
+        parts += findings_section(data.findings, verbose=verbose)
     return parts
 
 
-def honest_part(edition: FairReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The figures that may be quoted: on questions that had no say in the parameters."""
-    parts: list[Any] = [heading(_title(edition)), Paragraph(""), TerminalTable(honest_columns(edition))]
-    parts += [Paragraph(with_label(f"{name} failed", sentence)) for name, sentence in edition.failures.items()]
+def held_out_section(data: FairReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+    """The table of held-out accuracies, with notes and verdict."""
+    parts: list[Any] = [heading(_title(data)), Paragraph(""), TerminalTable(held_out_columns(data))]
+    parts += [Paragraph(with_label(f"{name} failed", sentence)) for name, sentence in data.failures.items()]
     if quiet:
         return parts
-    parts += [Paragraph(f"{note}.") for note in edition.notes]
+    parts += [Paragraph(f"{note}.") for note in data.notes]
     more = () if verbose else ("More: --verbose.",)
-    parts += [Paragraph(""), Paragraph(" ".join([*short_caption(edition), *more]))]
+    parts += [Paragraph(""), Paragraph(" ".join([*short_caption(data), *more]))]
     if verbose:
-        parts += [Paragraph(line) for line in long_caption(edition)]
-    if edition.comparison is not None:
-        parts += [Paragraph(""), Paragraph(edition.comparison.verdict(), style="bold")]
+        parts += [Paragraph(line) for line in long_caption(data)]
+    if data.comparison is not None:
+        parts += [Paragraph(""), Paragraph(data.comparison.verdict(), style="bold")]
     return parts
 
 
-def _title(edition: FairReportData) -> str:
-    asked = pluralize(edition.contenders[0].estimate.n, "question")
-    within = "" if edition.budget is None else f", within {_budget(edition.budget)}"
-    if edition.nested:
-        return f"Accuracy on {asked} that had no say in the parameters{within}"
-    return f"Accuracy on the very {asked} that chose the parameters{within} (optimistic)"
+def _title(data: FairReportData) -> str:
+    questions = pluralize(data.models[0].estimate.n, "question")
+    within = "" if data.budget is None else f", within {_budget(data.budget)}"
+    if data.nested:
+        return f"Held-out accuracy on {questions} (nested {data.folds}-fold cross-validation){within}"
+    return f"Optimistic accuracy on {questions} (selected and scored on the same questions){within}"
 
 
-def honest_columns(edition: FairReportData) -> list[ReportColumn]:
-    """One row a model, by tie band; on a narrow screen what says who differs stays longest."""
-    ranked, comparison = edition.ranked, edition.comparison
+def held_out_columns(data: FairReportData) -> list[ReportColumn]:
+    """One row per model, by tie band; on a narrow terminal the columns of the comparison are dropped last."""
+    ranked, comparison = data.ranked, data.comparison
     estimates = [each.estimate for each in ranked]
-    places = shared_decimals(each.interval for each in estimates)
-    level = format_percent(estimates[0].interval.level)
+    decimals = shared_decimals(each.interval for each in estimates)
+    confidence_level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("model", [each.name for each in ranked], shortens="middle"),
-        ReportColumn("accuracy", [format_value(each.value, places) for each in estimates], right=True),
+        ReportColumn("accuracy", [format_value(each.value, decimals) for each in estimates], right=True),
         ReportColumn(
-            f"{level} interval",
-            [format_interval(each.interval, places) for each in estimates],
+            f"{confidence_level} interval",
+            [format_interval(each.interval, decimals) for each in estimates],
             right=True,
             rank=1,
         ),
@@ -244,30 +239,30 @@ def honest_columns(edition: FairReportData) -> list[ReportColumn]:
         bands = [" ".join(comparison.bands[each.name]) or "-" for each in ranked]
         columns.insert(0, ReportColumn("band", bands))
         columns.append(ReportColumn("adj. p", [_p(comparison, each.name) for each in ranked], right=True, rank=2))
-    if edition.nested and edition.tried > 1:
-        best = [format_value(each.tuning.optimistic, places) for each in ranked]
+    if data.nested and data.tried > 1:
+        best = [format_value(each.tuning.optimistic, decimals) for each in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=3))
-        gaps = [format_difference(each.tuning.gap, places) for each in ranked]
+        gaps = [format_difference(each.tuning.gap, decimals) for each in ranked]
         columns.append(ReportColumn("gap", gaps, right=True, rank=4))
     columns += [
         ReportColumn("tokens", [_tokens(each.tokens) for each in ranked], right=True, rank=5),
         ReportColumn("parameters", [_best(each.tuning) for each in ranked], rank=6),
-        ReportColumn("chance", [format_value(each.chance, places) for each in estimates], right=True, rank=7),
+        ReportColumn("chance", [format_value(each.chance, decimals) for each in estimates], right=True, rank=7),
     ]
-    if comparison is not None and edition.mcnemar is not None:
-        exact = [_exact_p(edition.mcnemar, each.name, comparison.leader) for each in ranked]
+    if comparison is not None and data.mcnemar is not None:
+        exact = [_exact_p(data.mcnemar, each.name, comparison.leader) for each in ranked]
         columns.append(ReportColumn("McNemar p", exact, right=True, rank=8))
     return columns
 
 
-def optimistic_table(edition: FairReportData, *, quiet: bool = False) -> list[Any]:
-    """What tuning gains over the baseline for as many tokens, on the questions that chose.
+def optimistic_table(data: FairReportData, *, quiet: bool = False) -> list[Any]:
+    """The optimistic gain of tuning over the baseline for at most as many tokens.
 
-    Who retrieves more finds more. So the best configuration of the whole grid is not compared with the
-    baseline, but the best of those that retrieve no more than the baseline does.
+    Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
+    retrieves no more tokens than the baseline.
     """
-    ranked = sorted(edition.contenders, key=lambda each: -each.tuning.optimistic)
-    rows = [_Gain.of(each.tuning, edition.budget) for each in ranked]
+    ranked = sorted(data.models, key=lambda each: -each.tuning.optimistic)
+    rows = [_Gain.of(each.tuning, data.budget) for each in ranked]
     table = TerminalTable(
         [
             ReportColumn("Model", [each.name for each in ranked], shortens="middle"),
@@ -287,12 +282,12 @@ def optimistic_table(edition: FairReportData, *, quiet: bool = False) -> list[An
     tuning = ranked[0].tuning
     if not quiet and tuning.baseline is not None:
         base = params_text(tuning.trials[tuning.baseline].params)
-        parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), for those who tune nothing."))
+        parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), without tuning."))
     if any(row.mark for row in rows):
         parts.append(
             Paragraph(
-                f"{_BEYOND} The baseline retrieves more than the budget allows. Optimized is the best within "
-                "the budget, and not compared with it."
+                f"{_OVER_BUDGET} The baseline exceeds the token budget. Optimized is the best configuration within "
+                "the budget, and is not compared with the baseline."
             )
         )
     return parts
@@ -300,7 +295,7 @@ def optimistic_table(edition: FairReportData, *, quiet: bool = False) -> list[An
 
 @dataclass(frozen=True)
 class _Gain:
-    """The baseline of a model, and the best trial for no more tokens; None where there is none."""
+    """The baseline of a model, and the best trial with no more tokens, if there is one."""
 
     baseline: Trial
     tuned: Trial | None
@@ -312,11 +307,11 @@ class _Gain:
         beyond = budget is not None and start.cost is not None and start.cost > budget
         limit = budget if beyond else start.cost
         at = None if limit is None else best_within_budget(tuning.frontier, limit)
-        return cls(start, None if at is None else tuning.frontier[at], _BEYOND if beyond else "")
+        return cls(start, None if at is None else tuning.frontier[at], _OVER_BUDGET if beyond else "")
 
     @property
     def points(self) -> str:
-        """The difference in percentage points, where both spend alike."""
+        """The difference in percentage points; n/a if the baseline is over budget."""
         if self.tuned is None or self.mark:
             return "n/a"
         return f"{format_difference(100 * (self.tuned.value - self.baseline.value), 1)}pp"
@@ -335,32 +330,32 @@ def _percent(trial: Trial | None) -> str:
     return "n/a" if trial is None else f"{format_value(100 * trial.value, 1)}%"
 
 
-def token_budget_table(edition: FairReportData) -> list[Any]:
-    """What a number of retrieved tokens buys, from the frontier of each model."""
-    edges = {each.name: each.tuning.frontier for each in edition.ranked if each.tuning.frontier}
-    if not edges:
+def token_budget_table(data: FairReportData) -> list[Any]:
+    """The best accuracy per token budget, from the Pareto frontier of each model."""
+    frontiers = {each.name: each.tuning.frontier for each in data.ranked if each.tuning.frontier}
+    if not frontiers:
         return []
-    dearest = max(edge[-1].cost or 0.0 for edge in edges.values())
-    cheapest = min(edge[0].cost or 0.0 for edge in edges.values())
-    known = sorted({*TOKEN_BUDGETS, *_own_price(edition)})
-    prices = [*(price for price in known if cheapest <= price < dearest), dearest]
+    highest = max(frontier[-1].cost or 0.0 for frontier in frontiers.values())
+    lowest = min(frontier[0].cost or 0.0 for frontier in frontiers.values())
+    known = sorted({*TOKEN_BUDGETS, *_budget_row(data)})
+    prices = [*(price for price in known if lowest <= price < highest), highest]
     heads = [*(f"<= {format_count(round(price))}" for price in prices[:-1]), "any"]
     columns = [ReportColumn("tokens", heads, right=True)]
-    for name, edge in edges.items():
-        found = [best_within_budget(edge, price) for price in prices]
-        cells = ["-" if at is None else format_value(edge[at].value) for at in found]
+    for name, frontier in frontiers.items():
+        positions = [best_within_budget(frontier, price) for price in prices]
+        cells = ["-" if at is None else format_value(frontier[at].value) for at in positions]
         columns.append(ReportColumn(name, cells, right=True, rank=len(columns) if len(columns) > 1 else 0))
     return [
         Paragraph(""),
-        heading("Best accuracy for a number of retrieved tokens a question (optimistic)"),
+        heading("Best accuracy per number of retrieved tokens (optimistic)"),
         Paragraph(""),
         TerminalTable(columns),
     ]
 
 
-def slice_table(edition: FairReportData) -> list[Any]:
-    """The honest accuracy by category and difficulty, each with its number of questions."""
-    ranked = edition.ranked
+def slice_table(data: FairReportData) -> list[Any]:
+    """The held-out accuracy by category and difficulty, with the number of questions."""
+    ranked = data.ranked
     keys = [(each.name, each.value) for each in ranked[0].slices]
     if not keys:
         return []
@@ -369,30 +364,30 @@ def slice_table(edition: FairReportData) -> list[Any]:
         ReportColumn("slice", [f"{name} {value}" for name, value in keys]),
         ReportColumn("n", [_n(first[key].n) for key in keys], right=True),
     ]
-    for place, contender in enumerate(ranked):
-        cells = {(each.name, each.value): format_value(each.estimate.value, 2) for each in contender.slices}
-        columns.append(ReportColumn(contender.name, [cells[key] for key in keys], right=True, rank=place))
+    for index, model in enumerate(ranked):
+        cells = {(each.name, each.value): format_value(each.estimate.value, 2) for each in model.slices}
+        columns.append(ReportColumn(model.name, [cells[key] for key in keys], right=True, rank=index))
     sparse = any(first[key].n < MIN_UNITS for key in keys)
     parts: list[Any] = [
         Paragraph(""),
-        heading("Accuracy by kind of question"),
+        heading("Accuracy by category and difficulty"),
         Paragraph(""),
         TerminalTable(columns),
     ]
     if sparse:
-        parts.append(Paragraph(f"{_SPARSE} fewer than {MIN_UNITS} questions: such a figure says little."))
+        parts.append(Paragraph(f"{_SPARSE} fewer than {MIN_UNITS} questions: not reliable."))
     return parts
 
 
-def fold_table(edition: FairReportData, *, verbose: bool = False) -> list[Any]:
-    """What each fold chose; shown on request."""
-    if not verbose or not edition.nested:
+def fold_table(data: FairReportData, *, verbose: bool = False) -> list[Any]:
+    """The configurations selected per fold; shown with --verbose."""
+    if not verbose or not data.nested:
         return []
-    rows = [(each, choice) for each in edition.ranked for choice in each.tuning.folds]
-    splits = [f"{each.name} {format_value(each.tuning.split_sd, 4)}" for each in edition.ranked if each.tuning.split_sd]
+    rows = [(each, choice) for each in data.ranked for choice in each.tuning.folds]
+    splits = [f"{each.name} {format_value(each.tuning.split_sd, 4)}" for each in data.ranked if each.tuning.split_sd]
     parts: list[Any] = [
         Paragraph(""),
-        heading("What was chosen without each fold"),
+        heading("Configurations selected without each fold"),
         Paragraph(""),
         TerminalTable(
             [
@@ -420,8 +415,8 @@ def params_text(params: Params) -> str:
     return f"{named}{params['chunk_size']}/{params['overlap']} top {params['top_k']}"
 
 
-def _own_price(edition: FairReportData) -> Sequence[float]:
-    return () if edition.budget is None else (edition.budget,)
+def _budget_row(data: FairReportData) -> Sequence[float]:
+    return () if data.budget is None else (data.budget,)
 
 
 def _budget(budget: float) -> str:
@@ -433,7 +428,7 @@ def _best(tuning: TuningRecord) -> str:
 
 
 def _baseline(tuning: TuningRecord) -> Trial:
-    """The trial of those who tune nothing; one without a value where there is none."""
+    """The baseline trial; undefined if there is none."""
     return Trial({}, float("nan")) if tuning.baseline is None else tuning.trials[tuning.baseline]
 
 
@@ -447,7 +442,7 @@ def _p(comparison: Comparison, name: str) -> str:
 
 
 def _exact_p(mcnemar: Comparison, name: str, leader: str | None) -> str:
-    """The exact p of this pair alone; n/a where tied scores leave one of them without hits and misses."""
+    """The unadjusted exact p of this pair; n/a if one of them has fractional hits."""
     if leader is None or name == leader:
         return ""
     tested = {name, leader} <= set(mcnemar.systems)
@@ -458,13 +453,13 @@ def _n(n: int) -> str:
     return f"{format_count(n)}{_SPARSE if n < MIN_UNITS else ''}"
 
 
-# The result of a validation as the report shows it.
+# Validation of a fixture.
 
-NOT_VERIFIED = "not verified: no document given"
+_NOT_VERIFIED = "not verified: no document given"
 
 
 def validation_view(result: ValidationResult) -> ValidationData:
-    """Everything in the order of the page."""
+    """The data of the validation report."""
     categories = sorted(result.category_counts, key=lambda name: -result.category_counts[name])
     difficulties = sorted(result.difficulty_counts, key=_rank_of_difficulty)
     return ValidationData(
@@ -485,7 +480,7 @@ def validation_view(result: ValidationResult) -> ValidationData:
 def _answers(result: ValidationResult) -> StatusLine:
     found = result.verification
     if found is None:
-        return StatusLine(ThresholdStatus.UNKNOWN, f"Answers: {NOT_VERIFIED}")
+        return StatusLine(ThresholdStatus.UNKNOWN, f"Answers: {_NOT_VERIFIED}")
     text = f"Answers verified: {result.answers_found:,}/{result.total_questions:,}"
     if result.answers_missing:
         return StatusLine(ThresholdStatus.BAD, f"{text}; {result.answers_missing:,} not in the document")
@@ -493,22 +488,20 @@ def _answers(result: ValidationResult) -> StatusLine:
 
 
 def _method(result: ValidationResult) -> str:
-    """By which rule the answers were looked for, and in what."""
+    """The matcher and the chunks that were searched."""
     found = result.verification
     if found is None:
         return ""
-    return f"matched by the rule {found.matcher}, in {pluralize(found.chunks, 'chunk')} of {found.chunking}"
+    return f"matched with the matcher {found.matcher}, in {pluralize(found.chunks, 'chunk')} of {found.chunking}"
 
 
 def _duplicates(result: ValidationResult) -> StatusLine:
     if result.duplicates_found:
-        return StatusLine(
-            ThresholdStatus.BAD, f"Duplicates: {pluralize(result.duplicates_found, 'question')} asked before"
-        )
+        return StatusLine(ThresholdStatus.BAD, f"Duplicates: {pluralize(result.duplicates_found, 'question')}")
     if result.near_duplicates:
         return StatusLine(
             ThresholdStatus.FAIR,
-            f"Duplicates: none; {pluralize(len(result.near_duplicates), 'pair')} nearly so",
+            f"Duplicates: none; {pluralize(len(result.near_duplicates), 'near-duplicate pair')}",
         )
     return StatusLine(ThresholdStatus.GOOD, "Duplicates: none")
 
@@ -518,53 +511,61 @@ def _shares(names: list[str], counts: Mapping[str, int], percentages: Mapping[st
 
 
 def _rank_of_difficulty(name: str) -> int:
-    """Easy before hard; what nobody knows comes last."""
+    """Sort key: easy before hard, unknown labels last."""
     known = list(DIFFICULTIES)
     return known.index(name) if name in known else len(known)
 
 
 def _thresholds(result: ValidationResult) -> tuple[StatusLine, ...]:
     limits = result.thresholds
-    multihop = _given_share(result.multihop_percentage, result.category_counts)
-    hard = _given_share(result.hard_percentage, result.difficulty_counts)
+    multihop = _share_text(result.multihop_percentage, result.category_counts)
+    hard = _share_text(result.hard_percentage, result.difficulty_counts)
     rows = (
         ("Questions", f"{result.total_questions:,}", result.meets_min_questions,
          result.meets_recommended_questions, f"{limits.min_questions:,}",
          f"{limits.recommended_questions:,}"),
         ("Multi-hop", multihop, result.meets_min_multihop, result.meets_recommended_multihop,
-         _view_percent(limits.min_multihop_pct), _view_percent(limits.recommended_multihop_pct)),
+         _short_percent(limits.min_multihop_pct), _short_percent(limits.recommended_multihop_pct)),
         ("Hard", hard, result.meets_min_hard, result.meets_recommended_hard,
-         _view_percent(limits.min_hard_pct), _view_percent(limits.recommended_hard_pct)),
+         _short_percent(limits.min_hard_pct), _short_percent(limits.recommended_hard_pct)),
     )  # fmt: skip
     return tuple(_threshold(*row) for row in rows)
 
 
-def _threshold(label: str, value: str, least_met: bool, met: bool, least: str, wanted: str) -> StatusLine:
-    demand = f"minimum {least}, recommended {wanted}"
-    mark = ThresholdStatus.BAD if not least_met else ThresholdStatus.GOOD if met else ThresholdStatus.FAIR
-    return StatusLine(mark, f"{label}: {value} ({demand})")
+def _threshold(
+    label: str, value: str, meets_minimum: bool, meets_recommended: bool, minimum: str, recommended: str
+) -> StatusLine:
+    limits = f"minimum {minimum}, recommended {recommended}"
+    mark = (
+        ThresholdStatus.BAD
+        if not meets_minimum
+        else ThresholdStatus.GOOD
+        if meets_recommended
+        else ThresholdStatus.FAIR
+    )
+    return StatusLine(mark, f"{label}: {value} ({limits})")
 
 
-def _given_share(share: float, counts: Mapping[str, int]) -> str:
-    """A share of the questions; unknown where none says what it is."""
-    return _view_percent(share) if set(counts) - {UNSPECIFIED} else UNSPECIFIED
+def _share_text(share: float, counts: Mapping[str, int]) -> str:
+    """A share of the questions; unknown if no question has a label."""
+    return _short_percent(share) if set(counts) - {UNSPECIFIED} else UNSPECIFIED
 
 
 def _status(result: ValidationResult) -> StatusLine:
-    against = list(_against(result))
-    if against:
-        return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(against)})", indent=0)
+    reasons = list(_invalid_reasons(result))
+    if reasons:
+        return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})", indent=0)
     if not result.verified:
         return StatusLine(
             ThresholdStatus.GOOD,
-            f"Status: valid, as far as it was checked (answers {NOT_VERIFIED})",
+            f"Status: valid (answers {_NOT_VERIFIED})",
             indent=0,
         )
     return StatusLine(ThresholdStatus.GOOD, "Status: valid (every answer found, every minimum met)", indent=0)
 
 
-def _against(result: ValidationResult) -> Iterator[str]:
-    """What makes the fixture invalid."""
+def _invalid_reasons(result: ValidationResult) -> Iterator[str]:
+    """The reasons why the fixture is invalid."""
     if result.answers_missing:
         yield f"{pluralize(result.answers_missing, 'answer')} missing"
     if result.duplicates_found:
@@ -572,13 +573,13 @@ def _against(result: ValidationResult) -> Iterator[str]:
     if not result.meets_min_questions:
         yield "too few questions"
     if not result.meets_min_multihop:
-        yield _lacking("multi-hop", "category", result.category_counts)
+        yield _too_few("multi-hop", "category", result.category_counts)
     if not result.meets_min_hard:
-        yield _lacking("hard", "difficulty", result.difficulty_counts)
+        yield _too_few("hard", "difficulty", result.difficulty_counts)
 
 
-def _lacking(name: str, kind: str, counts: Mapping[str, int]) -> str:
-    return f"too few {name} questions" if set(counts) - {UNSPECIFIED} else f"no {kind} is given"
+def _too_few(name: str, kind: str, counts: Mapping[str, int]) -> str:
+    return f"too few {name} questions" if set(counts) - {UNSPECIFIED} else f"no {kind} is specified"
 
 
 def _sizes(result: ValidationResult) -> tuple[SampleSizeRow, ...]:
@@ -594,30 +595,31 @@ def _sizes(result: ValidationResult) -> tuple[SampleSizeRow, ...]:
 
 
 def _sizes_note(result: ValidationResult) -> str:
-    accuracy = _view_percent(100 * result.resolutions[0].accuracy) if result.resolutions else ""
+    accuracy = _short_percent(100 * result.resolutions[0].accuracy) if result.resolutions else ""
     return (
         f"For systems of accuracy {accuracy}: the half-width of the Wilson interval, and the smallest "
-        "difference that a paired test shows four times in five when two systems err independently. Systems "
-        "that fail on the same questions are told apart by smaller differences."
+        "difference that a paired test detects with 80 % power if two systems err independently. For systems "
+        "that fail on the same questions, smaller differences are detectable."
     )
 
 
 def _lists(result: ValidationResult) -> dict[str, list[str]]:
-    graver = sorted(result.answer_issues, key=lambda each: each.severity != Severity.ISSUE)
+    by_severity = sorted(result.answer_issues, key=lambda each: each.severity != Severity.ISSUE)
     return {
-        "Answers": [_issue_line(each) for each in graver],
-        "Questions asked before": [one_line(each) for each in result.duplicate_questions],
-        "Questions that are nearly the same": [
-            f'"{one_line(each.first)}" and "{one_line(each.second)}": {_alike(each)}' for each in result.near_duplicates
+        "Answers": [_issue_line(each) for each in by_severity],
+        "Duplicate questions": [one_line(each) for each in result.duplicate_questions],
+        "Near-duplicate questions": [
+            f'"{one_line(each.first)}" and "{one_line(each.second)}": {_pair_text(each)}'
+            for each in result.near_duplicates
         ],
-        "Unusual names": [
+        "Unknown labels": [
             f'{each.kind} "{each.name}" of {pluralize(each.count, "question")}: {each.suggestion}'
             for each in result.unknown_names
         ],
     }
 
 
-def _alike(pair: NearDuplicateQuestions) -> str:
+def _pair_text(pair: NearDuplicateQuestions) -> str:
     answers = "the same answer" if pair.same_answer else "different answers"
     return f"similarity {format_value(pair.similarity, 2)}, {answers}"
 
@@ -627,10 +629,10 @@ def _issue_line(issue: AnswerIssue) -> str:
     return f'{issue.question_id} "{one_line(issue.answer)}": {ISSUE_MESSAGES[issue.issue_type]}{more}'
 
 
-def _view_percent(value: float) -> str:
+def _short_percent(value: float) -> str:
     """A percentage with as many decimals as it has, at most one.
 
-    >>> _view_percent(20.0), _view_percent(12.5)
+    >>> _short_percent(20.0), _short_percent(12.5)
     ('20 %', '12.5 %')
     """
     return f"{format_value(value, 1).removesuffix('.0')} %"

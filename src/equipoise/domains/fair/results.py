@@ -1,4 +1,4 @@
-"""The outcome of a whole comparison: results as the source has them, and what may be claimed from them."""
+"""The result of a fair comparison: one result per model, the comparison, its report and its files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from equipoise.domains.fair.model_outcome import FairModelResult, strangers, write_outcome
+from equipoise.domains.fair.model_outcome import FairModelResult, unrelated_runs, write_outcome
 from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
 from equipoise.report.charts.files import write_charts
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 class FairComparison(Sequence[OptimizationResult | FailedModel]):
     """One result per model, in the order of the models, and the claims that they allow.
 
-    A model that failed is in its place as a ``FailedModel``, which prints why and raises its error where a
-    result would have a value; ``failures`` holds these errors by model. ``comparison`` is made of the
-    held-out values, and ``mcnemar`` of binary hits by McNemar's exact test; both are None where fewer than
-    two models have them.
+    A model that failed is a ``FailedModel`` at its position; reading a result field raises its error.
+    ``failures`` holds these errors by model. ``comparison`` uses the held-out values, ``mcnemar`` binary hits
+    with McNemar's exact test; both are None with fewer than two such models.
     """
 
     outcomes: tuple[FairModelResult, ...] = field(repr=False)
@@ -45,78 +44,78 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     @property
     def results(self) -> tuple[OptimizationResult | FailedModel, ...]:
-        """What became of each model, in the order in which they were given."""
-        finished = {each.facts.spec: each.optimization for each in self.outcomes}
+        """The result or failure of each model, in input order."""
+        finished = {each.profile.spec: each.optimization for each in self.outcomes}
         return tuple(
             finished[name] if name in finished else FailedModel(name, self.failures[name])
             for name in self.keys or finished
         )
 
     @overload
-    def __getitem__(self, place: int) -> OptimizationResult | FailedModel: ...
+    def __getitem__(self, index: int) -> OptimizationResult | FailedModel: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[OptimizationResult | FailedModel]: ...
+    def __getitem__(self, index: slice) -> Sequence[OptimizationResult | FailedModel]: ...
     def __getitem__(
-        self, place: int | slice
+        self, index: int | slice
     ) -> OptimizationResult | FailedModel | Sequence[OptimizationResult | FailedModel]:
-        """The result at a place in the order of the models."""
-        return self.results[place]
+        """The result at this position in the order of the models."""
+        return self.results[index]
 
     def __len__(self) -> int:
         return len(self.results)
 
     @property
     def tunings(self) -> dict[str, TuningRecord]:
-        """How each model was tuned."""
-        return {each.facts.spec: each.tuning for each in self.outcomes}
+        """The tuning record of each model."""
+        return {each.profile.spec: each.tuning for each in self.outcomes}
 
     @property
     def frontiers(self) -> dict[str, tuple[Trial, ...]]:
-        """For each model, the best accuracy that each number of retrieved tokens buys."""
+        """For each model, the Pareto frontier of accuracy and retrieved tokens."""
         return {name: tuning.frontier for name, tuning in self.tunings.items()}
 
     @property
     def resumed(self) -> tuple[str, ...]:
-        """The models that were read back instead of computed."""
-        return tuple(each.facts.spec for each in self.outcomes if each.stored is not None)
+        """The models that were loaded from the output folder instead of computed."""
+        return tuple(each.profile.spec for each in self.outcomes if each.stored is not None)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about how it was done."""
+        """Notes on the setup."""
         return self.plan.notes
 
     @property
-    def edition(self) -> FairReportData:
-        """All that a report shows."""
-        contenders = tuple(
+    def report_data(self) -> FairReportData:
+        """The data of the report."""
+        models = tuple(
             ModelSummary(
-                name=each.facts.spec,
+                name=each.profile.spec,
                 estimate=each.result[self.plan.settings.metric],
                 tuning=each.tuning,
-                tokens=each.facts.retrieved_tokens,
-                tied_questions=each.facts.tied_questions,
-                slices=self.slices[each.facts.spec],
+                tokens=each.profile.retrieved_tokens,
+                tied_questions=each.profile.tied_questions,
+                slices=self.slices[each.profile.spec],
             )
             for each in self.outcomes
         )
         return FairReportData(
-            contenders,
+            models,
             self.comparison,
             self.mcnemar,
             self.findings,
             self.notes,
-            {name: error.sentence for name, error in self.failures.items()},
+            {name: error.message for name, error in self.failures.items()},
             self.plan.settings.budget,
             self.plan.settings.tokenizer_name,
         )
 
     @property
     def summary(self) -> str:
-        """The report for people, as text."""
-        return render_text(*fair_report(self.edition))
+        """The report as text."""
+        return render_text(*fair_report(self.report_data))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values; the source's fields of a model are in percent, all others fractions."""
+        """Everything as plain values; the fields of embedding-eval are in percent, all others are fractions."""
         settings = self.plan.settings
         return {
             "schema": 1,
@@ -132,14 +131,14 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                     "code": each.code,
                     "severity": str(each.severity),
                     "subject": each.subject,
-                    "sentence": each.sentence,
-                    "remedy": each.remedy,
+                    "message": each.message,
+                    "hint": each.hint,
                     "evidence": list(each.evidence),
                 }
                 for each in self.findings
             ],
             "failures": {
-                name: {"code": error.code, "sentence": error.sentence, "hint": error.hint}
+                name: {"code": error.code, "message": error.message, "hint": error.hint}
                 for name, error in self.failures.items()
             },
             "settings": {
@@ -156,50 +155,50 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                 "folds": self.plan.fold_count,
                 "repeats": max(1, len(self.plan.splits)),
                 "seed": settings.seed,
-                "questions": len(self.plan.material.questions),
-                "absent": [each.id for each in self.plan.material.absent],
-                "skipped": self.plan.material.skipped,
+                "questions": len(self.plan.dataset.questions),
+                "unanswerable": [question.id for question in self.plan.dataset.unanswerable],
+                "skipped": self.plan.dataset.n_skipped,
             },
             "notes": self.notes,
         }
 
-    def to_source(self) -> list[dict[str, Any]]:
-        """The list that the source writes: its keys and no others."""
-        return [each.optimization.to_source() for each in self.outcomes]
+    def to_embedding_eval(self) -> list[dict[str, Any]]:
+        """The list that embedding-eval writes, with only its keys."""
+        return [each.optimization.to_embedding_eval() for each in self.outcomes]
 
     def write(self, output: str | Path) -> list[Path]:
-        """Write results.json and a run directory a model to a folder; to a .json file, the source's list."""
+        """Write results.json and one run directory per model to a folder, or embedding-eval's list to a .json file."""
         target = Path(output)
         if is_json_file(target):
-            return [write_results(target, self.to_source())]
+            return [write_results(target, self.to_embedding_eval())]
         written = []
-        for done, path in zip(self.outcomes, self.runs(target), strict=True):
-            if done.stored is None or done.stored.path.resolve() != path.resolve():
-                write_outcome(path, done, self.plan, self.keys[done.facts.spec], self.command)
+        for outcome, path in zip(self.outcomes, self.runs(target), strict=True):
+            if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
+                write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
         return [write_results(target, self.to_dict()), *written]
 
     def draw(self, output: str | Path) -> list[Path]:
-        """Write the charts of what was written to a folder; none where they cannot be drawn here."""
+        """Write the charts of the runs in a folder; nothing if charts cannot be drawn here."""
         folder = Path(output)
         return write_charts(folder, self.runs(folder), self.comparison)
 
     def runs(self, output: str | Path) -> list[Path]:
-        """Where in a folder the run directory of each model lies."""
+        """The run directory of each model in an output folder."""
         names = folder_names([*self.keys])
-        return [Path(output) / RUNS / names[done.facts.spec] for done in self.outcomes]
+        return [Path(output) / RUNS / names[outcome.profile.spec] for outcome in self.outcomes]
 
-    def strangers(self, output: str | Path) -> dict[str, bool]:
-        """The runs in the folder that are no part of this comparison, and whether they are of its setup."""
-        return strangers(Path(output), folder_names([*self.keys]).values(), self.plan)
+    def unrelated_runs(self, output: str | Path) -> dict[str, bool]:
+        """Runs in the folder that are not part of this comparison, and whether their setup is the same."""
+        return unrelated_runs(Path(output), folder_names([*self.keys]).values(), self.plan)
 
     def __repr__(self) -> str:
-        honest = self.plan.settings.nested
+        nested = self.plan.settings.nested
         shown = ", ".join(
             f"{each.model_spec} failed"
             if isinstance(each, FailedModel)
-            else (f"{each.model_spec} {each.nested_accuracy:.1f} % " if honest else f"{each.model_spec} ")
+            else (f"{each.model_spec} {each.nested_accuracy:.1f} % " if nested else f"{each.model_spec} ")
             + f"({each.best_accuracy:.1f} % optimistic)"
             for each in self.results
         )
-        return f"<FairComparison on {len(self.plan.material.questions)} questions: {shown}>"
+        return f"<FairComparison on {len(self.plan.dataset.questions)} questions: {shown}>"

@@ -1,4 +1,4 @@
-"""Validation of a fixture: are these questions fit to compare systems with?"""
+"""Validation of a fixture: labels, duplicate questions, answers, sample size."""
 
 from __future__ import annotations
 
@@ -31,12 +31,10 @@ from equipoise.models.tokenizers import check_text
 if TYPE_CHECKING:
     from equipoise.types import Finding, Floats
 
-# Categories and difficulties that nobody knows: most are typing errors, and they move the shares.
-
 
 @dataclass(frozen=True, slots=True)
 class UnknownLabel:
-    """A category or difficulty that is none of the usual ones, how many questions have it, and what to do."""
+    """An unknown category or difficulty, the number of questions with it, and a suggestion."""
 
     kind: str
     name: str
@@ -45,7 +43,7 @@ class UnknownLabel:
 
 
 def unknown_labels(questions: Sequence[QuestionAnswer]) -> list[UnknownLabel]:
-    """Names of categories and difficulties that are not known, in the order of their first use.
+    """Unknown categories and difficulties, in the order of first use.
 
     >>> unknown_labels([QuestionAnswer("q1", "Where?", "here", category="multihop")])[0].suggestion
     'did you mean multi_hop?'
@@ -57,22 +55,22 @@ def unknown_labels(questions: Sequence[QuestionAnswer]) -> list[UnknownLabel]:
 
 
 def _unknown(kind: str, questions: Sequence[QuestionAnswer], known: Iterable[str]) -> list[UnknownLabel]:
-    usual = list(known)
+    known_names = list(known)
     names = (each.kinds[kind] for each in questions if kind in each.kinds)
     return [
-        UnknownLabel(kind, name, count, did_you_mean(name, usual) or f"the usual ones are {', '.join(usual)}")
+        UnknownLabel(kind, name, count, did_you_mean(name, known_names) or f"known: {', '.join(known_names)}")
         for name, count in Counter(names).items()
-        if name not in usual
+        if name not in known_names
     ]
 
 
-# Questions that were asked before: word for word, or nearly so.
+# Duplicate and near-duplicate questions.
 
 NEAR_DUPLICATE_SIMILARITY = 0.7
-"""Questions with the same answer that are at least this similar are near duplicates."""
+"""Questions with the same answer that are at least this similar are near-duplicates."""
 
 SAME_ANSWER_SIMILARITY = 0.9
-"""So are questions with different answers from here on, if they name the same numbers."""
+"""Questions with different answers are near-duplicates from this similarity on, if they have the same numbers."""
 
 _BLOCK = 256
 _NUMBER = re.compile(r"\d+")
@@ -81,10 +79,10 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicateQuestions:
-    """Two questions that are nearly one.
+    """Two near-duplicate questions.
 
-    ``similarity`` is the share of groups of three letters that they have in common (Jaccard), without regard
-    to case, punctuation and white space.
+    ``similarity`` is the Jaccard similarity of their character trigrams, ignoring case, punctuation and white
+    space.
     """
 
     first: str
@@ -129,8 +127,8 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
     return found
 
 
-def similar_pairs(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
-    """Places of all pairs of texts with at least this Jaccard similarity, first before second."""
+def similar_pairs(texts: Sequence[str], minimum: float) -> list[tuple[int, int, float]]:
+    """Index pairs of all texts with at least this Jaccard similarity, first before second."""
     from scipy.sparse import csr_array
 
     numbers: dict[str, int] = {}
@@ -144,29 +142,27 @@ def similar_pairs(texts: Sequence[str], least: float) -> list[tuple[int, int, fl
         shared = (table[start : start + _BLOCK] @ table.T).toarray()
         union = sizes[start : start + _BLOCK, None] + sizes[None, :] - shared
         jaccard = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-        for row, column in np.argwhere(jaccard >= least).tolist():
+        for row, column in np.argwhere(jaccard >= minimum).tolist():
             if start + row < column:
                 pairs.append((start + row, column, float(jaccard[row, column])))
     return pairs
 
 
 def character_trigrams(text: str) -> frozenset[str]:
-    """Groups of three letters of a text's words, its ends marked.
+    """Character trigrams of the words of a text with marked ends.
 
     >>> sorted(character_trigrams("Is it?"))
     [' is', ' it', 'is ', 'it ', 's i']
     """
     line = f" {' '.join(_WORDS.findall(normalize_answer(text)))} "
-    return frozenset(line[place : place + 3] for place in range(len(line) - 2))
+    return frozenset(line[start : start + 3] for start in range(len(line) - 2))
 
-
-# Questions that should not have been asked so: those asked before, and those that hold their answer.
 
 _WIDTH = 60
 
 
 def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerMatcher) -> QuestionSet:
-    """What checks look at; the same for who validates a fixture and for who compares on it.
+    """The subject of the checks of questions, for validation and comparison.
 
     >>> from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
     >>> question_check_subject([QuestionAnswer("q1", "Was it in 1871?", "1871")], answer_matcher("words")).leaking
@@ -184,18 +180,18 @@ def _named(question: QuestionAnswer) -> str:
     return f'{question.id} "{text if len(text) <= _WIDTH else text[:_WIDTH] + "..."}"'
 
 
-# What a number of questions can show, computed: the interval of an accuracy, the smallest difference.
+# Precision of an accuracy and detectable difference by number of questions.
 
 SIZES = (50, 80, 100, 200, 400)
-"""The rows of the table, beside the number of questions at hand."""
+"""The rows of the table, in addition to the actual number of questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSizePower:
-    """What ``n`` questions can show for systems of the planning accuracy; fractions.
+    """The precision of ``n`` questions for systems of the assumed accuracy; fractions.
 
     ``half_width`` is that of the 95 % Wilson interval of the accuracy, ``detectable`` the smallest difference
-    between two systems that a paired test shows four times in five, None where there is none.
+    between two systems that a paired test detects with 80 % power, None if there is none.
     """
 
     n: int
@@ -205,7 +201,7 @@ class SampleSizePower:
 
 
 def sample_size_power(n: int, *, accuracy: float = ACCURACY) -> SampleSizePower:
-    """What this many questions can show.
+    """The precision of this many questions.
 
     >>> seen = sample_size_power(50)
     >>> round(seen.half_width, 2), round(seen.detectable, 2)
@@ -217,7 +213,7 @@ def sample_size_power(n: int, *, accuracy: float = ACCURACY) -> SampleSizePower:
 
 
 def sample_size_table(n: int, *, accuracy: float = ACCURACY) -> tuple[SampleSizePower, ...]:
-    """The usual sizes and this one, smallest first.
+    """The default sizes and this one, ascending.
 
     >>> [each.n for each in sample_size_table(60)]
     [50, 60, 80, 100, 200, 400]
@@ -244,10 +240,10 @@ def validate_fixture(
     tokenizer: object = None,
     matcher: str | AnswerMatcher = "words",
 ) -> ValidationResult:
-    """What speaks against comparing systems by these questions; with a document, also by their answers.
+    """Validate the questions; with a document, also the answers.
 
-    The document is cut into chunks as the comparison does by default, since an answer must lie in one of
-    them. Thresholds that end in ``_pct`` are percentages.
+    The document is chunked with the default parameters of the comparison, since an answer must be in one of
+    the chunks. Thresholds that end in ``_pct`` are percentages.
 
     >>> pairs = [{"question": "Who wrote it?", "answer": "Ada"}, {"question": "When?", "answer": "1844"}]
     >>> result = validate_fixture(pairs, "Ada wrote it in 1843.", tokenizer="words")
@@ -296,15 +292,15 @@ def _findings(result: ValidationResult, asked: QuestionSet, top_k: int) -> tuple
 
 
 def _texts(content: Documents) -> list[str]:
-    """The texts of one or several documents, of which at least one says something."""
+    """The texts of one or several documents, of which at least one is not empty."""
     several = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
     texts = [check_text(each.text if isinstance(each, TextDocument) else each, "the document") for each in several]
     if not any(text.strip() for text in texts):
-        raise InputError("the document is empty", hint="give a document that holds the answers")
+        raise InputError("the document is empty", hint="pass a document that contains the answers")
     return texts
 
 
 def _positive(top_k: int) -> int:
     if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
-        raise ParameterError(f"top_k is {top_k!r}; it must be a whole number of 1 or more")
+        raise ParameterError(f"top_k is {top_k!r}; it must be an integer of 1 or more")
     return top_k

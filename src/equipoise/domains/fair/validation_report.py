@@ -1,4 +1,4 @@
-"""What people see of a fixture of questions: counts, shares, thresholds, what is wrong, what it can show."""
+"""The terminal report of a fixture validation: counts, shares, thresholds, issues, detectable differences."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from equipoise.types import Finding
 
 MAX_LISTED = 10
-"""So many lines of a list are shown, unless all are asked for."""
+"""The maximum number of lines of a list without --verbose."""
 
 TEXT_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryCount:
-    """How many questions have a name, and how many in a hundred that are."""
+    """The number and percentage of questions with a label."""
 
     name: str
     count: int
@@ -32,7 +32,7 @@ class CategoryCount:
 
 @dataclass(frozen=True, slots=True)
 class SampleSizeRow:
-    """What so many questions can show, in percentage points; None is nothing at all."""
+    """The precision of ``n`` questions, in percentage points; ``detectable`` is None if no difference is."""
 
     n: int
     half_width: float
@@ -42,7 +42,7 @@ class SampleSizeRow:
 
 @dataclass(frozen=True)
 class ValidationData:
-    """Everything the report shows, computed by whoever validates."""
+    """The data of the report."""
 
     questions: int
     facts: Sequence[StatusLine]
@@ -58,7 +58,7 @@ class ValidationData:
 
 
 def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
-    """Counts, shares, thresholds and status; then, unless quiet, what is wrong and what it can show."""
+    """Counts, shares, thresholds and status; then, unless quiet, issues, sample sizes and findings."""
     parts: list[Any] = [heading(f"Fixture of {pluralize(report.questions, 'question')}"), *report.facts]
     parts += [Paragraph(report.method, indent=4, style="dim")] if report.method and not quiet else []
     parts += _shares("category", report.categories)
@@ -98,7 +98,7 @@ def _shares(kind: str, shares: Sequence[CategoryCount]) -> list[Any]:
 
 
 def _listed(title: str, lines: Sequence[str], *, verbose: bool) -> list[Any]:
-    """A list under its title, cut after the first few."""
+    """A list under its title, truncated to ``MAX_LISTED`` lines."""
     if not lines:
         return []
     shown = lines if verbose else lines[:MAX_LISTED]
@@ -108,13 +108,13 @@ def _listed(title: str, lines: Sequence[str], *, verbose: bool) -> list[Any]:
 
 
 def _sizes(report: ValidationData) -> list[Any]:
-    """The table of sample sizes; the row of this fixture is pointed at."""
+    """The table of sample sizes, with the row of this fixture marked."""
     if not report.sizes:
         return []
     rows = report.sizes
     return [
         Paragraph(""),
-        heading("What so many questions can show"),
+        heading("Precision by number of questions"),
         TerminalTable(
             [
                 ReportColumn("questions", [format_count(row.n) for row in rows], right=True),

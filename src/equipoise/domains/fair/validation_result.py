@@ -1,4 +1,4 @@
-"""What the validation of a fixture found, with everything that follows from it."""
+"""The result of the validation of a fixture, and its thresholds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.checks import AnswerOccurrences
     from equipoise.domains.fair.validation import NearDuplicateQuestions, SampleSizePower, UnknownLabel
 
-# What a fixture must reach, and what it should.
-
 
 @dataclass(frozen=True, slots=True)
 class FixtureThresholds:
@@ -22,7 +20,7 @@ class FixtureThresholds:
 
     >>> FixtureThresholds(min_hard_pct=130)
     Traceback (most recent call last):
-    equipoise.errors.ParameterError: min_hard_pct is 130; a percentage lies between 0 and 100
+    equipoise.errors.ParameterError: min_hard_pct is 130; a percentage is between 0 and 100
     """
 
     min_questions: int = 50
@@ -35,22 +33,22 @@ class FixtureThresholds:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            whole = not each.name.endswith("_pct")
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                kind = "a whole number" if whole else "a number"
+            is_integer = not each.name.endswith("_pct")
+            if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
+                kind = "an integer" if is_integer else "a number"
                 raise ParameterError(f"{each.name} is {value!r}; it must be {kind}")
-            if whole and value < 0:
+            if is_integer and value < 0:
                 raise ParameterError(f"{each.name} is {value}; it cannot be below 0")
-            if not whole and not 0 <= value <= 100:
+            if not is_integer and not 0 <= value <= 100:
                 raise ParameterError(
-                    f"{each.name} is {value}; a percentage lies between 0 and 100",
-                    hint="ten in a hundred are written as 10",
+                    f"{each.name} is {value}; a percentage is between 0 and 100",
+                    hint="write 10 for 10 %",
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerIssue:
-    """Something about an answer. One that is missing is an issue, everything else a tip."""
+    """An issue of an answer. A missing answer has the severity issue, everything else is a tip."""
 
     question: str
     answer: str
@@ -62,7 +60,7 @@ class AnswerIssue:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerification:
-    """How the answers were looked for, and where each of them stands."""
+    """The matcher, the chunks and the occurrences of each answer."""
 
     matcher: str
     chunking: str
@@ -71,13 +69,13 @@ class AnswerVerification:
 
     @property
     def missing(self) -> tuple[AnswerOccurrences, ...]:
-        """The answers that the document does not hold."""
+        """The answers that are not in the document."""
         return tuple(each for each in self.answers if not each.places)
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """Counts, shares, thresholds and complaints; percentages are out of 100.
+    """Counts, shares, thresholds, issues and findings; shares are in percent.
 
     Without a document nothing is verified: ``answers_found`` and ``answers_missing`` are None.
     """
@@ -100,22 +98,22 @@ class ValidationResult:
 
     @property
     def verified(self) -> bool:
-        """Whether there was a document to look into."""
+        """Whether a document was passed."""
         return self.verification is not None
 
     @property
     def answers_found(self) -> int | None:
-        """How many answers the document holds; None where there was no document."""
+        """The number of answers in the document; None without a document."""
         return None if self.verification is None else self.total_questions - len(self.verification.missing)
 
     @property
     def answers_missing(self) -> int | None:
-        """How many answers the document does not hold; None where there was no document."""
+        """The number of answers not in the document; None without a document."""
         return None if self.verification is None else len(self.verification.missing)
 
     @property
     def duplicates_found(self) -> int:
-        """How many questions an earlier one equals."""
+        """The number of duplicate questions."""
         return len(self.duplicate_questions)
 
     @property
@@ -170,7 +168,7 @@ class ValidationResult:
 
     @property
     def is_valid(self) -> bool:
-        """Whether no answer is missing, no question stands twice, and every minimum is met."""
+        """Whether no answer is missing, there are no duplicate questions, and every minimum is met."""
         return (
             not self.answers_missing
             and not self.duplicate_questions
@@ -186,7 +184,7 @@ class ValidationResult:
 
     @property
     def summary(self) -> str:
-        """The whole report as text for people."""
+        """The is_integer report as text for people."""
         from equipoise.domains.fair.report import validation_view
         from equipoise.domains.fair.validation_report import fixture_text
 

@@ -4,7 +4,7 @@ Example::
 
     from equipoise.phenotypes import run_benchmark
 
-    print(run_benchmark(["use", "tfidf:"], "cases.json", multi=True).verdict())
+    print(run_benchmark(["use", "tfidf:"], "cases.json", multi_vector=True).verdict())
 """
 
 PUBLIC_NAMES = {

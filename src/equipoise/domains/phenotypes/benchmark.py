@@ -1,4 +1,4 @@
-"""The benchmark: models that find terms, measured on the same cases and compared pair by pair."""
+"""The term-retrieval benchmark: models evaluated on the same cases and compared pairwise."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cases import (
     Case,
     ResolvedCases,
@@ -51,12 +52,13 @@ from equipoise.domains.phenotypes.scoring import (
     failure_message,
     rank_cases_jointly,
 )
-from equipoise.domains.phenotypes.store import refuse_unwritable, write_run_of
+from equipoise.domains.phenotypes.store import write_system_run
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 
 if TYPE_CHECKING:
@@ -69,12 +71,10 @@ if TYPE_CHECKING:
     from equipoise.stats.slices import Slice
     from equipoise.types import Finding, Floats
 
-# A second stage: the first terms of a case in the order of a judge that reads their names.
-
 
 @dataclass(frozen=True)
 class TermReranker:
-    """A reranker, what it reads of each term, and how many of the first terms it judges."""
+    """A reranker with the text of each term and the number of top terms that it reranks."""
 
     reranker: Reranker
     documents: Sequence[str]
@@ -82,26 +82,23 @@ class TermReranker:
 
     @property
     def name(self) -> str:
-        """How the judge is written."""
+        """The spec of the reranker."""
         return self.reranker.card.spec
 
     def scores(self, texts: Sequence[str], scores: NDArray[Any]) -> NDArray[Any]:
-        """Judged terms score above 0 by their new order, all others 0 or less in their old one."""
+        """Reranked terms score above 0 in their new order, all others 0 or less in their old order."""
         return reranked_scores(scores, self.reranker, queries=texts, documents=self.documents, depth=self.depth)
-
-
-# One model on all cases: its texts embedded once, every way to see a term measured in the same pass.
 
 
 @dataclass(frozen=True, eq=False)
 class TermSystemResult:
-    """One model in one mode: its figures, the parts of the cases, and what people see of each case."""
+    """One model with one term representation: its result, slices and details per case."""
 
     model: str
-    mode: TermRepresentation
-    judge: str
+    representation: TermRepresentation
+    reranker: str
     card: ModelCard
-    seen: RetrievedTerms
+    retrieved: RetrievedTerms
     result: Result
     slices: tuple[Slice, ...]
     details: UnitContents
@@ -118,127 +115,150 @@ class TermSystemResult:
 class BenchmarkContext:
     """What all models of a benchmark share."""
 
-    truth: ResolvedCases
-    alike: TermSimilarity
+    resolved_cases: ResolvedCases
+    similarity: TermSimilarity
     settings: BenchmarkConfig
-    judge: TermReranker | None = None
+    reranker: TermReranker | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def ontology(self) -> Ontology:
         """The ontology that terms are found in."""
-        return self.truth.ontology
+        return self.resolved_cases.ontology
 
     @cached_property
-    def luck(self) -> Floats:
-        """The MaxOntSim of random terms, for every case and cutoff: once for all systems."""
+    def random_max_similarity(self) -> Floats:
+        """The expected MaxOntSim of random terms per case and cutoff; the same for all systems."""
         return random_max_similarity(
-            self.alike, [terms.tolist() for terms in self.truth.expected], min(self.depth, len(self.ontology))
+            self.similarity,
+            [terms.tolist() for terms in self.resolved_cases.expected],
+            min(self.depth, len(self.ontology)),
         )
 
     @property
     def depth(self) -> int:
-        """How many of the first terms of a case are kept."""
+        """The number of stored top terms per case."""
         return max(MIN_DEPTH, *self.settings.ks)
 
-    def outcomes(self, model: Any, name: str, step: ProgressCallback) -> list[TermSystemResult]:
-        """The model in every mode; what a mode shares with another is done once."""
-        modes = self.settings.modes
+    def evaluate_model(self, model: Any, name: str, step: ProgressCallback) -> list[TermSystemResult]:
+        """Evaluate the model with every representation; shared work is done once."""
+        representations = self.settings.representations
         found: list[TermSystemResult] = []
         with open_retriever(self._placed(model), threads=self.settings.threads) as system:
-            for multi in (False, True):
-                wanted = [mode for mode in modes if mode.multi == multi]
+            for multi_vector in (False, True):
+                wanted = [
+                    representation for representation in representations if representation.multi_vector == multi_vector
+                ]
                 if wanted:
-                    step(f"{name}: {'multi' if multi else 'single'}-vector")
-                    found += self._measured(system, name, wanted, multi)
-        return sorted(found, key=lambda each: modes.index(each.mode))
+                    step(f"{name}: {'multi' if multi_vector else 'single'}-vector")
+                    found += self._measured(system, name, wanted, multi_vector)
+        return sorted(found, key=lambda each: representations.index(each.representation))
 
     def _placed(self, model: Any) -> Any:
-        """The model on the device that was asked for, where it can be put on one."""
+        """The model on the requested device, if it accepts one."""
         device = self.settings.device
         if device is None or not isinstance(model, str):
             return model
         if not supports_device(model):
-            self.notes.append(f"{model} runs on the processor: a device is for models of the kind st:")
+            self.notes.append(f"{model} runs on the CPU: a device applies to models of the kind st:")
             return model
         return str(parse_spec(model).with_options(device=device))
 
     def _measured(
-        self, system: Retriever, name: str, modes: Sequence[TermRepresentation], multi: bool
+        self, system: Retriever, name: str, representations: Sequence[TermRepresentation], multi_vector: bool
     ) -> list[TermSystemResult]:
         begun = perf_counter()
-        terms = TermRetriever(system, self.ontology, multi=multi, index=self._indexes(system, multi))
-        names = [mode.name for mode in modes]
-        seen = rank_cases_jointly(_asking(terms, modes, self.judge), self.truth, names, depth=self.depth)
+        terms = TermRetriever(
+            system, self.ontology, multi_vector=multi_vector, index=self._indexes(system, multi_vector)
+        )
+        names = [representation.name for representation in representations]
+        seen = rank_cases_jointly(
+            _score_blocks(terms, representations, self.reranker), self.resolved_cases, names, depth=self.depth
+        )
         seconds = perf_counter() - begun
-        return [self._outcome(terms, name, mode, seen[mode.name], seconds / len(modes)) for mode in modes]
+        return [
+            self._outcome(terms, name, representation, seen[representation.name], seconds / len(representations))
+            for representation in representations
+        ]
 
-    def _indexes(self, system: Retriever, multi: bool) -> tuple[TermIndex, ...]:
+    def _indexes(self, system: Retriever, multi_vector: bool) -> tuple[TermIndex, ...]:
         """The stored vectors of every model in the system.
 
-        Where no folder was named, a model without an index embeds the texts anew.
+        Without an index folder, a model without an index embeds the texts.
         """
         given = self.settings.index_dir
         folder = Path(given).expanduser() if given else default_index_folder()
-        missing = [] if given else missing_indexes(folder, self.ontology, system, multi)
+        missing = [] if given else missing_indexes(folder, self.ontology, system, multi_vector)
         models = [model for model in dense_models(system) if model not in missing]
-        return tuple(open_index(folder, self.ontology, model, multi) for model in models)
+        return tuple(open_index(folder, self.ontology, model, multi_vector) for model in models)
 
     def _outcome(
-        self, terms: TermRetriever, name: str, mode: TermRepresentation, seen: RetrievedTerms, seconds: float
+        self,
+        terms: TermRetriever,
+        name: str,
+        representation: TermRepresentation,
+        retrieved: RetrievedTerms,
+        seconds: float,
     ) -> TermSystemResult:
-        judge = "" if self.judge is None else self.judge.name
-        system = f"{name} ({mode.name})" + (f" > {judge}" if judge else "")
+        reranker = "" if self.reranker is None else self.reranker.name
+        system = f"{name} ({representation.name})" + (f" > {reranker}" if reranker else "")
         settings = self.settings
-        result = benchmark_result(seen, self.truth, self.alike, system, settings, self.luck)
+        result = benchmark_result(
+            retrieved, self.resolved_cases, self.similarity, system, settings, self.random_max_similarity
+        )
         diagnosis = None
-        if settings.sample:
-            asked = terms.with_strategy(mode.strategy, mode.weights) if mode.multi else terms
-            diagnosis = diagnose(asked, self.ontology, sample=settings.sample, seed=settings.seed)
+        if settings.n_diagnosed_labels:
+            asked = (
+                terms.with_strategy(representation.strategy, representation.weights)
+                if representation.multi_vector
+                else terms
+            )
+            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, seed=settings.seed)
         return TermSystemResult(
             model=name,
-            mode=mode,
-            judge=judge,
+            representation=representation,
+            reranker=reranker,
             card=terms.card,
-            seen=seen,
+            retrieved=retrieved,
             result=result,
-            slices=case_slices(result, self.truth, settings),
-            details=case_details(seen, self.truth),
+            slices=case_slices(result, self.resolved_cases, settings),
+            details=case_details(retrieved, self.resolved_cases),
             seconds=seconds,
             diagnosis=diagnosis,
         )
 
 
-def _asking(terms: TermRetriever, modes: Sequence[TermRepresentation], judge: TermReranker | None) -> ScoreBlocks:
-    """The scores of every mode from one pass over the components."""
+def _score_blocks(
+    terms: TermRetriever, representations: Sequence[TermRepresentation], reranker: TermReranker | None
+) -> ScoreBlocks:
+    """The scores of all representations from one pass over the components."""
 
     def ask(texts: list[str]) -> Iterator[tuple[Mapping[str, NDArray[Any]], slice]]:
-        for part, scores in _blocks(terms, modes, texts):
+        for part, scores in _blocks(terms, representations, texts):
             found = {
-                mode.name: aggregate_scores(scores, terms.components, mode.strategy, mode.weights)
-                if mode.multi
+                representation.name: aggregate_scores(
+                    scores, terms.components, representation.strategy, representation.weights
+                )
+                if representation.multi_vector
                 else scores
-                for mode in modes
+                for representation in representations
             }
-            if judge is not None:
-                found = {name: judge.scores(texts[part], each) for name, each in found.items()}
+            if reranker is not None:
+                found = {name: reranker.scores(texts[part], each) for name, each in found.items()}
             yield found, part
 
     return ask
 
 
 def _blocks(
-    terms: TermRetriever, modes: Sequence[TermRepresentation], texts: list[str]
+    terms: TermRetriever, representations: Sequence[TermRepresentation], texts: list[str]
 ) -> Iterator[tuple[slice, NDArray[Any]]]:
-    return terms.component_blocks(texts) if modes[0].multi else terms.score_blocks(texts)
-
-
-# What a benchmark found: an outcome a system, the paired claims, and the cases that failed.
+    return terms.component_blocks(texts) if representations[0].multi_vector else terms.score_blocks(texts)
 
 
 @dataclass(frozen=True, eq=False)
 class PhenotypeBenchmark:
-    """Systems on the same cases, in the order in which they were named."""
+    """Results of systems on the same cases, in the order given, with paired comparisons."""
 
     outcomes: tuple[TermSystemResult, ...]
     bench: BenchmarkContext
@@ -262,17 +282,19 @@ class PhenotypeBenchmark:
     def failures(self) -> dict[str, EquipoiseError]:
         """The cases that a system could not answer, as ``system, case``, each with its reason."""
         return {
-            f"{each.name}, case {case}": error for each in self.outcomes for case, error in each.seen.failures.items()
+            f"{each.name}, case {case}": error
+            for each in self.outcomes
+            for case, error in each.retrieved.failures.items()
         }
 
     @property
     def edition(self) -> BenchmarkReportData:
         """All that a report shows."""
-        truth, settings = self.bench.truth, self.bench.settings
-        ontology = truth.ontology
+        resolved_cases, settings = self.bench.resolved_cases, self.bench.settings
+        ontology = resolved_cases.ontology
         return BenchmarkReportData(
-            cases=len(truth.cases),
-            scored=truth.scored,
+            cases=len(resolved_cases.cases),
+            scored=resolved_cases.scored,
             ontology=ontology.title,
             citation=ontology.citation,
             terms=len(ontology),
@@ -281,47 +303,47 @@ class PhenotypeBenchmark:
                 SystemScores(
                     each.result,
                     each.slices,
-                    () if each.diagnosis is None else each.diagnosis.figures,
+                    () if each.diagnosis is None else each.diagnosis.scores,
                     each.model,
-                    each.mode.name + (f" > {each.judge}" if each.judge else ""),
+                    each.representation.name + (f" > {each.reranker}" if each.reranker else ""),
                 )
                 for each in self.outcomes
             ),
             comparison=self.comparison,
-            notes=(*truth.notes, *self.bench.notes, *filter(None, (self._failed(),))),
+            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self._failed(),))),
             findings=self.findings,
         )
 
     def _failed(self) -> str:
-        told = [f"{each.name}: {failure_message(each.seen)}" for each in self.outcomes if each.seen.failures]
+        told = [f"{each.name}: {failure_message(each.retrieved)}" for each in self.outcomes if each.retrieved.failures]
         return "; ".join(told)
 
     def verdict(self) -> str:
-        """Who leads, and whether the data can tell; a figure where there is one system."""
+        """The verdict of the comparison; the MRR if there is one system."""
         return self.comparison.verdict("case") if self.comparison else str(self.outcomes[0].result["MRR"])
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a run directory for every system, results.json, and the charts where they can be drawn."""
+        """Write a run directory for every system, results.json, and the charts if they can be rendered."""
         from equipoise.domains.phenotypes.store import write_benchmark
 
         return write_benchmark(Path(folder), self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON."""
-        truth = self.bench.truth
+        resolved_cases = self.bench.resolved_cases
         return {
             "ontology": {
-                "name": truth.ontology.name,
-                "release": truth.ontology.release,
-                "terms": len(truth.ontology),
-                "citation": truth.ontology.citation,
+                "name": resolved_cases.ontology.name,
+                "release": resolved_cases.ontology.release,
+                "terms": len(resolved_cases.ontology),
+                "citation": resolved_cases.ontology.citation,
             },
-            "cases": len(truth.cases),
-            "scored_cases": truth.scored,
+            "cases": len(resolved_cases.cases),
+            "scored_cases": resolved_cases.scored,
             "similarity": self.bench.settings.measure,
             "resolved_ids": [
-                {"case": case, "id": each.id, "how": each.how, "term": truth.ontology.ids[each.term]}
-                for case, each in truth.moved
+                {"case": case, "id": each.id, "how": each.how, "term": resolved_cases.ontology.ids[each.term]}
+                for case, each in resolved_cases.moved
             ],
             "systems": [_system(each) for each in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
@@ -329,14 +351,13 @@ class PhenotypeBenchmark:
             "notes": list(self.edition.notes),
             "findings": [_finding(each) for each in self.findings],
             "failures": [
-                {"where": where, "code": error.code, "sentence": error.sentence}
-                for where, error in self.failures.items()
+                {"where": where, "code": error.code, "message": error.message} for where, error in self.failures.items()
             ],
         }
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {result['MRR'].value:.3f}" for name, result in self.results.items())
-        return f"<PhenotypeBenchmark on {len(self.bench.truth.cases)} cases: MRR of {told}>"
+        return f"<PhenotypeBenchmark on {len(self.bench.resolved_cases.cases)} cases: MRR of {told}>"
 
     def _repr_html_(self) -> str:
         """The comparison, or the one result, as notebooks show it."""
@@ -347,8 +368,8 @@ def _system(outcome: TermSystemResult) -> dict[str, Any]:
     return {
         "system": outcome.name,
         "model": outcome.model,
-        "mode": outcome.mode.name,
-        "reranker": outcome.judge or None,
+        "mode": outcome.representation.name,
+        "reranker": outcome.reranker or None,
         "seconds": outcome.seconds,
         "estimates": [each.to_dict() for each in outcome.result.estimates.values()],
         "slices": [{"slice": each.name, "value": each.value, **each.estimate.to_dict()} for each in outcome.slices],
@@ -361,8 +382,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "severity": str(finding.severity),
         "subject": finding.subject,
-        "sentence": finding.sentence,
-        "remedy": finding.remedy,
+        "message": finding.message,
+        "hint": finding.hint,
         "evidence": list(finding.evidence),
     }
 
@@ -375,7 +396,7 @@ def run_benchmark(
     cases: Cases | None = None,
     ontology: Ontology | str = "hpo",
     *,
-    multi: bool = False,
+    multi_vector: bool = False,
     strategy: str = DEFAULT_STRATEGY,
     weights: Weights | None = None,
     output: str | Path | None = None,
@@ -383,19 +404,19 @@ def run_benchmark(
     command: Sequence[str] = (),
     **settings: Any,
 ) -> PhenotypeBenchmark:
-    """Measure models on cases: MRR and six metrics at 1, 3, 5 and 10, with intervals and chance levels.
+    """Evaluate models on cases: MRR and six metrics at 1, 3, 5 and 10, with intervals and chance levels.
 
     ``models`` are specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``. ``cases`` are a
-    file, dicts, or the sample cases where none are given. ``multi`` gives every label, synonym and definition
-    a vector, which ``strategy`` puts together. All terms of the ontology are ranked for every case, whatever
-    the model and the mode, so that all are compared at the same depth. Further ``settings``: ``reranker``
+    file, dicts, or the sample cases where none are given. With ``multi_vector`` every label, synonym and definition
+    has a vector; ``strategy`` aggregates their scores. All terms of the ontology are ranked for every case, so that all
+    models and representations are compared at the same depth. Further ``settings``: ``reranker``
     (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
-    ``ties``, ``level``, ``resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
+    ``ties``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
     many labels are looked up to see whether each finds itself. With ``output``, every model is written there
     as soon as it is measured.
     """
-    modes = (TermRepresentation(multi, strategy, weights),)
-    return _run(models, cases, ontology, modes, settings, output, progress, command)
+    representations = (TermRepresentation(multi_vector, strategy, weights),)
+    return _run(models, cases, ontology, representations, settings, output, progress, command)
 
 
 def compare_vectors(
@@ -411,20 +432,20 @@ def compare_vectors(
     command: Sequence[str] = (),
     **settings: Any,
 ) -> PhenotypeBenchmark:
-    """One vector a term against one for each of its texts, put together in several ways.
+    """Compare one vector per term with one vector per text and several aggregation strategies.
 
     All strategies of a model are measured in the same pass over the same scores; further ``settings`` are
     those of ``run_benchmark``.
     """
-    modes = term_representations(strategies, single=single, weights=weights)
-    return _run(models, cases, ontology, modes, settings, output, progress, command)
+    representations = term_representations(strategies, single=single, weights=weights)
+    return _run(models, cases, ontology, representations, settings, output, progress, command)
 
 
 def _run(
     models: Any,
     cases: Cases | None,
     ontology: Ontology | str,
-    modes: tuple[TermRepresentation, ...],
+    representations: tuple[TermRepresentation, ...],
     options: dict[str, Any],
     output: str | Path | None,
     progress: ProgressCallback | None,
@@ -436,61 +457,63 @@ def _run(
             f"a benchmark has no setting {sorted(known)[0]}",
             hint=f"there are {', '.join(BenchmarkConfig.__dataclass_fields__)}",
         )
-    settings = BenchmarkConfig(**{**options, "modes": modes}).checked()
+    settings = BenchmarkConfig(**{**options, "representations": representations}).checked()
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     named = resolve_models(models)
     check_device_is_used(settings.device, named.values(), settings.reranker)
     bench = prepare_benchmark(cases, ontology, settings)
     outcomes: list[TermSystemResult] = []
-    total = len(named) * len({mode.multi for mode in settings.modes}) + 1
+    total = len(named) * len({representation.multi_vector for representation in settings.representations}) + 1
     with report_progress(folder, "phenotype benchmark", total, command=command, step=progress) as step:
         for name, model in named.items():
-            for outcome in bench.outcomes(model, name, step):
+            for outcome in bench.evaluate_model(model, name, step):
                 outcomes.append(outcome)
                 if folder is not None:
-                    write_run_of(folder, outcome, bench, command)
+                    write_system_run(folder, outcome, bench, command)
         step("comparing")
         found = compare_systems(outcomes, bench, command)
         for before, after in zip(outcomes, found.outcomes, strict=True):
             if folder is not None and after.result.findings != before.result.findings:
-                write_run_of(folder, after, bench, command)
+                write_system_run(folder, after, bench, command)
         return found
 
 
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
-    """All that models share: the cases resolved, the similarity, and the judge where there is one."""
+    """What all models share: the resolved cases, the similarity, and the reranker if there is one."""
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
-    alike = term_similarity(terms, settings.measure)
-    check_bounded(alike)
-    truth = resolve_cases(_cases(cases), terms, skip_unknown=settings.skip_unknown)
-    if not truth.scored:
+    similarity = term_similarity(terms, settings.measure)
+    check_bounded(similarity)
+    resolved_cases = resolve_cases(_load_cases(cases), terms, skip_unknown=settings.skip_unknown)
+    if not resolved_cases.scored:
         raise InputError(
-            f"none of {pluralize(len(truth.cases), 'case')} has an expected term, so nothing can be scored",
+            f"none of {pluralize(len(resolved_cases.cases), 'case')} has an expected term, so nothing can be scored",
             hint='name the terms that should be found: "hpo_ids": ["HP:0001250"]',
         )
-    return BenchmarkContext(truth, alike, settings, _judge(settings, terms))
+    return BenchmarkContext(resolved_cases, similarity, settings, _make_reranker(settings, terms))
 
 
 def compare_systems(
     outcomes: Sequence[TermSystemResult], bench: BenchmarkContext, command: Sequence[str] = ()
 ) -> PhenotypeBenchmark:
-    """The claims over all that was measured."""
+    """The paired comparison of all results."""
     settings = bench.settings
     shared = _findings(outcomes, bench)
-    # They belong to every run directory: a report is made of these alone.
-    outcomes = [replace(each, result=_with(each.result, shared)) for each in outcomes]
+    # They are stored in every run directory, because reports are built from these.
+    outcomes = [replace(each, result=_with_findings(each.result, shared)) for each in outcomes]
     results = [each.result for each in outcomes]
     comparison = None
     if len(results) > 1:
         comparison = compare(
             results,
             primary=PRIMARY,
-            level=settings.level,
-            flips=settings.flips,
-            resamples=settings.resamples,
-            seed=settings.seed,
+            config=StatsConfig(
+                confidence_level=settings.confidence_level,
+                n_permutations=settings.n_permutations,
+                n_resamples=settings.n_resamples,
+                seed=settings.seed,
+            ),
         )
     return PhenotypeBenchmark(
         outcomes=tuple(outcomes),
@@ -501,28 +524,28 @@ def compare_systems(
     )
 
 
-def _with(result: Result, shared: tuple[Finding, ...]) -> Result:
+def _with_findings(result: Result, shared: tuple[Finding, ...]) -> Result:
     return replace(result, findings=tuple(dict.fromkeys((*shared, *result.findings))))
 
 
 def _findings(outcomes: Sequence[TermSystemResult], bench: BenchmarkContext) -> tuple[Finding, ...]:
-    seen = {each.name: each.seen for each in outcomes}
-    return run_checks(expected_term_ranks(seen, bench.truth, bench.alike))
+    seen = {each.name: each.retrieved for each in outcomes}
+    return run_checks(expected_term_ranks(seen, bench.resolved_cases, bench.similarity))
 
 
-def _cases(cases: Cases | None) -> tuple[Case, ...]:
+def _load_cases(cases: Cases | None) -> tuple[Case, ...]:
     if cases is None:
         return (*read_cases("english"), *read_cases("german"))
     return read_cases(cases) if isinstance(cases, str | Path) else checked_cases(cases)
 
 
-def _judge(settings: BenchmarkConfig, ontology: Ontology) -> TermReranker | None:
+def _make_reranker(settings: BenchmarkConfig, ontology: Ontology) -> TermReranker | None:
     if not settings.reranker:
         return None
     from equipoise.models.rerank import reranker
 
     spec = DEFAULT_RERANKER if settings.reranker is True else settings.reranker
     options = {"device": settings.device} if settings.device and reranker_supports_device(spec) else {}
-    # With labels alone the judge loses what the first stage found by a synonym: MRR .34 instead of .62.
+    # With labels only, the reranker loses matches by synonym: MRR .34 instead of .62.
     names = [", ".join([label, *synonyms]) for label, synonyms in zip(ontology.labels, ontology.synonyms, strict=True)]
     return TermReranker(reranker(spec, **options), names, settings.rerank_depth)

@@ -1,4 +1,4 @@
-"""Cases: a text, and the terms of an ontology that it speaks of, from JSON, JSONL, CSV or Python."""
+"""Test cases: texts with expected terms, read from JSON, JSONL, CSV or Python and resolved against an ontology."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from equipoise.types import Ids, Ints
 
 SAMPLES = ("english", "german")
-"""The cases that come with the program, by name."""
+"""The names of the bundled cases."""
 EXPECTED_ID_COLUMNS = ("hpo_ids", "expected_hpo_ids", "term_ids", "expected_ids", "expected")
-"""Under which key the right terms may stand."""
+"""Accepted keys of the expected terms."""
 
-_IDS = ("id", "case_id")
-_LISTS = ("cases", "test_cases", "data")
+_ID_COLUMNS = ("id", "case_id")
+_LIST_KEYS = ("cases", "test_cases", "data")
 _EXAMPLE = '{"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"}'
 _SEPARATOR = re.compile(r"[;|,\s]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A text, the ids of the terms that should be found, its language, and what else is known of it."""
+    """A text, the ids of its expected terms, its language, and further properties (slices)."""
 
     id: str
     text: str
@@ -50,12 +50,12 @@ class Case:
 
     @property
     def properties(self) -> dict[str, Value]:
-        """The language, where it is known, and the slices: what cases can be told apart by."""
+        """The language, if it is known, and the slices."""
         return ({"language": self.language} if self.language else {}) | dict(self.slices)
 
 
 def check_cases(rows: Iterable[Mapping[str, Any] | Case]) -> tuple[Case, ...]:
-    """Checked cases from dicts as a test file holds them, or from cases made already.
+    """Validate cases given as dicts, as in a test file, or as ``Case`` objects.
 
     >>> check_cases([{"text": "She faints", "hpo_ids": ["HP:0001279"], "language": "en"}])[0].expected
     ('HP:0001279',)
@@ -68,16 +68,16 @@ def check_cases(rows: Iterable[Mapping[str, Any] | Case]) -> tuple[Case, ...]:
             raise FormatError(f"case {place} is a {type(row).__name__}", hint=f"write {_EXAMPLE}")
     if not plain:
         raise InputError("there are no cases", hint=f"give at least one {_EXAMPLE}")
-    return _checked(Table("the list of cases", plain, range(1, len(plain) + 1)))
+    return _parse_cases(Table("the list of cases", plain, range(1, len(plain) + 1)))
 
 
 def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ...]:
     """The cases of a .json, .jsonl, .csv, .tsv or .parquet file, or of a sample: ``english``, ``german``.
 
     A case has a ``text`` and the ids of its terms, a list under ``hpo_ids`` or one of ``EXPECTED_ID_COLUMNS``; in CSV
-    the ids stand in one cell, parted by a semicolon. JSON holds a list of cases, or an object with that list
-    under ``check_cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional (``language`` is then
-    the one given here); every other field with a short value is a slice.
+    the ids are in one cell, separated by semicolons. JSON has a list of cases, or an object with that list
+    under ``cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional (``language`` defaults
+    to the argument); every other field with a short value is a slice.
 
     >>> len(read_cases("german")) > 60
     True
@@ -96,9 +96,9 @@ def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ..
             )
         raise FormatError(
             f"{display_path(path)} cannot be read as cases: its suffix names no table format",
-            hint=f"write a list of {_EXAMPLE} as JSON, or one such object a line as JSONL",
+            hint=f"write a list of {_EXAMPLE} as JSON, or one such object per line as JSONL",
         )
-    return _checked(_wrapped(path) if form == "json" else read_table(path), language or "")
+    return _parse_cases(_read_json_table(path) if form == "json" else read_table(path), language or "")
 
 
 def _plain(row: Any) -> Any:
@@ -109,17 +109,17 @@ def _plain(row: Any) -> Any:
     )
 
 
-def _wrapped(path: PathLike) -> Table:
-    """The rows of a JSON file whose list may stand under a key."""
+def _read_json_table(path: PathLike) -> Table:
+    """The rows of a JSON file: a list, or an object with a list."""
     file = open_text(path)
     value = parse_json(file)
     if isinstance(value, dict):
-        under = [key for key in _LISTS if key in value]
+        under = [key for key in _LIST_KEYS if key in value]
         if len(under) != 1:
             found = f"the keys {', '.join(map(repr, list(value)[:5]))}" if value else "no keys"
             raise FormatError(
                 f"{file.name} is a JSON object with {found}; the list of cases was not found",
-                hint=f"put it under {' or '.join(map(repr, _LISTS))}, or write the list alone: [{_EXAMPLE}]",
+                hint=f"put it under {' or '.join(map(repr, _LIST_KEYS))}, or write the list alone: [{_EXAMPLE}]",
             )
         value = value[under[0]]
     if not isinstance(value, list):
@@ -129,8 +129,8 @@ def _wrapped(path: PathLike) -> Table:
     return table_of_json(file, value)
 
 
-def _checked(table: Table, language: str = "") -> tuple[Case, ...]:
-    made = tuple(_case(table, place, language) for place in range(len(table.rows)))
+def _parse_cases(table: Table, language: str = "") -> tuple[Case, ...]:
+    made = tuple(_parse_case(table, place, language) for place in range(len(table.rows)))
     first_of: dict[str, int] = {}
     for place, case in enumerate(made):
         first = first_of.setdefault(case.id, place)
@@ -139,19 +139,19 @@ def _checked(table: Table, language: str = "") -> tuple[Case, ...]:
     return made
 
 
-def _case(table: Table, place: int, language: str) -> Case:
+def _parse_case(table: Table, place: int, language: str) -> Case:
     row = table.rows[place]
     key = _key_of_terms(table, place)
     told = row.get("language")
     if told is not None and not isinstance(told, str):
         raise table.error(FormatError, [place], f"has the language {told!r}", hint="write a code such as de")
-    used = {*_IDS, "text", "language", key}
+    used = {*_ID_COLUMNS, "text", "language", key}
     return Case(
         _id(table, place),
         _text(table, place),
         _terms(table, place, key),
         (told or language).strip(),
-        {name: value for name, value in row.items() if name not in used and _short(value)},
+        {name: value for name, value in row.items() if name not in used and _is_slice_value(value)},
     )
 
 
@@ -173,11 +173,11 @@ def _key_of_terms(table: Table, place: int) -> str:
 
 
 def _id(table: Table, place: int) -> str:
-    given = next((table.rows[place][key] for key in _IDS if table.rows[place].get(key) is not None), None)
+    given = next((table.rows[place][key] for key in _ID_COLUMNS if table.rows[place].get(key) is not None), None)
     if given is None:
         return f"c{place + 1}"
     if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
-        raise table.error(FormatError, [place], f"has the id {given!r}", hint="an id is a name or a whole number")
+        raise table.error(FormatError, [place], f"has the id {given!r}", hint="an id is a string or an integer")
     return str(given).strip()
 
 
@@ -193,7 +193,7 @@ def _text(table: Table, place: int) -> str:
 
 
 def _terms(table: Table, place: int, key: str) -> tuple[str, ...]:
-    """The ids under a key: a list, or a cell with separators. An empty list is a case without an answer."""
+    """The ids of a row: a list, or a cell with separators. An empty list is a case without expected terms."""
     value = table.rows[place][key]
     given = [each for each in _SEPARATOR.split(value) if each] if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
@@ -210,27 +210,25 @@ def _terms(table: Table, place: int, key: str) -> tuple[str, ...]:
     return terms
 
 
-def _short(value: object) -> bool:
-    """Whether a value can name a slice: a word or a number, no paragraph and no structure."""
+def _is_slice_value(value: object) -> bool:
+    """Whether a value can be a slice: a short string, a number or a boolean."""
     if isinstance(value, str):
         return 0 < len(value) <= 60 and "\n" not in value
     return isinstance(value, bool | int | float)
 
 
-# Cases against an ontology: the live term behind every expected id, and what was followed to get there.
-
-_NAMED = 5
-"""So many unknown ids are explained; all are named."""
+_MAX_EXPLAINED_IDS = 5
+"""Number of unknown ids with an explanation; all are named."""
 MAX_SLICE_VALUES = 30
-"""A property with more values than this tells no parts of the cases apart; a description has one a case."""
+"""A property with more distinct values is not used as a slice."""
 
 
 @dataclass(frozen=True, eq=False)
 class ResolvedCases:
-    """The cases, and for each the places of the terms that should be found, every term once.
+    """The cases, and for each the distinct indices of its expected terms.
 
-    ``moved`` are the ids that were followed to another term, by case. ``merged`` counts ids that mean a term
-    which the same case has already; ``unknown`` are ids that lead nowhere and were left out.
+    ``moved`` are the alternative and replaced ids, by case. ``merged`` is the number of ids that resolve to a
+    term that the same case already has; ``unknown`` are ids without a live term, which were left out.
     """
 
     cases: tuple[Case, ...]
@@ -243,7 +241,7 @@ class ResolvedCases:
 
     @property
     def texts(self) -> list[str]:
-        """What is asked, in the order of the cases."""
+        """The texts of the cases, in order."""
         return [case.text for case in self.cases]
 
     @property
@@ -255,7 +253,7 @@ class ResolvedCases:
 
     @property
     def scored(self) -> int:
-        """How many cases have an expected term; the others cannot be scored."""
+        """The number of cases with an expected term; the others cannot be scored."""
         return sum(len(terms) > 0 for terms in self.expected)
 
     @property
@@ -269,19 +267,19 @@ class ResolvedCases:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What people should know of the cases, each a sentence without its full stop."""
+        """Notes about the resolution of ids, without full stops."""
         told = []
         if self.moved:
             case, first = self.moved[0]
             told.append(
-                f"{_counted(len(self.moved), 'is', 'are')} alternative or replaced and followed to the live "
+                f"{_count_ids(len(self.moved), 'is', 'are')} alternative or replaced, and resolved to the live "
                 f"term, such as {first.id} to {self.ontology.ids[first.term]} in {case}"
             )
         if self.merged:
-            told.append(f"{_counted(self.merged, 'means', 'mean')} a term that the same case has already")
+            told.append(f"{_count_ids(self.merged, 'resolves', 'resolve')} to a term that the same case already has")
         if self.unknown:
-            lost = _counted(len(self.unknown), "is", "are")
-            told.append(f"{lost} left out, leading to no live term: {join_names(self.unknown)}")
+            lost = _count_ids(len(self.unknown), "is", "are")
+            told.append(f"{lost} left out without a live term: {join_names(self.unknown)}")
         empty = len(self.cases) - self.scored
         if empty:
             told.append(f"{pluralize(empty, 'case')} without an expected term cannot be scored")
@@ -289,10 +287,10 @@ class ResolvedCases:
 
 
 def resolve_cases(cases: Sequence[Case], ontology: Ontology, *, skip_unknown: bool = False) -> ResolvedCases:
-    """Resolve every expected id; ids that lead nowhere are an error that names them all, or are left out."""
-    unknown = _unknown(cases, ontology)
+    """Resolve every expected id; ids without a live term are an error that names them all, or are left out."""
+    unknown = _unknown_ids(cases, ontology)
     if unknown and not skip_unknown:
-        raise _refused(unknown, ontology)
+        raise _unknown_ids_error(unknown, ontology)
     expected, moved, merged = [], [], 0
     for case in cases:
         found = [ontology.resolve(name) for name in case.expected if name not in unknown]
@@ -301,36 +299,36 @@ def resolve_cases(cases: Sequence[Case], ontology: Ontology, *, skip_unknown: bo
         moved += [(case.id, each) for each in found if each.how != "live"]
         expected.append(np.array(terms, dtype=np.int64))
     return ResolvedCases(
-        tuple(cases), ontology, tuple(expected), tuple(moved), merged, tuple(unknown), _properties(cases)
+        tuple(cases), ontology, tuple(expected), tuple(moved), merged, tuple(unknown), _slice_properties(cases)
     )
 
 
-def _unknown(cases: Sequence[Case], ontology: Ontology) -> dict[str, tuple[str, UnknownNameError]]:
-    """The ids that lead nowhere, each with the first case that names it and what is wrong."""
+def _unknown_ids(cases: Sequence[Case], ontology: Ontology) -> dict[str, tuple[str, UnknownNameError]]:
+    """The ids without a live term, each with its first case and its error."""
     first_case: dict[str, str] = {}
     for case in cases:
         for name in case.expected:
             first_case.setdefault(name, case.id)
-    return {name: (first_case[name], error) for name, error in ontology.book.unknown(first_case).items()}
+    return {name: (first_case[name], error) for name, error in ontology.id_resolver.unknown(first_case).items()}
 
 
-def _refused(unknown: dict[str, tuple[str, UnknownNameError]], ontology: Ontology) -> UnknownNameError:
+def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontology: Ontology) -> UnknownNameError:
     lines = [
-        f"case {case}: {error.sentence}" + (f"; {error.hint}" if error.hint else "")
-        for case, error in list(unknown.values())[:_NAMED]
+        f"case {case}: {error.message}" + (f"; {error.hint}" if error.hint else "")
+        for case, error in list(unknown.values())[:_MAX_EXPLAINED_IDS]
     ]
-    more = list(unknown)[_NAMED:]
-    count, verb = pluralize(len(unknown), "expected id"), "leads" if len(unknown) == 1 else "lead"
+    more = list(unknown)[_MAX_EXPLAINED_IDS:]
+    count, verb = pluralize(len(unknown), "expected id"), "has" if len(unknown) == 1 else "have"
     return UnknownNameError(
-        f"{count} {verb} to no live term of {ontology.title}",
+        f"{count} {verb} no live term in {ontology.title}",
         excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
-        hint="correct the ids, or leave them out with --skip-unknown (skip_unknown=True)",
+        hint="correct the ids, or skip them with --skip-unknown (skip_unknown=True)",
     )
 
 
-def _properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
-    """The properties that tell parts of the cases apart: several values, and fewer than the cases."""
-    own = {case.id: case.properties | {"expected terms": _size(len(case.expected))} for case in cases}
+def _slice_properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
+    """The properties to slice by: with several values, and far fewer values than cases."""
+    own = {case.id: case.properties | {"expected terms": _n_terms_group(len(case.expected))} for case in cases}
     names = dict.fromkeys(name for each in own.values() for name in each)
     telling = []
     for name in names:
@@ -340,32 +338,30 @@ def _properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
     return {case: {name: each[name] for name in telling if name in each} for case, each in own.items()}
 
 
-def _size(terms: int) -> str:
+def _n_terms_group(terms: int) -> str:
     return "1" if terms == 1 else "2 and more" if terms else "none"
 
 
-def _counted(ids: int, one: str, several: str) -> str:
+def _count_ids(ids: int, one: str, several: str) -> str:
     return f"{pluralize(ids, 'expected id')} {one if ids == 1 else several}"
 
 
-# How every expected term stands with all systems, for the check that looks for wrong ones.
-
 N_COMPARED = 10
-"""How many of the first terms of each system an expected term is compared with."""
+"""The number of top terms per system that an expected term is compared with."""
 
 
 def expected_term_ranks(
-    seen: Mapping[str, RetrievedTerms], truth: ResolvedCases, alike: TermSimilarity
+    seen: Mapping[str, RetrievedTerms], resolved_cases: ResolvedCases, similarity: TermSimilarity
 ) -> ExpectedTerms:
-    """For each expected term its best rank by any system, and how alike the first terms of any are to it."""
-    ontology = truth.ontology
+    """For each expected term its best rank by any system, and its similarity to the top terms of the systems."""
+    ontology = resolved_cases.ontology
     ranks = np.min([each.ranks for each in seen.values()], axis=0)
     told: list[ExpectedTerm] = []
     place = 0
-    for row, (case, terms) in enumerate(zip(truth.cases, truth.expected, strict=True)):
-        first = np.concatenate([each.first[row, :N_COMPARED] for each in seen.values()])
+    for row, (case, terms) in enumerate(zip(resolved_cases.cases, resolved_cases.expected, strict=True)):
+        first = np.concatenate([each.top_terms[row, :N_COMPARED] for each in seen.values()])
         first = first[first >= 0]
-        leading = Counter(int(each.first[row, 0]) for each in seen.values() if each.first[row, 0] >= 0)
+        leading = Counter(int(each.top_terms[row, 0]) for each in seen.values() if each.top_terms[row, 0] >= 0)
         for term in terms.tolist():
             told.append(
                 ExpectedTerm(
@@ -374,7 +370,7 @@ def expected_term_ranks(
                     id=ontology.ids[term],
                     label=ontology.labels[term],
                     rank=float(ranks[place]),
-                    nearest=_nearest(alike, term, first),
+                    nearest=_max_similarity(similarity, term, first),
                     found=ontology.labels[leading.most_common(1)[0][0]] if leading else "",
                 )
             )
@@ -382,7 +378,7 @@ def expected_term_ranks(
     return ExpectedTerms(tuple(told), tuple(seen), len(ontology))
 
 
-def _nearest(alike: TermSimilarity, term: int, first: Ints) -> float:
+def _max_similarity(similarity: TermSimilarity, term: int, first: Ints) -> float:
     if not len(first):
         return float("nan")
-    return float(alike.pairs(np.full(len(first), term), first).max())
+    return float(similarity.pairs(np.full(len(first), term), first).max())

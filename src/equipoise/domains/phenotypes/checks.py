@@ -1,4 +1,4 @@
-"""A check of expected terms: those that nothing any system finds comes near to may be wrong."""
+"""Checks of expected terms (EQ120) and of gold assertions (EQ140)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from equipoise.types import Severity
 # and 1 with the right id. A slip to a term that shares words with the text is missed. MANY came down from .25
 # when a weak system accused 30 of 211 right terms.
 MAX_RANK_FRACTION = 0.2
-"""No system puts an implausible term among this share of all terms."""
+"""An implausible term ranks below this share of all terms for every system."""
 MAX_SIMILARITY = 0.5
-"""Nothing that a system puts first is as alike as this to an implausible term: else the text is only hard."""
+"""The top terms of all systems are less similar than this to an implausible term."""
 MIN_TERMS = 1000
-"""Among fewer terms than this a low rank says little."""
+"""With fewer terms than this a low rank is no evidence."""
 MANY, FEW = 0.05, 2
 """Where more than this share of the terms, and more than these few, are far, the systems are weak, and none
 is suspicious."""
 
 MAX_LISTED = 4
-"""Terms that the sentence names; the evidence has all of them."""
+"""Terms that the message names; the evidence has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTerm:
-    """A term that a case expects, its best rank by any system, and the nearest of what they put first.
+    """An expected term of a case, its best rank by any system, and its similarity to the nearest top term.
 
     ``nearest`` is the largest similarity in the ontology; ``found`` what most systems put first.
     """
@@ -68,11 +68,11 @@ def implausible_terms(expected: ExpectedTerms) -> Iterator[Observation]:
         f"{pluralize(len(expected.systems), 'system')} found at least {format_count(int(limit))} terms "
         f"that fit better, such as {first.found} before {first.id} ({first.label}) for {first.text!r}"
         + (f"; also {others[2:]}" if others else ""),
-        evidence_names([_line(each) for each in wrong]),
+        evidence_names([_evidence_line(each) for each in wrong]),
     )
 
 
-def _line(term: ExpectedTerm) -> str:
+def _evidence_line(term: ExpectedTerm) -> str:
     return (
         f"{term.case}: {term.text!r} expects {term.id} ({term.label}); best rank {format_count(round(term.rank))}, "
         f"found {term.found}, similarity of the nearest {format_value(term.nearest, 2)}"
@@ -87,12 +87,12 @@ RETRIEVAL_CHECKS: tuple[Check, ...] = (
         applies_to=ExpectedTerms,
         function=implausible_terms,
         why="""\
-A case with a wrong expected term punishes the system that answers it well. Nobody can tell from scores alone
-that a term is wrong: a text may be hard. But a term that every system puts behind a fifth of the ontology,
-where a term picked at random would stand as well, while nothing that they put first is much alike, is often a
-slip of a digit in its id. It deserves a look by someone who knows the field; the figures are not changed.
-Cases that failed are not looked at. Where many terms are far, the systems are weak, and nothing is said.""",
-        remedy="look at these cases; correct the ids, or leave them as they are where they are right",
+A case with a wrong expected term penalises the system that answers it correctly. Scores alone do not show
+that a term is wrong: the text may be hard. But if every system ranks a term below a fifth of the ontology,
+as it would a random term, and no top term is similar to it, the id often has a wrong digit. An expert should
+check it; the scores are not changed. Failed cases are ignored. If many terms rank low, the systems are weak,
+and there is no finding.""",
+        hint="look at these cases; correct the ids, or leave them as they are where they are right",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
@@ -102,9 +102,6 @@ others = [ExpectedTerm(f"c{n}", "tremor", "HP:0001337", "Tremor", 1.0, 1.0, "Tre
 run_checks(ExpectedTerms([term, *others], ["use", "tfidf:"], candidates=19034))""",
     ),
 )
-
-
-# A check of annotated documents: can they show whether assertions are told apart?
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +119,7 @@ class GoldAssertions:
 
 
 def single_assertion(gold: GoldAssertions) -> Iterator[Observation]:
-    """EQ140: every gold entry has the same assertion, so detecting assertions can only cost."""
+    """EQ140: every gold entry has the same assertion, so assertion detection can only lower the scores."""
     if len(gold.counts) != 1:
         return
     assertion, entries = next(iter(gold.counts.items()))
@@ -130,7 +127,7 @@ def single_assertion(gold: GoldAssertions) -> Iterator[Observation]:
     yield Observation(
         gold.corpus,
         f"{which} {assertion}, so these documents cannot show whether assertions are detected"
-        + ("; the strict figures reward whoever never looks" if gold.scored else ""),
+        + ("; the strict scores favour a system without assertion detection" if gold.scored else ""),
         (f"{assertion}: {entries}",),
     )
 
@@ -144,10 +141,10 @@ EXTRACTION_CHECKS: tuple[Check, ...] = (
         function=single_assertion,
         why="""\
 A corpus in which every term is affirmed has no negated finding to recognise. A system that calls
-everything affirmed is right throughout there, and one that reads "no fever" correctly is punished when the
-annotators left negated findings out. Figures with assertions on such a corpus say nothing about reading
-negation, family history or doubt.""",
-        remedy="read the id-only figures here, and measure assertions on documents that have several kinds",
+everything affirmed is right throughout there, and one that reads "no fever" correctly is penalised if the
+annotators left negated findings out. Scores with assertions on such a corpus are no evidence about negation,
+family history or uncertainty.""",
+        hint="use the id-only scores here, and evaluate assertions on documents that have several kinds",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions

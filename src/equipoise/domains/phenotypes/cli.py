@@ -1,4 +1,4 @@
-"""``eq phenotypes index``: the vectors of all terms, made once a model and kept."""
+"""``eq phenotypes``: the command group, options shared by its commands, and ``eq phenotypes index``."""
 
 from __future__ import annotations
 
@@ -21,39 +21,37 @@ if TYPE_CHECKING:
     from equipoise.models.retriever import Retriever
     from equipoise.runs.executors import Executor
 
-# ``eq phenotypes``: clinical terms indexed, found and compared.
-
 COMMANDS = {
-    "index": CommandEntry("equipoise.domains.phenotypes.cli:index", "Build the index of all terms, once a model."),
-    "query": CommandEntry("equipoise.domains.phenotypes.cli_query:query", "Find the terms that a text speaks of."),
+    "index": CommandEntry("equipoise.domains.phenotypes.cli:index", "Build the index of all terms, once per model."),
+    "query": CommandEntry("equipoise.domains.phenotypes.cli_query:query", "Retrieve the terms of a text."),
     "benchmark": CommandEntry(
-        "equipoise.domains.phenotypes.cli_benchmark:benchmark", "Measure and compare models on cases."
+        "equipoise.domains.phenotypes.cli_benchmark:benchmark", "Evaluate and compare models on cases."
     ),
     "extract": CommandEntry(
-        "equipoise.domains.phenotypes.cli_extraction:extract", "Find the terms of a note, and who has them."
+        "equipoise.domains.phenotypes.cli_extraction:extract", "Extract terms with assertion status and experiencer."
     ),
     "extraction": CommandEntry(
-        "equipoise.domains.phenotypes.cli_extraction:extraction", "Measure and tune extraction on documents."
+        "equipoise.domains.phenotypes.cli_extraction:extraction", "Evaluate and tune extraction on documents."
     ),
-    "similarity": CommandEntry("equipoise.domains.phenotypes.cli_query:similarity", "How alike two terms are."),
+    "similarity": CommandEntry("equipoise.domains.phenotypes.cli_query:similarity", "Similarity of ontology terms."),
 }
 
-GROUP_HELP = """
+PHENOTYPES_HELP = """
 \b
   eq phenotypes query "seizures" --multi-vector
   eq phenotypes benchmark run --model-name minilm --model-name use --multi-vector
 
-Find the terms of an ontology (the Human Phenotype Ontology, or a file of your own) that a text speaks of,
-and measure which model finds them best.
+Retrieve the terms of an ontology (the Human Phenotype Ontology, or your own file) for clinical text, and
+evaluate which model retrieves them best.
 """
 
 
-@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="Find clinical terms, and measure it.")
+@click.group(
+    cls=LazyGroup, entries=COMMANDS, help=PHENOTYPES_HELP, short_help="Retrieve clinical terms, and evaluate it."
+)
 def phenotypes() -> None:
-    """See ``GROUP_HELP``."""
+    """See ``PHENOTYPES_HELP``."""
 
-
-# Options that the commands of ``eq phenotypes`` share: the ontology, the model, and where indexes lie.
 
 ontology_option = click.option(
     "--ontology",
@@ -72,13 +70,13 @@ model_option = click.option(
 )
 
 index_dir_option = click.option(
-    "--index-dir", metavar="FOLDER", help="Where indexes lie; by default in your data folder."
+    "--index-dir", metavar="FOLDER", help="The folder of indexes; by default in your data folder."
 )
 
 multi_vector_option = click.option(
     "--multi-vector",
     is_flag=True,
-    help="A vector for each label, synonym and definition, instead of one a term.",
+    help="One vector per label, synonym and definition, instead of one per term.",
 )
 
 threads_option = click.option(
@@ -87,7 +85,7 @@ threads_option = click.option(
 
 
 strategy_option = click.option(
-    "--aggregation-strategy", metavar="STRATEGY", help="How a term's components make its score."
+    "--aggregation-strategy", metavar="STRATEGY", help="How component scores are aggregated to the score of a term."
 )
 
 weights_option = click.option("--weights", metavar="L,S,D", help="Of label, synonyms and definition, for all_weighted.")
@@ -108,27 +106,27 @@ def parse_weights(text: str | None) -> list[float] | None:
 
 
 def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: str | None) -> None:
-    """A strategy or weights that nothing would read."""
+    """Raise an error for a strategy or weights without multi-vector terms."""
     if not (strategy is None and weights is None) and not multi_vector:
         raise ParameterError(
-            "one vector a term leaves nothing to aggregate",
-            hint="add --multi-vector, or leave the strategy out",
+            "with one vector per term there is nothing to aggregate",
+            hint="add --multi-vector, or omit the strategy",
         )
 
 
 def index_folder(index_dir: str | None) -> Path:
-    """The folder of the indexes: the one that was given, or the usual one."""
+    """The folder of the indexes: the given one, or the default."""
     from equipoise.domains.phenotypes.index.build import default_index_folder
 
     return Path(index_dir).expanduser() if index_dir else default_index_folder()
 
 
-HELP = """
+INDEX_HELP = """
 \b
   eq phenotypes index build --multi-vector
   eq phenotypes index list
 
-Embed all terms of an ontology once a model, and keep the vectors.
+Embed all terms of an ontology once per model, and store the vectors.
 """
 
 BUILD_HELP = """
@@ -136,15 +134,14 @@ BUILD_HELP = """
   eq phenotypes index build --multi-vector
   eq phenotypes index build --engine ray --store pgvector:postgresql://me@host/terms
 
-Embed all terms and keep the vectors: one a term, of its label, synonyms and definition together, or with
---multi-vector one for each of them. Both kinds stand side by side. The same command after a new release of
-the ontology embeds only new and changed texts. Systems that score words need no index; of a fusion, such
-as sum:use+tfidf:, the parts that embed get one. An index is put in its place when it is whole.
+Embed all terms and store the vectors: one per term, of its label, synonyms and definition together, or with
+--multi-vector one for each of them. Both kinds can be stored. The same command after a new release of the
+ontology embeds only new and changed texts. Lexical systems need no index; for a fusion such as
+sum:use+tfidf:, the dense models get one. An index is written atomically.
 
-With --engine ray the texts are embedded on a cluster, with the same bytes. With --store the vectors are also
-put into a database: chroma:FOLDER, pgvector:URL or qdrant:URL, which eq phenotypes query --store then asks.
-PGPASSWORD and QDRANT_API_KEY may hold what nobody should read. Whatever dies meanwhile, what is embedded and
-what is stored stays, and the same command goes on.
+With --engine ray the texts are embedded on a cluster, with identical bytes. With --store the vectors are also
+written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials
+are read from PGPASSWORD and QDRANT_API_KEY. After an interruption, the same command resumes.
 """
 
 LIST_HELP = """
@@ -152,21 +149,21 @@ LIST_HELP = """
   eq phenotypes index list
   eq phenotypes index list --index-dir indexes/ --json
 
-List the indexes: model, ontology with its release, how many terms and vectors.
+List the indexes: model, ontology with its release, number of terms and vectors.
 """
 
 
-@click.group(cls=SuggestingGroup, help=HELP, short_help="Build the index of all terms, once a model.")
+@click.group(cls=SuggestingGroup, help=INDEX_HELP, short_help="Build the index of all terms, once per model.")
 def index() -> None:
-    """See ``HELP``."""
+    """See ``INDEX_HELP``."""
 
 
-@index.command(help=BUILD_HELP, short_help="Embed all terms and keep the vectors.")
+@index.command(help=BUILD_HELP, short_help="Embed all terms and store the vectors.")
 @click.option("--model-name", metavar="MODEL", help="The model; by default the one of eq phenotypes query.")
 @multi_vector_option
 @ontology_option
 @index_dir_option
-@click.option("--store", metavar="STORE", help="Also put the vectors into a store, such as chroma:FOLDER.")
+@click.option("--store", metavar="STORE", help="Also write the vectors to a store, such as chroma:FOLDER.")
 @threads_option
 @engine_options
 @options.output_options
@@ -186,12 +183,12 @@ def build(
     from equipoise.domains.phenotypes.index.retriever import dense_model_specs
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 
-    _refuse_fleeting(store)
+    _check_persistent_store(store)
     spec = model_name or DEFAULT_MODEL
     models = dense_model_specs(spec)
     if not models:
         raise ParameterError(
-            f"{spec} scores words and has no vectors to keep",
+            f"{spec} is lexical and has no vectors to store",
             hint=f'it needs no index: eq phenotypes query "seizures" --model-name {spec}',
         )
     terms = load_ontology(ontology)
@@ -199,16 +196,16 @@ def build(
     with executor_context(engine, out, "a block of texts"):
         built = [_build(out, terms, model, place, threads, engine) for model in models]
     if out.json:
-        out.data({"indexes": [_facts(*each) for each in built], "citation": terms.citation})
+        out.data({"indexes": [_index_record(*each) for each in built], "citation": terms.citation})
         return output.DONE
     for each, stored in built:
-        _say(out, each, stored)
+        _show_built(out, each, stored)
     out.note(terms.citation)
     if store is not None and not out.quiet:
-        words = _question(models[0], place, ontology, index_dir)
+        words = _query_command(models[0], place, ontology, index_dir)
         out.text(suggestion(words))
         if words[-1] != store:
-            out.note("the address stands there without its password; PGPASSWORD may hold it")
+            out.note("the address is shown without its password; set PGPASSWORD")
     return output.DONE
 
 
@@ -227,7 +224,7 @@ def list_indexes(out: Output, index_dir: str | None) -> int:
     broken = [error for _, error in found if isinstance(error, EquipoiseError)]
     if out.json:
         rows = [{"folder": str(path), **asdict(meta)} for path, meta in sound]
-        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [each.sentence for each in broken]})
+        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [each.message for each in broken]})
         return output.DONE
     if sound:
         out.show(_table(sound))
@@ -240,16 +237,16 @@ def list_indexes(out: Output, index_dir: str | None) -> int:
 
 @dataclass(frozen=True)
 class _IndexTarget:
-    """Where the vectors go, and how many a term has."""
+    """Folder, representation and store of the index to build."""
 
     folder: Path
-    multi: bool
+    multi_vector: bool
     store: str | None
 
 
 @dataclass(frozen=True)
 class _StoreReport:
-    """What a store holds of an index, and how much of it was sent now."""
+    """The number of vectors in a store, and how many were sent now."""
 
     store: str
     collection: str
@@ -268,7 +265,7 @@ def _build(
 
     system = retriever(spec, threads=threads)
     assert isinstance(system, DenseRetriever)
-    texts = term_texts(terms, place.multi)
+    texts = term_texts(terms, place.multi_vector)
     with system.embedder as model:
         if place.store is not None:
             check_store(texts, system, place.store)
@@ -277,9 +274,9 @@ def _build(
                 terms,
                 model,
                 place.folder,
-                multi=place.multi,
+                multi_vector=place.multi_vector,
                 progress=lambda done, total: count(done),
-                over=embedding_map(engine, cores=threads),
+                executor=embedding_map(engine, cores=threads),
             )
         if place.store is None:
             return built, None
@@ -289,8 +286,8 @@ def _build(
     return built, _StoreReport(store_label(place.store), held.store.collection, len(texts), held.sent)
 
 
-def _refuse_fleeting(store: str | None) -> None:
-    """A store that lives in this process would be gone when the command ends."""
+def _check_persistent_store(store: str | None) -> None:
+    """Raise an error for a store in the memory of this process."""
     if store is not None and store.partition(":")[0] in ("memory", "faiss"):
         raise ParameterError(
             f"a {store.partition(':')[0]} store ends with this command",
@@ -298,18 +295,18 @@ def _refuse_fleeting(store: str | None) -> None:
         )
 
 
-def _question(model: str, place: _IndexTarget, ontology: str, index_dir: str | None) -> list[str]:
-    """The command that asks the store, with what this one was told and without a password."""
+def _query_command(model: str, place: _IndexTarget, ontology: str, index_dir: str | None) -> list[str]:
+    """The query command for the store, with the same options and without the password."""
     from equipoise.models.stores.base import without_password
 
     words = ["eq", "phenotypes", "query", "seizures", "--model-name", model]
-    words += ["--multi-vector"] if place.multi else []
+    words += ["--multi-vector"] if place.multi_vector else []
     words += ["--ontology", ontology] if ontology != "hpo" else []
     words += ["--index-dir", index_dir] if index_dir else []
     return [*words, "--store", without_password(str(place.store))]
 
 
-def _say(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
+def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
     from equipoise.checks.base import pluralize
 
     meta, report = built.index.meta, built.report
@@ -317,7 +314,7 @@ def _say(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
         f"{built.index.folder}: {meta.components:,} vectors of {meta.dims:,} dimensions "
         f"for {meta.terms:,} terms by {meta.model_name} ({meta.kind})"
     )
-    out.text(_work(report))
+    out.text(_work_summary(report))
     if stored is not None:
         sent = f"{stored.sent:,} sent now" if stored.sent else "all there already"
         out.text(f"{stored.store}: {pluralize(stored.vectors, 'vector')}, {sent}")
@@ -325,19 +322,19 @@ def _say(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
             out.text(f"the collection there is called {stored.collection}")
 
 
-def _work(report: BuildReport) -> str:
-    """How much was embedded, and how long that took."""
+def _work_summary(report: BuildReport) -> str:
+    """The number of embedded texts and the time."""
     from equipoise.checks.base import pluralize
 
-    if report.kept == report.texts:
+    if report.reused == report.texts:
         return "all texts were there already, and nothing was embedded"
-    parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.kept, "kept"))
+    parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.reused, "reused"))
     said = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
     share = report.embedding_seconds / report.seconds
     return f"{said} in {report.seconds:.1f} s, {share:.0%} of it in the embedder"
 
 
-def _facts(built: BuiltIndex, stored: _StoreReport | None) -> dict[str, Any]:
+def _index_record(built: BuiltIndex, stored: _StoreReport | None) -> dict[str, Any]:
     return {
         "folder": str(built.index.folder),
         **asdict(built.index.meta),
@@ -364,28 +361,26 @@ def _table(found: list[tuple[Path, IndexMetadata]]) -> Any:
     )
 
 
-# The stored vectors that a model needs, or how to make them.
-
 UNINDEXED_KINDS = ("hash", "static", "vectors")
-"""Kinds of models that embed all terms in seconds, so that no index need be built before."""
+"""Kinds of models that embed all terms in seconds and need no index."""
 
 
 def open_or_build_indexes(
-    out: Output, system: Retriever, index_dir: str | None, terms: Ontology, multi: bool
+    out: Output, system: Retriever, index_dir: str | None, terms: Ontology, multi_vector: bool
 ) -> tuple[TermIndex, ...]:
-    """The indexes of the models; one that is absent is built once and kept, except for quick models."""
+    """The indexes of the dense models; a missing one is built and stored, except for fast models."""
     from equipoise.domains.phenotypes.index.build import build_index, missing_indexes, open_index
     from equipoise.domains.phenotypes.index.retriever import dense_models
     from equipoise.domains.phenotypes.index.term_texts import term_texts
 
     folder = index_folder(index_dir)
-    missing = missing_indexes(folder, terms, system, multi)
+    missing = missing_indexes(folder, terms, system, multi_vector)
     for model in missing:
         if model.spec.kind not in UNINDEXED_KINDS:
             what = f"embedding all terms with {model.card.name}, once"
-            with progress_bar(out, what, len(term_texts(terms, multi))) as count:
-                build_index(terms, model, folder, multi=multi, progress=lambda done, total: count(done))
-            out.note(f"{model.card.name} had no index; it was built, and the next question finds it there")
+            with progress_bar(out, what, len(term_texts(terms, multi_vector))) as count:
+                build_index(terms, model, folder, multi_vector=multi_vector, progress=lambda done, total: count(done))
+            out.note(f"{model.card.name} had no index; it was built and stored")
     absent = [model for model in missing if model.spec.kind in UNINDEXED_KINDS]
     models = [model for model in dense_models(system) if model not in absent]
-    return tuple(open_index(folder, terms, model, multi) for model in models)
+    return tuple(open_index(folder, terms, model, multi_vector) for model in models)

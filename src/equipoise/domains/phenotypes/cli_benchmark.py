@@ -1,8 +1,8 @@
-"""Options that ``benchmark run`` and ``compare-vectors`` share, and what both do with what was found."""
+"""``eq phenotypes benchmark``: run, compare-vectors and compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cli import (
     check_strategy_applies,
     index_dir_option,
@@ -29,54 +30,42 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
     from equipoise.domains.phenotypes.cases import Case
 
-# The commands of ``eq phenotypes benchmark``.
-
-COMMANDS = {
-    "run": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:run", "Measure one or more models on cases."),
+BENCHMARK_COMMANDS = {
+    "run": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:run", "Evaluate one or more models on cases."),
     "compare-vectors": CommandEntry(
         "equipoise.domains.phenotypes.cli_benchmark:compare_vectors",
-        "One vector a term against one for each of its texts.",
+        "One vector per term against one per text.",
     ),
-    "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare runs that were stored."),
+    "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare stored runs."),
 }
 
-GROUP_HELP = """
+BENCHMARK_HELP = """
 \b
   eq phenotypes benchmark run --model-name use --model-name tfidf: --multi-vector
   eq phenotypes benchmark compare-vectors --test-file cases.json
 
-Measure how well models find the terms that a text speaks of: MRR, hit rate, nDCG, recall, precision, MAP
+Evaluate how well models retrieve the terms of a text: MRR, hit rate, nDCG, recall, precision, MAP
 and the ontology similarity of near misses, each with an interval and its chance level.
 """
 
 
-@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="Measure and compare models on cases.")
+@click.group(
+    cls=LazyGroup, entries=BENCHMARK_COMMANDS, help=BENCHMARK_HELP, short_help="Evaluate and compare models on cases."
+)
 def benchmark() -> None:
-    """See ``GROUP_HELP``."""
+    """See ``BENCHMARK_HELP``."""
 
 
 def bounded_measures() -> list[str]:
-    """The similarities that MaxOntSim can be made of: those that lie between 0 and 1."""
+    """The similarity measures for MaxOntSim: those between 0 and 1."""
     from equipoise.domains.phenotypes.ontology.similarity import MEASURES
 
     return [name for name, measure in MEASURES.items() if measure.bounded]
 
 
-class ModelName(options.NameType):
-    """A model as it is written."""
-
-    name = "model"
-
-    def known(self) -> Iterable[tuple[str, str]]:
-        """What works here."""
-        from equipoise.models.inventory import list_models
-
-        return ((each.spec, each.title) for each in list_models())
-
-
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What was asked for: models, cases, and everything that decides the figures."""
+    """The options shared by ``run`` and ``compare-vectors``."""
 
     model_name: tuple[str, ...]
     test_file: str | None
@@ -94,22 +83,19 @@ class BenchmarkOptions:
     index_dir: str | None
     similarity: str
     diagnose: int
-    ties: str
-    level: float
-    resamples: int
-    seed: int
+    config: StatsConfig
     threads: int
 
     @property
     def models(self) -> list[str]:
-        """The models, or the one that is best offline."""
+        """The named models, or the default."""
         from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 
         return list(self.model_name) or [DEFAULT_MODEL]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the recipe."""
+        """The settings of the benchmark."""
         from equipoise.domains.phenotypes.config import DEFAULT_RERANK_DEPTH
 
         reranker = self.reranker or self.enable_reranker
@@ -124,11 +110,12 @@ class BenchmarkOptions:
             "rerank_depth": self.rerank_depth or DEFAULT_RERANK_DEPTH,
             "device": self._device,
             "index_dir": self.index_dir,
-            "sample": self.diagnose,
-            "ties": self.ties,
-            "level": self.level,
-            "resamples": self.resamples,
-            "seed": self.seed,
+            "n_diagnosed_labels": self.diagnose,
+            "ties": self.config.ties,
+            "confidence_level": self.config.confidence_level,
+            "n_resamples": self.config.n_resamples,
+            "n_permutations": self.config.n_permutations,
+            "seed": self.config.seed,
             "threads": self.threads,
             "skip_unknown": self.skip_unknown,
         }
@@ -136,9 +123,7 @@ class BenchmarkOptions:
     @property
     def _device(self) -> str | None:
         if self.gpu and self.device is not None:
-            raise ParameterError(
-                f"--gpu and --device {self.device} are two words for one thing", hint="leave one of them out"
-            )
+            raise ParameterError(f"--gpu and --device {self.device} are the same option", hint="omit one of them")
         return "cuda" if self.gpu else self.device
 
     def cases(self) -> tuple[Case, ...]:
@@ -159,10 +144,10 @@ class BenchmarkOptions:
         return kept
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--model-name",
-        type=ModelName(),
+        type=options.ModelType(),
         multiple=True,
         metavar="MODEL",
         help="A model, such as use, minilm, tfidf: or sum:use+tfidf:; may be repeated.",
@@ -170,47 +155,39 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--test-file", metavar="FILE", help="The cases; without it, samples in English and German are used."),
     click.option("--output-dir", metavar="FOLDER", help="Write runs, results.json and charts here."),
     click.option("--language", metavar="CODE", help="Only cases in this language, or that name none."),
-    click.option("--skip-unknown", is_flag=True, help="Leave out expected ids that lead to no term."),
+    click.option("--skip-unknown", is_flag=True, help="Skip expected ids without a live term."),
     ontology_option,
     click.option("--enable-reranker", is_flag=True, help="Let late interaction reorder the first terms."),
-    click.option("--reranker", metavar="SPEC", help="Another judge, such as cross-encoder:FOLDER."),
+    click.option("--reranker", metavar="SPEC", help="Reranker to use, such as cross-encoder:FOLDER."),
     click.option(
         "--rerank-depth",
         type=click.IntRange(min=1),
-        help="How many of the first terms are judged; 20 unless told.",
+        help="Number of top terms to rerank.  [default: 20]",
     ),
     click.option("--gpu", is_flag=True, help="Put models of the kind st: on the GPU."),
     click.option("--device", metavar="NAME", help="The same by name: cuda, cuda:1, mps, cpu."),
     index_dir_option,
     weights_option,
-    options.one_of("--similarity", "similarity", bounded_measures, "lin", "How near misses are judged."),
+    options.one_of("--similarity", "similarity", bounded_measures, "lin", "Similarity of near misses."),
     click.option(
         "--diagnose",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Also look up N labels: does each find itself, and is near also alike?",
+        help="Also evaluate N labels: self-retrieval, and correlation with ontology similarity.",
     ),
-    options.one_of("--ties", "tie rule", options.tie_rules, "expected", "What equal scores mean."),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-    click.option(
-        "--resamples",
-        type=click.IntRange(min=1),
-        default=2000,
-        show_default=True,
-        help="Bootstrap resamples.",
-    ),
-    options.seed_option,
+    options.ties_option,
+    options.stats_options(omit=("test", "correction")),
     threads_option,
     options.fail_option,
 )
 
-benchmark_options = options.options_as(BenchmarkOptions, "asked", *_OPTIONS)
+benchmark_options = options.options_as(BenchmarkOptions, "asked", *_BENCHMARK_OPTIONS)
 """All shared options as one argument ``asked``."""
 
 
 def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptions) -> int:
-    """The report for people or as data, the files, and how it ended."""
+    """Show the report or JSON, write the files, and return the exit status."""
     from equipoise.domains.phenotypes.report import phenotype_report
 
     if out.json:
@@ -218,70 +195,68 @@ def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptio
     else:
         out.show(*phenotype_report(found.edition, verbose=out.verbose, quiet=out.quiet))
     if asked.output_dir is not None:
-        _keep(out, found, Path(asked.output_dir))
+        _write_results(out, found, Path(asked.output_dir))
     for where, error in found.failures.items():
         out.error(
-            {"where": where, "code": error.code, "sentence": error.sentence, "hint": error.hint},
+            {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
             f"{where}: {error.render()}",
         )
     if not out.quiet and not out.json:
-        out.text(_next(found, asked))
+        out.text(_next_command(found, asked))
     if found.failures:
         return output.FAILED_UNITS
     return output.gate(out, found.findings, asked.fail_on)
 
 
-def _keep(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
-    """What was not written yet: the runs were, one by one."""
-    from equipoise.domains.phenotypes.store import VISUALIZATIONS, other_runs, write_benchmark
+def _write_results(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
+    """Write results and charts; the runs are already written."""
+    from equipoise.domains.phenotypes.store import VISUALIZATIONS, unrelated_runs, write_benchmark
 
     written = write_benchmark(folder, found, runs=False)
     out.note(f"wrote {folder}/")
-    older = other_runs(folder, found)
+    older = unrelated_runs(folder, found)
     if older:
-        out.note(f"older runs lie there too: {', '.join(path.name for path in older)}")
+        out.note(f"unrelated runs in the same folder: {', '.join(path.name for path in older)}")
     if len(written) > 1:
         out.note(f"charts are in {folder / VISUALIZATIONS}/")
     else:
         out.note(f"For charts: {install_command('report')}")
 
 
-def _next(found: PhenotypeBenchmark, asked: BenchmarkOptions) -> str:
+def _next_command(found: PhenotypeBenchmark, asked: BenchmarkOptions) -> str:
     """The next command to type."""
     from equipoise.cli.output import after_comparison, suggestion
-    from equipoise.domains.phenotypes.store import other_runs, run_paths
+    from equipoise.domains.phenotypes.store import run_paths, unrelated_runs
     from equipoise.report.findings import sort_by_severity
 
     if asked.output_dir is not None:
         folder = Path(asked.output_dir)
         own = [str(path) for path in run_paths(folder, found)]
-        return suggestion(["eq", "report", *(own if other_runs(folder, found) else [str(folder)])])
+        return suggestion(["eq", "report", *(own if unrelated_runs(folder, found) else [str(folder)])])
     return after_comparison(sort_by_severity(found.findings), "MRR")
 
 
-# ``eq phenotypes benchmark run``: one or more models measured on cases.
-
-RUN_HELP = """
+BENCHMARK_RUN_HELP = """
 \b
   eq phenotypes benchmark run --model-name use --model-name tfidf: --multi-vector
   eq phenotypes benchmark run --test-file cases.json --enable-reranker --output-dir results/
 
-Measure models on cases and compare them pair by pair. A case is a text with the ids of the terms that
+Evaluate models on cases and compare them pairwise. A case is a text with the ids of the terms that
 should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in a JSON list, JSONL or CSV;
 other fields become slices. Every term of the ontology is ranked for every case, so that all models and
-modes are compared at the same depth. A case that a model cannot answer stays in as a miss, is named, and
-makes the run partial (exit 3).
+representations are compared at the same depth. A case that fails counts as a miss, is listed, and makes the run
+partial (exit 3).
 """
 
 
-@click.command(help=RUN_HELP, short_help="Measure one or more models on cases.")
+@click.command(help=BENCHMARK_RUN_HELP, short_help="Evaluate one or more models on cases.")
 @benchmark_options
 @multi_vector_option
 @strategy_option
 @options.output_options
 @pass_output
 def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_strategy: str | None) -> int:
-    """See ``RUN_HELP``."""
+    """See ``BENCHMARK_RUN_HELP``."""
     from equipoise.domains.phenotypes.benchmark import run_benchmark
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
 
@@ -292,7 +267,7 @@ def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_st
             models,
             asked.cases(),
             asked.ontology,
-            multi=multi_vector,
+            multi_vector=multi_vector,
             strategy=DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy,
             output=asked.output_dir,
             progress=step,
@@ -302,27 +277,24 @@ def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_st
     return show_benchmark(out, found, asked)
 
 
-# ``eq phenotypes benchmark compare``: runs that were stored, compared on the same cases.
-
-COMPARE_HELP = """
+BENCHMARK_COMPARE_HELP = """
 \b
   eq phenotypes benchmark compare results/runs/use-single results/runs/tfidf-single
   eq phenotypes benchmark compare results/ others/ --primary "HR@1"
 
-Compare runs that a benchmark left behind; a folder stands for all runs in it. The runs must be of the same
-cases. Any run directory of eq can be compared with eq compare too; this one knows which metrics to show.
+Compare stored runs of a benchmark; a folder means all runs in it. The runs must have the same cases. This is eq
+compare with the default metrics of the benchmark.
 """
 
-HINT = "eq phenotypes benchmark run --output-dir results/ leaves runs behind"
-METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10}")
+NO_RUNS_HINT = "eq phenotypes benchmark run --output-dir results/ stores runs"
+COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10}")
 
 
-@click.command(help=COMPARE_HELP, short_help="Compare runs that were stored.")
+@click.command(help=BENCHMARK_COMPARE_HELP, short_help="Compare stored runs.")
 @click.argument("runs", nargs=-1)
 @options.metric_option
-@options.comparing_options
-@options.flips_option
-@options.seed_option
+@options.primary_option
+@options.stats_options()
 @options.fail_option
 @options.output_options
 @pass_output
@@ -331,13 +303,10 @@ def compare(
     runs: tuple[str, ...],
     metrics: tuple[str, ...],
     primary: str | None,
-    test: str,
-    correction: str,
-    flips: int,
-    seed: int,
+    config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``COMPARE_HELP``."""
+    """See ``BENCHMARK_COMPARE_HELP``."""
     from equipoise.cli.compare import gather, show_comparison
     from equipoise.cli.inputs import EvidenceOptions, parse_systems
     from equipoise.errors import ParameterError, StoreError
@@ -347,52 +316,49 @@ def compare(
     try:
         paths = [str(path) for path in find_runs(*runs)] if runs else []
     except StoreError as error:
-        raise StoreError(error.sentence, hint=HINT) from error
+        raise StoreError(error.message, hint=NO_RUNS_HINT) from error
     if len(paths) < 2:
-        raise ParameterError(f"a comparison needs at least two runs, and {len(paths) or 'none'} was found", hint=HINT)
+        raise ParameterError(
+            f"a comparison needs at least two runs, and {len(paths) or 'none'} was found", hint=NO_RUNS_HINT
+        )
     with out.progress(len(paths) + 1) as step:
         systems, cautions = gather(parse_systems(paths), EvidenceOptions(), step)
         step("comparing")
         found = compare_systems(
             systems,
-            metrics or METRICS,
+            metrics or COMPARED_METRICS,
             primary=primary or "MRR",
-            test=test,
-            correction=correction,
-            flips=flips,
-            seed=seed,
+            config=config,
         )
     show_comparison(out, found, cautions)
     return output.FAILED_UNITS if cautions else output.gate(out, found.findings, fail_on)
 
 
-# ``eq phenotypes benchmark compare-vectors``: single against multi-vector, strategy by strategy.
-
-HELP = """
+COMPARE_VECTORS_HELP = """
 \b
   eq phenotypes benchmark compare-vectors --test-file cases.json
   eq phenotypes benchmark compare-vectors --no-single --strategies "label_synonyms_max,label_only"
 
-Compare one vector a term with one for each label, synonym and definition, put together by strategies. All
-strategies of a model are measured on the same scores in one pass. A strategy may be an expression of your
-own, such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
+Compare one vector per term with one per label, synonym and definition, aggregated by strategies. All
+strategies of a model are evaluated on the same scores in one pass. A strategy may be an expression
+such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
 """
 
 
-@click.command(name="compare-vectors", help=HELP, short_help="Single against multi-vector.")
+@click.command(name="compare-vectors", help=COMPARE_VECTORS_HELP, short_help="Single against multi-vector.")
 @benchmark_options
 @click.option(
     "--strategies",
     default="label_synonyms_max,all_max,label_only,all_weighted",
     show_default=True,
     metavar="LIST",
-    help="Strategies, parted by commas, or by semicolons.",
+    help="Strategies, separated by commas or semicolons.",
 )
-@click.option("--single/--no-single", default=True, help="Whether one vector a term is compared too.")
+@click.option("--single/--no-single", default=True, help="Whether to include one vector per term.")
 @options.output_options
 @pass_output
 def compare_vectors(out: Output, asked: BenchmarkOptions, strategies: str, single: bool) -> int:
-    """See ``HELP``."""
+    """See ``COMPARE_VECTORS_HELP``."""
     from equipoise.domains.phenotypes.benchmark import compare_vectors as compared
 
     models = asked.models
@@ -412,7 +378,7 @@ def compare_vectors(out: Output, asked: BenchmarkOptions, strategies: str, singl
 
 
 def split_strategies(text: str) -> list[str]:
-    """The strategies of a list: parted by semicolons or by commas, but not inside brackets.
+    """Split a list at semicolons and commas outside of brackets.
 
     >>> split_strategies("all_max, label_only"), split_strategies("max(label, synonyms), all_max; label")
     (['all_max', 'label_only'], ['max(label, synonyms)', 'all_max', 'label'])

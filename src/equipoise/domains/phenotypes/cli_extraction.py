@@ -1,4 +1,4 @@
-"""``eq phenotypes extract``: the terms of a note, what is asserted of them, and where."""
+"""``eq phenotypes extract`` and ``eq phenotypes extraction``: run, compare and tune."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cli import (
     index_dir_option,
     model_option,
@@ -19,7 +20,6 @@ from equipoise.domains.phenotypes.cli import (
     open_or_build_indexes,
     threads_option,
 )
-from equipoise.domains.phenotypes.cli_benchmark import ModelName
 from equipoise.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,36 +29,36 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.types import Finding
 
-HELP = """
+EXTRACT_HELP = """
 \b
   eq phenotypes extract note.txt
   eq phenotypes extract arztbrief.txt --model tfidf: --chunk-threshold 0.6 --json
 
-Find the terms that a note speaks of, and what it says of each: affirmed, negated, uncertain, of a
-relative (family_history), or hypothetical. The text is cut into pieces, the terms of all pieces are found
-at once, and evidence for the same term is put together. --all-terms lists every term above the threshold
-instead of the best of each piece. English and German are told apart; a dash reads standard input. A
-model that embeds gets an index at the first note, which takes a minute or more; tfidf: needs none.
+Extract the terms of a note with their assertion status: affirmed, negated, uncertain, family_history or
+hypothetical. The text is split into chunks, the terms of all chunks are retrieved in one batch, and evidence
+for the same term is merged. --all-terms lists every term above the threshold instead of the best per chunk.
+The language (English or German) is detected; a dash reads standard input. A dense model gets an index at the
+first note, which takes a minute or more; tfidf: needs none.
 
-By default the best term of each piece counts, from 0.5 on. eq phenotypes extraction run looks at ten terms
-of each from 0.7 on; with --chunk-threshold 0.5 --top-term-only it measures what this command does.
+By default the best term per chunk counts if its score is at least 0.5. eq phenotypes extraction run selects
+ten terms per chunk from 0.7 on; with --chunk-threshold 0.5 --top-term-only it evaluates this command.
 """
 
 
-@click.command(help=HELP, short_help="Find the terms of a note, and who has them.")
+@click.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
 @click.argument("note", type=click.Path())
 @model_option
 @click.option(
     "--chunkers",
     metavar="NAMES",
-    help="How to cut; usual: paragraph,sentence,punctuation,conjunction,cue. Also semantic, phrase.",
+    help="Splitters; default: paragraph,sentence,punctuation,conjunction,cue. Also semantic, phrase.",
 )
-@click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="Terms of each piece.")
-@click.option("--chunk-threshold", type=float, help="Least score in a piece.  [default: 0.5]")
-@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Least mean score in the note.")
-@click.option("--top-term-only/--all-terms", default=True, show_default=True, help="Only the best term of each piece.")
-@click.option("--assertions/--no-assertions", default=True, help="Or take everything as affirmed.")
-@click.option("--language", metavar="CODE", help="en or de; guessed where it is not given.")
+@click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="Terms per chunk.")
+@click.option("--chunk-threshold", type=float, help="Minimum score in a chunk.  [default: 0.5]")
+@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Minimum mean score in the note.")
+@click.option("--top-term-only/--all-terms", default=True, show_default=True, help="Only the best term per chunk.")
+@click.option("--assertions/--no-assertions", default=True, help="Or treat all terms as affirmed.")
+@click.option("--language", metavar="CODE", help="en or de; detected by default.")
 @ontology_option
 @index_dir_option
 @threads_option
@@ -76,7 +76,7 @@ def extract(
     threads: int,
     **choices: Any,
 ) -> int:
-    """See ``HELP``."""
+    """See ``EXTRACT_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.extraction.candidates import (
         DEFAULT_CHUNKERS,
@@ -90,12 +90,12 @@ def extract(
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
     from equipoise.models.retriever import retriever
 
-    document = ClinicalText("standard input" if note == "-" else note, _text_of(note), language)
+    document = ClinicalText("standard input" if note == "-" else note, _read_note(note), language)
     system = retriever(model or DEFAULT_MODEL, threads=threads)
     names = chunkers.split(",") if chunkers else DEFAULT_CHUNKERS
     stages = get_splitters([name.strip() for name in names], next(iter(dense_models(system)), None))
     terms = load_ontology(ontology)
-    indexes = open_or_build_indexes(out, system, index_dir, terms, multi=True)
+    indexes = open_or_build_indexes(out, system, index_dir, terms, multi_vector=True)
     finder = TermRetriever(system, terms, index=indexes)
     found = retrieve_candidates([document], finder, chunkers=stages, num_results=choices["num_results"])
     if choices["chunk_threshold"] is None:
@@ -105,7 +105,7 @@ def extract(
     return exits.DONE
 
 
-def _text_of(note: str) -> str:
+def _read_note(note: str) -> str:
     from equipoise.io.text import display_path, read_text
 
     text = read_text(note)
@@ -120,7 +120,7 @@ def _show(out: Output, document: ClinicalText, terms: Ontology, found: Candidate
         out.data(
             {
                 "document": document.id,
-                "language": document.spoken,
+                "language": document.detected_language,
                 "model": found.system,
                 "chunkers": found.chunkers,
                 "chunks": len(found),
@@ -140,7 +140,7 @@ def _show(out: Output, document: ClinicalText, terms: Ontology, found: Candidate
             ReportColumn("label", [_label(each, terms) for each in extracted], shortens="end"),
             ReportColumn("assertion", [str(each.assertion) for each in extracted]),
             ReportColumn("score", [format_value(each.score, 2) for each in extracted], right=True),
-            ReportColumn("at", [_places(each) for each in extracted], rank=2),
+            ReportColumn("at", [_offsets(each) for each in extracted], rank=2),
             ReportColumn("evidence", [_evidence(each, document) for each in extracted], rank=1, shortens="end"),
         ]
         out.show(TerminalTable(columns))
@@ -151,7 +151,7 @@ def _show(out: Output, document: ClinicalText, terms: Ontology, found: Candidate
 def _row(each: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[str, Any]:
     from equipoise.domains.phenotypes.assertion.detect import detect_assertions_with_cues
 
-    judgements = detect_assertions_with_cues(document.text, each.spans, document.spoken)
+    detected = detect_assertions_with_cues(document.text, each.spans, document.detected_language)
     return {
         "id": each.term,
         "label": _label(each, terms),
@@ -162,18 +162,18 @@ def _row(each: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[s
                 "start_char": start,
                 "end_char": end,
                 "text": document.text[start:end],
-                "cues": [document.text[first:last] for first, last in judgement.cues],
+                "cues": [document.text[first:last] for first, last in span_assertion.cues],
             }
-            for (start, end), judgement in zip(each.spans, judgements, strict=True)
+            for (start, end), span_assertion in zip(each.spans, detected, strict=True)
         ],
     }
 
 
 def _label(each: ExtractedTerm, terms: Ontology) -> str:
-    return terms.labels[terms.place(each.term)]
+    return terms.labels[terms.index_of(each.term)]
 
 
-def _places(each: ExtractedTerm) -> str:
+def _offsets(each: ExtractedTerm) -> str:
     return ", ".join(f"{start}-{end}" for start, end in each.spans)
 
 
@@ -182,50 +182,50 @@ def _evidence(each: ExtractedTerm, document: ClinicalText) -> str:
 
 
 def _notes(document: ClinicalText, terms: Ontology, found: Candidates, predicted: Predictions) -> list[str]:
-    """What was read and how, what would show more, and whose terms these are."""
+    """Notes: counts, language and model, how to evaluate, and the citation."""
     from equipoise.stats.formatting import format_value
 
     (extracted,) = predicted.found
     threshold = predicted.settings.chunk_threshold
-    notes = [f"{len(extracted)} terms in {len(found)} pieces; {document.spoken}; {found.system}"]
+    notes = [f"{len(extracted)} terms in {len(found)} chunks; {document.detected_language}; {found.system}"]
     if not extracted and len(found):
         best = float(found.scores[:, 0].max())
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
     measured = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
-    return [*notes, f"how good this is on documents with gold: {measured}", terms.citation]
+    return [*notes, f"to evaluate it on annotated documents: {measured}", terms.citation]
 
 
-# The commands of ``eq phenotypes extraction``.
-
-COMMANDS = {
-    "run": CommandEntry("equipoise.domains.phenotypes.cli_extraction:run", "Measure extraction on documents."),
-    "compare": CommandEntry("equipoise.domains.phenotypes.cli_extraction:compare", "Compare runs that were stored."),
-    "tune": CommandEntry("equipoise.domains.phenotypes.cli_extraction:tune", "Choose parameters by nested folds."),
+EXTRACTION_COMMANDS = {
+    "run": CommandEntry("equipoise.domains.phenotypes.cli_extraction:run", "Evaluate extraction on documents."),
+    "compare": CommandEntry("equipoise.domains.phenotypes.cli_extraction:compare", "Compare stored runs."),
+    "tune": CommandEntry(
+        "equipoise.domains.phenotypes.cli_extraction:tune", "Choose parameters by nested cross-validation."
+    ),
 }
 
-GROUP_HELP = """
+EXTRACTION_HELP = """
 \b
   eq phenotypes extraction run notes --model tfidf: -o results/default
   eq phenotypes extraction tune notes --model tfidf: --budget 40
 
-Measure how well terms are found in whole documents: precision, recall and F1 against what people
-annotated, with intervals over documents, the stage that lost each term, and the kinds of error.
+Evaluate term extraction from whole documents: precision, recall and F1 against annotations, with
+intervals over documents, the stage that lost each term, and the kinds of error.
 """
 
 
-@click.group(cls=LazyGroup, entries=COMMANDS, help=GROUP_HELP, short_help="Measure and tune extraction.")
+@click.group(
+    cls=LazyGroup, entries=EXTRACTION_COMMANDS, help=EXTRACTION_HELP, short_help="Evaluate and tune extraction."
+)
 def extraction() -> None:
-    """See ``GROUP_HELP``."""
+    """See ``EXTRACTION_HELP``."""
 
-
-# Options that ``extraction run`` and ``tune`` share, and how problems with documents are told.
 
 measures = options.names_in("equipoise.domains.phenotypes.ontology.similarity", "MEASURES")
 
 
 @dataclass(frozen=True)
 class ExtractionOptions:
-    """What was asked for, beside the documents and the parameters of the pipeline."""
+    """The options shared by ``run`` and ``tune``."""
 
     dataset: str | None
     output: str | None
@@ -235,33 +235,31 @@ class ExtractionOptions:
     multi_vector: bool | None
     include_assertions: bool | None
     no_bootstrap_ci: bool
-    level: float
-    resamples: int
-    seed: int
+    config: StatsConfig
     threads: int
     fail_on: str | None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings of the recipe; what nobody said is left to it, or to a tuning."""
+        """The given settings; others keep their defaults or come from a tuning."""
         named = [each.strip() for each in (self.chunkers or "").split(",") if each.strip()]
         said = {
             "chunkers": tuple(named) or None,
-            "multi": self.multi_vector,
+            "multi_vector": self.multi_vector,
             "include_assertions": self.include_assertions,
         }
         return {
             **{name: value for name, value in said.items() if value is not None},
             "bootstrap": not self.no_bootstrap_ci,
-            "level": self.level,
-            "resamples": self.resamples,
-            "seed": self.seed,
+            "confidence_level": self.config.confidence_level,
+            "n_resamples": self.config.n_resamples,
+            "seed": self.config.seed,
             "threads": self.threads,
             "index_dir": self.index_dir,
         }
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+_EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name."),
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
     ontology_option,
@@ -269,21 +267,21 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--chunkers",
         metavar="LIST",
-        help="How texts are cut, coarse first: names such as sentence, conjunction, semantic, with commas.",
+        help="Splitters, coarse first, separated by commas, such as sentence, conjunction, semantic.",
     ),
     click.option(
         "--multi-vector/--single-vector",
         default=None,
-        help="A vector for each text of a term (the default), or one a term.",
+        help="One vector per text of a term (the default), or one per term.",
     ),
     click.option(
         "--include-assertions",
         is_flag=True,
         default=None,
-        help="Lead with figures that count a wrong assertion as wrong.",
+        help="Primary scores count a wrong assertion as an error.",
     ),
-    click.option("--no-bootstrap-ci", is_flag=True, help="Make no intervals; quicker."),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+    click.option("--no-bootstrap-ci", is_flag=True, help="Compute no intervals (faster)."),
+    click.option("--test", type=float, default=0.95, show_default=True, help="Level of the intervals."),
     click.option(
         "--resamples",
         type=click.IntRange(min=1),
@@ -296,32 +294,30 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.fail_option,
 )
 
-extraction_options = options.options_as(ExtractionOptions, "asked", *_OPTIONS)
+extraction_options = options.options_as(ExtractionOptions, "asked", *_EXTRACTION_OPTIONS)
 """All shared options as one argument ``asked``."""
 
 
 def exit_status(out: Output, gold: GoldAnnotations, findings: tuple[Finding, ...], fail_on: str | None) -> int:
-    """Every lost document is told on standard error and makes the run partial; else a gate may close."""
+    """Report lost documents on standard error; exit status 3 if there are any, otherwise that of the gate."""
     for problem in gold.lost:
-        fields = {"where": problem.where, "sentence": problem.sentence, "code": "E700", "hint": problem.hint}
+        fields = {"where": problem.where, "message": problem.message, "code": "E700", "hint": problem.hint}
         out.error(fields, f"left out: {problem}" + (f"\nhint: {problem.hint}" if problem.hint else ""))
     if gold.lost:
         return exits.FAILED_UNITS
     return exits.gate(out, findings, fail_on)
 
 
-# ``eq phenotypes extraction run``: one model and configuration on annotated documents.
-
-RUN_HELP = """
+EXTRACTION_RUN_HELP = """
 \b
   eq phenotypes extraction run notes --model tfidf: -o results/default
   eq phenotypes extraction run corpus/ --dataset GeneReviews --top-term-only -o results/top_term
 
 Extract terms from annotated documents and score them at the document. DIR holds annotations/*.json
 (doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or datasets that do; a
-flat JSON or JSONL file of such documents will do, and "notes" are short samples of our own, in English and
+flat JSON or JSONL file of such documents is accepted, and "notes" are bundled short samples in English and
 German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
-measured; --averaging and --include-assertions say which of them lead. A file that cannot be read is named
+computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
 and left out, and the run is partial (exit 3).
 
 Ten terms of each chunk count from 0.7 on; eq phenotypes extract takes the best one from 0.5 on, which
@@ -331,23 +327,23 @@ Ten terms of each chunk count from 0.7 on; eq phenotypes extract takes the best 
 averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 
 
-@click.command(help=RUN_HELP, short_help="Measure extraction on documents.")
+@click.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
 @click.argument("source", metavar="DIR")
 @click.option(
     "--model",
     "--model-name",
     "model",
-    type=ModelName(),
+    type=options.ModelType(),
     metavar="MODEL",
     help="The model, such as use, tfidf: or sum:a+b.",
 )
-@click.option("--num-results", type=int, help="How many terms of each chunk are looked at.  [default: 10]")
-@click.option("--chunk-threshold", type=float, help="The least score of a term in a chunk.  [default: 0.7]")
-@click.option("--min-confidence", type=float, help="The least mean score of a term in a document.  [default: 0]")
-@click.option("--top-term-only", is_flag=True, default=None, help="Only the best term of each chunk counts.")
-@options.one_of("--averaging", "averaging", averages, "micro", "How documents are put together.")
-@options.one_of("--similarity", "similarity", measures, "lin", "What a near miss earns in soft scores.")
-@click.option("--tuned", metavar="FILE", help="Take the parameters that a tuning chose (its folder or file).")
+@click.option("--num-results", type=int, help="Terms per chunk.  [default: 10]")
+@click.option("--chunk-threshold", type=float, help="Minimum score of a term in a chunk.  [default: 0.7]")
+@click.option("--min-confidence", type=float, help="Minimum mean score of a term in a document.  [default: 0]")
+@click.option("--top-term-only", is_flag=True, default=None, help="Only the best term per chunk counts.")
+@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@options.one_of("--similarity", "similarity", measures, "lin", "Similarity of near misses in soft scores.")
+@click.option("--tuned", metavar="FILE", help="Use the parameters of a tuning (its folder or file).")
 @click.option("--trust", is_flag=True, help="Let the model that --tuned names run code or use credentials.")
 @extraction_options
 @options.output_options
@@ -366,7 +362,7 @@ def run(
     top_term_only: bool | None,
     asked: ExtractionOptions,
 ) -> int:
-    """See ``RUN_HELP``."""
+    """See ``EXTRACTION_RUN_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.extraction.experiment import run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_report
@@ -383,7 +379,7 @@ def run(
     chosen = None if tuned is None else read_tuned_parameters(tuned, model, trust=trust)
     if chosen is not None and own:
         raise ParameterError(
-            f"{next(iter(own))} is given beside --tuned, which brings its own", hint="leave one of them out"
+            f"{next(iter(own))} is given together with --tuned, which sets it", hint="omit one of them"
         )
     with out.progress(3) as step:
         found = run_extraction(
@@ -415,9 +411,7 @@ def run(
     return exit_status(out, found.gold, found.findings, asked.fail_on)
 
 
-# ``eq phenotypes extraction compare``: runs that were stored, paired over documents.
-
-COMPARE_HELP = """
+EXTRACTION_COMPARE_HELP = """
 \b
   eq phenotypes extraction compare results/default/extraction_results.json \\
      results/top_term/extraction_results.json
@@ -428,12 +422,11 @@ document. Runs of other documents, or that lead with another mode or average, ar
 """
 
 
-@click.command(help=COMPARE_HELP, short_help="Compare runs that were stored.")
+@click.command(help=EXTRACTION_COMPARE_HELP, short_help="Compare stored runs.")
 @click.argument("runs", nargs=-1)
 @options.metric_option
-@options.comparing_options
-@options.flips_option
-@options.seed_option
+@options.primary_option
+@options.stats_options()
 @options.fail_option
 @options.output_options
 @pass_output
@@ -442,13 +435,10 @@ def compare(
     runs: tuple[str, ...],
     metrics: tuple[str, ...],
     primary: str | None,
-    test: str,
-    correction: str,
-    flips: int,
-    seed: int,
+    config: StatsConfig,
     fail_on: str | None,
 ) -> int:
-    """See ``COMPARE_HELP``."""
+    """See ``EXTRACTION_COMPARE_HELP``."""
     from equipoise.cli.compare import show_comparison
     from equipoise.domains.phenotypes.extraction.experiment import compare_extraction_runs, read_extractions
 
@@ -460,19 +450,14 @@ def compare(
             stored,
             metrics or None,
             primary=primary,
-            test=test,
-            correction=correction,
-            flips=flips,
-            seed=seed,
+            config=config,
         )
     cautions = [run.caution for run in stored.values() if run.caution]
     show_comparison(out, found, cautions)
     return exits.FAILED_UNITS if cautions else exits.gate(out, found.findings, fail_on)
 
 
-# ``eq phenotypes extraction tune``: parameters chosen by nested cross-validation over documents.
-
-TUNE_HELP = """
+EXTRACTION_TUNE_HELP = """
 \b
   eq phenotypes extraction tune notes --model tfidf: --budget 40
   eq phenotypes extraction tune corpus/ --model use --model tfidf: --folds 5 -o results/tuned
@@ -486,13 +471,13 @@ extraction_tuning.json holds what to deploy, chunkers and mode included (eq phen
 """
 
 
-@click.command(help=TUNE_HELP, short_help="Choose parameters by nested folds.")
+@click.command(help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation.")
 @click.argument("source", metavar="DIR")
 @click.option(
     "--model",
     "--model-name",
     "models",
-    type=ModelName(),
+    type=options.ModelType(),
     multiple=True,
     metavar="MODEL",
     help="A model, such as use, tfidf: or sum:a+b; may be repeated.",
@@ -515,7 +500,7 @@ extraction_tuning.json holds what to deploy, chunkers and mode included (eq phen
 @options.output_options
 @pass_output
 def tune(out: Output, source: str, models: tuple[str, ...], budget: int, folds: int, asked: ExtractionOptions) -> int:
-    """See ``TUNE_HELP``."""
+    """See ``EXTRACTION_TUNE_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.extraction.report import build_tuning_report
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction

@@ -1,4 +1,4 @@
-"""``eq phenotypes query``: the terms that a text speaks of, best first."""
+"""``eq phenotypes query`` (retrieve terms for a text) and ``eq phenotypes similarity`` (compare terms)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
     from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
 
-# The language of a question: whether it is one, and what the models make of it.
-
 ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
-"""Short names of models that were made for English."""
+"""Short names of models that support English only."""
 SURFACE_FORM_MODELS = {"tfidf": "letters", "bm25": "words", "hash": "words"}
-"""Kinds that compare signs and know no language, and which signs these are."""
-BOTH = "use, or sum:use+tfidf:"
-"""What reads other languages too."""
+"""Kinds that compare surface forms, and their units."""
+MULTILINGUAL_MODELS = "use, or sum:use+tfidf:"
+"""Models that support further languages."""
 USE_LANGUAGES = {
     "ar": "ara", "de": "deu ger", "en": "eng", "es": "spa", "fr": "fra fre", "it": "ita", "ja": "jpn",
     "ko": "kor", "nl": "nld dut", "pl": "pol", "pt": "por", "ru": "rus", "th": "tha", "tr": "tur",
@@ -79,9 +77,11 @@ def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
     if "use" in known:
         return []
     if english:
-        return [f"{', '.join(english)} was made for English; {BOTH}, also reads {language}"]
+        return [f"{', '.join(english)} was made for English; {MULTILINGUAL_MODELS}, also reads {language}"]
     signs = SURFACE_FORM_MODELS[known[0]]
-    return [f"{', '.join(known)} finds only {signs} that the terms have too; {BOTH}, also reads {language}"]
+    return [
+        f"{', '.join(known)} finds only {signs} that the terms have too; {MULTILINGUAL_MODELS}, also reads {language}"
+    ]
 
 
 def primary_subtag(language: str) -> str:
@@ -101,21 +101,21 @@ def _named(spec: str, kind: str) -> str:
     return next((name for name in ENGLISH_ONLY_MODELS if name in spec.casefold()), "")
 
 
-HELP = """
+QUERY_HELP = """
 \b
   eq phenotypes query "seizures" --multi-vector
   eq phenotypes query "Kleinwuchs" --multi-vector --language de --aggregation-strategy all_max
 
-Find the terms that a text speaks of. The score of a term is exact: with --multi-vector it is aggregated
+Retrieve the terms of a text. The score of a term is exact: with --multi-vector it is aggregated
 over its label, all its synonyms and its definition, by a strategy (label_only, label_synonyms_min,
-label_synonyms_max, all_max, all_min, all_weighted) or by an expression of your own, such as
+label_synonyms_max, all_max, all_min, all_weighted) or by an expression such as
 "0.6*label + 0.4*max(synonyms)". The default model adds the cosines of a multilingual model and of
-character n-grams: of what works offline it finds most, in English and in German. A model that
-embeds gets an index at the first question, which takes a minute or more; tfidf: and bm25: need none.
+character n-grams: it is the best offline model for English and German. A dense model gets an
+index at the first query, which takes a minute or more; tfidf: and bm25: need none.
 """
 
 
-@click.command(help=HELP, short_help="Find the terms that a text speaks of.")
+@click.command(help=QUERY_HELP, short_help="Retrieve the terms of a text.")
 @click.argument("text")
 @click.option("--model-name", metavar="MODEL", help="The model, such as use, minilm, tfidf: or sum:a+b.")
 @multi_vector_option
@@ -124,12 +124,12 @@ embeds gets an index at the first question, which takes a minute or more; tfidf:
 @click.option(
     "--language",
     metavar="CODE",
-    help="The language of the text, such as en or de: changes no score, only decides a warning.",
+    help="The language of the text, such as en or de: decides on a warning, changes no score.",
 )
 @click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="How many terms.")
 @ontology_option
 @index_dir_option
-@click.option("--store", metavar="STORE", help="Let a store propose the terms: faiss:hnsw, chroma:FOLDER, ...")
+@click.option("--store", metavar="STORE", help="Take candidates from a store: faiss:hnsw, chroma:FOLDER, ...")
 @threads_option
 @options.output_options
 @pass_output
@@ -147,7 +147,7 @@ def query(
     store: str | None,
     threads: int,
 ) -> int:
-    """See ``HELP``."""
+    """See ``QUERY_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
@@ -166,18 +166,18 @@ def query(
     system = TermRetriever(
         model,
         terms,
-        multi=multi_vector,
+        multi_vector=multi_vector,
         strategy=strategy,
         weights=parse_weights(weights),
         index=open_or_build_indexes(out, model, index_dir, terms, multi_vector),
     )
     depth = min(num_results, len(terms))
-    found = system.search([text], depth) if store is None else _by_store(system, store, text, depth)
+    found = system.search([text], depth) if store is None else _search_store(system, store, text, depth)
     _show(out, text, system, found, language)
     return output.DONE
 
 
-def _by_store(system: TermRetriever, store: str, text: str, depth: int) -> TermHits:
+def _search_store(system: TermRetriever, store: str, text: str, depth: int) -> TermHits:
     from equipoise.domains.phenotypes.index.vector_store import fill_store, search_with_store
     from equipoise.models.dense import DenseRetriever
 
@@ -201,8 +201,8 @@ def _show(out: Output, text: str, system: TermRetriever, found: TermHits, langua
                 "query": text,
                 "language": language,
                 "model": system.card.spec,
-                "multi_vector": system.multi,
-                "aggregation_strategy": system.strategy if system.multi else None,
+                "multi_vector": system.multi_vector,
+                "aggregation_strategy": system.strategy if system.multi_vector else None,
                 "ontology": {"name": system.ontology.name, "release": system.ontology.release},
                 "citation": system.ontology.citation,
                 "results": rows,
@@ -218,7 +218,7 @@ def _show(out: Output, text: str, system: TermRetriever, found: TermHits, langua
 
 
 def _table(system: TermRetriever, rows: list[dict[str, Any]], *, verbose: bool) -> Any:
-    """The terms, best first; with which of its texts each was found, where it has several."""
+    """The terms, best first, with the best component if there are several per term."""
     from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
@@ -227,11 +227,11 @@ def _table(system: TermRetriever, rows: list[dict[str, Any]], *, verbose: bool) 
         ReportColumn("label", [row["label"] for row in rows], shortens="end"),
         ReportColumn("score", [format_value(row["score"], 3) for row in rows], right=True),
     ]
-    if system.multi:
+    if system.multi_vector:
         matched = [f"{row['component']}: {row['text']}" for row in rows]
         columns.append(ReportColumn("agrees most", matched, rank=1, shortens="end"))
     if verbose:
-        said = [system.ontology.definitions[system.ontology.place(row["id"])] for row in rows]
+        said = [system.ontology.definitions[system.ontology.index_of(row["id"])] for row in rows]
         columns.append(ReportColumn("definition", said, rank=2, shortens="end"))
     return TerminalTable(columns)
 
@@ -264,31 +264,29 @@ def _notes(system: TermRetriever, language: str | None) -> list[str]:
     from equipoise.domains.phenotypes.index.retriever import fusion_parts
     from equipoise.models.retriever import spec_kind
 
-    how = f"multi-vector, {system.strategy}" if system.multi else "single-vector"
+    how = f"multi-vector, {system.strategy}" if system.multi_vector else "single-vector"
     notes = [f"{system.card.name}; {how}; {len(system.ontology):,} terms"]
     kinds = {part.card.spec: spec_kind(part.card.spec) for part in fusion_parts(system.system)}
     return [*notes, *language_notes(kinds, language), system.ontology.citation]
 
-
-# ``eq phenotypes similarity``: how alike terms of an ontology are, and where they meet.
 
 SIMILARITY_HELP = """
 \b
   eq phenotypes similarity HP:0001250 HP:0002069
   eq phenotypes similarity HP:0001250 HP:0002069 HP:0000252 --measure resnik --measure edge
 
-Say how alike terms are, every one with every other, and in which common ancestor they meet. The measures are
-lin (the default), resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim says where
-they count. What a term says, its information content, comes from the graph alone.
+Show the similarity of all pairs of terms and their best common ancestor. The measures are lin (the default),
+resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim describes their use. The
+information content is computed from the graph alone.
 
-Alternative and replaced ids are followed, and it is said. --ontology takes any OBO or OBO-graph JSON file.
+Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.
 """
 
-_SIDE_BY_SIDE = 3
-"""So many measures fit side by side."""
+_MAX_MEASURE_COLUMNS = 3
+"""The maximum number of measures in columns."""
 
 
-@click.command(help=SIMILARITY_HELP, short_help="How alike terms are.")
+@click.command(help=SIMILARITY_HELP, short_help="Similarity of ontology terms.")
 @click.argument("terms", nargs=-1, metavar="TERM TERM...")
 @click.option(
     "--measure",
@@ -299,7 +297,7 @@ _SIDE_BY_SIDE = 3
     multiple=True,
     default=("lin",),
     show_default=True,
-    help="How to measure; may be given again.",
+    help="Similarity measure; may be repeated.",
 )
 @click.option(
     "--information",
@@ -309,7 +307,7 @@ _SIDE_BY_SIDE = 3
     ),
     default="descendants",
     show_default=True,
-    help="How much a term says.",
+    help="Kind of information content.",
 )
 @click.option("--parity", is_flag=True, help="The hybrid with 1.0 for distinct terms too, as it was published.")
 @click.option("--ontology", "source", default="hpo", show_default=True, metavar="PATH", help="Or an OBO file.")
@@ -333,22 +331,22 @@ def similarity(
             hint="eq phenotypes similarity HP:0001250 HP:0002069",
         )
     if parity and "hybrid" not in measures:
-        raise ParameterError("--parity is a matter of the hybrid", hint="add --measure hybrid")
+        raise ParameterError("--parity applies to the hybrid measure only", hint="add --measure hybrid")
     ontology = load_ontology(source)
     given = [ontology.resolve(term) for term in terms]
     bound = [
-        arithmetic.term_similarity(ontology, name, information=information, parity=parity and name == "hybrid")
+        arithmetic.term_similarity(ontology, name, information=information, as_published=parity and name == "hybrid")
         for name in dict.fromkeys(measures)
     ]
-    rows = [_row(bound, left, right) for left, right in combinations(given, 2)]
+    rows = [_pair_record(bound, left, right) for left, right in combinations(given, 2)]
     if out.json:
-        out.data(_facts(ontology, information, given, rows))
+        out.data(_similarity_record(ontology, information, given, rows))
     else:
-        out.show(*_parts(ontology, bound, given, rows))
+        out.show(*_similarity_report(ontology, bound, given, rows))
 
 
-def _row(bound: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> dict[str, Any]:
-    """One pair: its ids, how alike they are, how far apart, and where they meet by the first measure."""
+def _pair_record(bound: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> dict[str, Any]:
+    """One pair: ids, similarities, path length, and the best common ancestor by the first measure."""
     import numpy as np
 
     from equipoise.domains.phenotypes.ontology.similarity import common_ancestor, path_lengths
@@ -356,17 +354,19 @@ def _row(bound: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> di
     ontology = bound[0].ontology
     a, b = np.array([left.term]), np.array([right.term])
     edges = path_lengths(ontology, a, b)[0]
-    meet = common_ancestor(bound[0], left.term, right.term)
+    ancestor = common_ancestor(bound[0], left.term, right.term)
     return {
         "a": ontology.ids[left.term],
         "b": ontology.ids[right.term],
         "similarity": {each.measure.name: float(each.pairs(a, b)[0]) for each in bound},
         "edges": int(edges) if np.isfinite(edges) else None,
-        "ancestor": None if meet is None else {"id": ontology.ids[meet], "label": ontology.labels[meet]},
+        "ancestor": None if ancestor is None else {"id": ontology.ids[ancestor], "label": ontology.labels[ancestor]},
     }
 
 
-def _facts(ontology: Ontology, information: str, given: list[ResolvedId], rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _similarity_record(
+    ontology: Ontology, information: str, given: list[ResolvedId], rows: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "ontology": {
             "name": ontology.name,
@@ -387,13 +387,13 @@ def _facts(ontology: Ontology, information: str, given: list[ResolvedId], rows: 
     }
 
 
-def _parts(
+def _similarity_report(
     ontology: Ontology, bound: list[TermSimilarity], given: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> list[Any]:
     from equipoise.report.terminal import Paragraph, TerminalTable
 
-    terms = [Paragraph(_introduced(ontology, each)) for each in given]
-    columns = _by_measure(bound, rows) if len(bound) > _SIDE_BY_SIDE else _by_pair(bound, rows)
+    terms = [Paragraph(_term_heading(ontology, each)) for each in given]
+    columns = _by_measure(bound, rows) if len(bound) > _MAX_MEASURE_COLUMNS else _by_pair(bound, rows)
     formulas = [Paragraph(f"{each.measure.name}: {each.measure.formula}") for each in bound]
     return [
         *terms,
@@ -406,7 +406,7 @@ def _parts(
 
 
 def _by_pair(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
-    """A row a pair, a column a measure."""
+    """One row per pair, one column per measure."""
     from equipoise.report.terminal import ReportColumn
     from equipoise.stats.formatting import format_value
 
@@ -417,11 +417,11 @@ def _by_pair(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[An
     for each in bound:
         cells = [format_value(row["similarity"][each.measure.name], 3) for row in rows]
         columns.append(ReportColumn(each.measure.name, cells, right=True))
-    return [*columns, *_where(rows)]
+    return [*columns, *_ancestor_columns(rows)]
 
 
 def _by_measure(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
-    """A row a pair and measure: many measures side by side would not fit."""
+    """One row per pair and measure."""
     from equipoise.report.terminal import ReportColumn
     from equipoise.stats.formatting import format_value
 
@@ -433,29 +433,29 @@ def _by_measure(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list
         ReportColumn("with", [row["b"] for row in pairs]),
         ReportColumn("measure", [each.measure.name for _ in rows for each in bound]),
         ReportColumn("similarity", cells, right=True),
-        *_where(pairs),
+        *_ancestor_columns(pairs),
     ]
 
 
-def _where(rows: list[dict[str, Any]]) -> list[Any]:
-    """How far apart the terms are, and where they meet."""
+def _ancestor_columns(rows: list[dict[str, Any]]) -> list[Any]:
+    """Path length and best common ancestor."""
     from equipoise.report.terminal import ReportColumn
 
     edges = ["none" if row["edges"] is None else str(row["edges"]) for row in rows]
     return [
         ReportColumn("edges", edges, right=True),
-        ReportColumn("meet in", [_meeting(row["ancestor"]) for row in rows], shortens="end", rank=1),
+        ReportColumn("common ancestor", [_ancestor_label(row["ancestor"]) for row in rows], shortens="end", rank=1),
     ]
 
 
-def _introduced(ontology: Ontology, given: ResolvedId) -> str:
+def _term_heading(ontology: Ontology, given: ResolvedId) -> str:
     """The id with its label, and what the given id was where it is another one."""
     term = f"{ontology.ids[given.term]} {ontology.labels[given.term]}"
     how = {"live": "", "alternative": ", an alternative id", "replaced": ", obsolete and replaced"}[given.how]
     return f"{term} (given as {given.id}{how})" if how else term
 
 
-def _meeting(ancestor: dict[str, str] | str | None) -> str:
+def _ancestor_label(ancestor: dict[str, str] | str | None) -> str:
     if isinstance(ancestor, str):
         return ancestor
-    return "nowhere" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"
+    return "none" if ancestor is None else f"{ancestor['label']} ({ancestor['id']})"

@@ -1,4 +1,4 @@
-"""What a benchmark is asked to do: the ways to see a term's texts, the judge, and how sure is sure."""
+"""Configuration of a term-retrieval benchmark: metrics, term representations, reranker and device."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ from equipoise.models.retriever import is_fusion, spec_kind
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
 
-# What is measured of a system that finds terms, and in which order it is shown.
-
 CUTOFFS = (1, 3, 5, 10)
-"""How many of the first terms are looked at."""
+"""The default cutoffs k."""
 PRIMARY = "MRR"
 _AT_K = ("HR", "nDCG", "R", "P", "MAP", "MaxOntSim")
 
 
 def benchmark_metrics(ks: Iterable[int] = CUTOFFS) -> list[Metric[Any]]:
-    """MRR, and every other metric of the field at each cutoff.
+    """MRR, and all other ranking metrics at each cutoff.
 
     >>> [metric.name for metric in benchmark_metrics([1, 3])][:5]
     ['MRR', 'HR@1', 'HR@3', 'nDCG@1', 'nDCG@3']
@@ -39,7 +37,7 @@ def benchmark_metrics(ks: Iterable[int] = CUTOFFS) -> list[Metric[Any]]:
 
 
 DEFAULT_MODEL = "sum:use+tfidf:"
-"""The best that works offline, in German as in English: a multilingual model and the terms' letters."""
+"""The best offline model for English and German: a multilingual model and character n-grams."""
 DEFAULT_STRATEGIES = ("label_synonyms_max", "all_max", "label_only", "all_weighted")
 DEFAULT_RERANKER = "maxsim:minilm"
 DEFAULT_RERANK_DEPTH = 20
@@ -48,9 +46,9 @@ SINGLE, WEIGHTED = "single", "all_weighted"
 
 @dataclass(frozen=True)
 class TermRepresentation:
-    """One way to see the texts of a term: all in one, or each for itself and then aggregated."""
+    """How a term is represented: one vector for all texts, or one vector per text with an aggregation strategy."""
 
-    multi: bool = False
+    multi_vector: bool = False
     strategy: str = DEFAULT_STRATEGY
     weights: Weights | None = None
 
@@ -58,14 +56,14 @@ class TermRepresentation:
     def name(self) -> str:
         """``single``, or the name of the strategy.
 
-        >>> TermRepresentation().name, TermRepresentation(multi=True, strategy="all_max").name
+        >>> TermRepresentation().name, TermRepresentation(multi_vector=True, strategy="all_max").name
         ('single', 'all_max')
         """
-        return self.strategy if self.multi else SINGLE
+        return self.strategy if self.multi_vector else SINGLE
 
     def checked(self) -> TermRepresentation:
-        """The same mode, its strategy spelled as it is listed, once it is known to be one."""
-        if not self.multi:
+        """The validated representation, with the canonical name of its strategy."""
+        if not self.multi_vector:
             return self
         parse_strategy(self.strategy, self.weights)
         known = self.strategy.strip().casefold()
@@ -74,92 +72,91 @@ class TermRepresentation:
 
 @dataclass(frozen=True)
 class BenchmarkConfig:
-    """All that decides the figures, beside models, cases and ontology."""
+    """All settings that decide the scores, except models, cases and ontology."""
 
-    modes: tuple[TermRepresentation, ...] = (TermRepresentation(),)
+    representations: tuple[TermRepresentation, ...] = (TermRepresentation(),)
     measure: str = "lin"
     reranker: Any = None
     rerank_depth: int = DEFAULT_RERANK_DEPTH
     device: str | None = None
     ks: tuple[int, ...] = CUTOFFS
     ties: str = "expected"
-    level: float = 0.95
-    resamples: int = 2000
-    flips: int = 10_000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
+    n_permutations: int = 10_000
     seed: int = 0
     index_dir: str | None = None
     threads: int = 1
     skip_unknown: bool = False
-    """Whether expected ids that lead to no term are left out, instead of refused."""
-    sample: int = 0
-    """How many labels the diagnosis looks up; 0 for none."""
+    """Whether expected ids without a live term are left out instead of being an error."""
+    n_diagnosed_labels: int = 0
+    """The number of labels in the diagnosis; 0 for none."""
 
     def checked(self) -> BenchmarkConfig:
-        """The same settings, or a sentence about what cannot be."""
-        modes = tuple(mode.checked() for mode in self.modes)
-        names = [mode.name for mode in modes]
+        """The validated settings."""
+        representations = tuple(representation.checked() for representation in self.representations)
+        names = [representation.name for representation in representations]
         if not names:
-            raise ParameterError("there is nothing to compare", hint="name a strategy, or leave --no-single out")
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise DuplicateError(f"the strategy {twice} is named twice", hint="name each once")
+            raise ParameterError("there is nothing to compare", hint="name a strategy, or omit --no-single")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
+            raise DuplicateError(f"the strategy {duplicate} is named twice", hint="name each once")
         if not self.ks or min(self.ks) < 1:
-            raise ParameterError(f"the cutoffs are {list(self.ks)}", hint="give whole numbers from 1: 1, 3, 5, 10")
+            raise ParameterError(f"the cutoffs are {list(self.ks)}", hint="give integers from 1: 1, 3, 5, 10")
         if self.rerank_depth < 1:
-            raise ParameterError(f"{self.rerank_depth} terms cannot be reranked", hint="give 1 or more")
-        return replace(self, modes=modes)
+            raise ParameterError(f"the rerank depth is {self.rerank_depth}", hint="give 1 or more")
+        return replace(self, representations=representations)
 
 
 def term_representations(
     strategies: Sequence[str], *, single: bool = True, weights: Weights | None = None
 ) -> tuple[TermRepresentation, ...]:
-    """The single-vector mode first, unless it is left out, then the strategies.
+    """The single-vector representation, unless it is left out, then the strategies.
 
-    >>> [mode.name for mode in term_representations(["all_max"])]
+    >>> [representation.name for representation in term_representations(["all_max"])]
     ['single', 'all_max']
     """
     if not strategies:
         raise ParameterError(
-            "no strategy is named, so there is nothing to compare with one vector a term",
+            "no strategy is named, so there is nothing to compare with one vector per term",
             hint=f"name some: {', '.join(DEFAULT_STRATEGIES)}",
         )
-    weighted = [each.strip().casefold() == WEIGHTED for each in strategies]
+    weighted = [strategy.strip().casefold() == WEIGHTED for strategy in strategies]
     if weights is not None and not any(weighted):
         raise ParameterError(f"weights are for {WEIGHTED}, which is not compared", hint=f"add {WEIGHTED}")
     several = tuple(
-        TermRepresentation(True, each, weights if own else None) for each, own in zip(strategies, weighted, strict=True)
+        TermRepresentation(True, strategy, weights if takes_weights else None)
+        for strategy, takes_weights in zip(strategies, weighted, strict=True)
     )
     return ((TermRepresentation(),) if single else ()) + several
 
 
-# The device that was asked for: whether it is there, and whether anything would run on it.
-
-ON_DEVICE = ("st",)
-"""The kinds of models that a device can be chosen for."""
-JUDGE_ON_DEVICE = "cross-encoder"
-"""The kind of judges that a device can be chosen for."""
+MODEL_KINDS_ON_DEVICE = ("st",)
+"""The kinds of models that accept a device."""
+RERANKER_KIND_ON_DEVICE = "cross-encoder"
+"""The kind of rerankers that accept a device."""
 
 
 def supports_device(model: Any) -> bool:
-    """Whether a model can be put on a device: a spec of the right kind, named by itself.
+    """Whether a model accepts a device: a spec of the right kind that is no fusion.
 
     >>> supports_device("st:BAAI/bge-base-en-v1.5"), supports_device("minilm"), supports_device("sum:use+tfidf:")
     (True, False, False)
     """
-    return isinstance(model, str) and not is_fusion(model) and spec_kind(model) in ON_DEVICE
+    return isinstance(model, str) and not is_fusion(model) and spec_kind(model) in MODEL_KINDS_ON_DEVICE
 
 
 def reranker_supports_device(reranker: Any) -> bool:
-    """Whether a judge can be put on a device.
+    """Whether a reranker accepts a device.
 
     >>> reranker_supports_device("cross-encoder:folder"), reranker_supports_device(True), reranker_supports_device(None)
     (True, False, False)
     """
-    return isinstance(reranker, str) and reranker.startswith(JUDGE_ON_DEVICE)
+    return isinstance(reranker, str) and reranker.startswith(RERANKER_KIND_ON_DEVICE)
 
 
 def check_device_is_used(device: str | None, models: Iterable[Any], reranker: Any) -> None:
-    """Refuse a device that is not there, and a GPU that nothing would run on."""
+    """Raise an error for an unavailable device, and for a GPU that no model would use."""
     if device is None:
         return
     where = torch_device(device)
@@ -167,6 +164,6 @@ def check_device_is_used(device: str | None, models: Iterable[Any], reranker: An
         return
     raise ParameterError(
         "none of these models runs on a GPU",
-        hint="a device is for models of the kind st:, by themselves, and for a judge of the kind "
-        f"{JUDGE_ON_DEVICE}:; leave --gpu and --device out",
+        hint="a device applies to models of the kind st: outside of fusions, and to rerankers of the kind "
+        f"{RERANKER_KIND_ON_DEVICE}:; omit --gpu and --device",
     )

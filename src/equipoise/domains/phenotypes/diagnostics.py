@@ -1,6 +1,6 @@
-"""What a system makes of the ontology itself: does every label find its own term, and is near also alike?
+"""Label self-retrieval, and correlation of retrieval scores with ontology similarity.
 
-All of it comes from one pass: some labels are asked like any other text.
+All values come from one pass with the labels of a sample of terms as queries.
 
 - Self-match: the term of a label is the first answer. Equal scores share the first place.
 - Branch purity: of the nearest terms to a term, the share that have a top-level branch in common with it.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
 from equipoise.geometry.topk import leading_columns_of
 from equipoise.stats.estimate import result_from_values
@@ -35,7 +36,7 @@ SYNONYMS = "synonyms"
 
 @dataclass(frozen=True)
 class LabelDiagnostics:
-    """Shares and correlations over a sample of terms, each with its interval; self-matches by synonyms."""
+    """Shares and correlations over a sample of terms with intervals; self-match by number of synonyms."""
 
     terms: int
     shares: Result
@@ -43,8 +44,8 @@ class LabelDiagnostics:
     by_synonyms: tuple[Slice, ...]
 
     @property
-    def figures(self) -> tuple[Estimate, ...]:
-        """Every figure; those of self-matches by the number of synonyms are named for it."""
+    def scores(self) -> tuple[Estimate, ...]:
+        """All estimates, including self-match by number of synonyms."""
         shares, correlations = self.shares.estimates, self.correlations.estimates
         parts = [replace(each.estimate, metric=f"  synonyms: {each.value}") for each in self.by_synonyms]
         return (shares[SELF], *parts, shares[PURITY], *correlations.values())
@@ -59,19 +60,19 @@ class LabelDiagnostics:
         }
 
 
-def diagnose(system: TermScorer, ontology: Ontology, *, sample: int = 500, seed: int = 0) -> LabelDiagnostics:
-    """Look up the labels of a random sample of terms, and compare what is near with the graph."""
+def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, seed: int = 0) -> LabelDiagnostics:
+    """Retrieve the labels of a random sample of terms, and compare the scores with the graph."""
     rng = np.random.default_rng([seed, len(ontology)])
-    terms = np.sort(rng.choice(len(ontology), min(sample, len(ontology)), replace=False))
-    columns = _measured(system, ontology, terms)
+    terms = np.sort(rng.choice(len(ontology), min(n_labels, len(ontology)), replace=False))
+    columns = _label_scores(system, ontology, terms)
     ids = [ontology.ids[term] for term in terms]
     branches = top_branches(ontology)
     shares = result_from_values(
         "labels",
         ids,
         {SELF: columns[SELF], PURITY: columns[PURITY]},
-        chance={SELF: 1.0 / len(ontology), PURITY: _chance(branches, terms)},
-        seed=seed,
+        chance={SELF: 1.0 / len(ontology), PURITY: _chance_purity(branches, terms)},
+        config=StatsConfig(seed=seed),
     )
     correlations = result_from_values(
         "labels",
@@ -80,15 +81,17 @@ def diagnose(system: TermScorer, ontology: Ontology, *, sample: int = 500, seed:
         bounds=(-1.0, 1.0),
         chance={PATHS: 0.0, RESNIK: 0.0},
         unit="correlation",
-        seed=seed,
+        config=StatsConfig(seed=seed),
     )
-    groups = {name: {SYNONYMS: _group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)}
+    groups = {
+        name: {SYNONYMS: _synonym_group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)
+    }
     found = slice_estimates(shares, SELF, groups, seed=seed)
     return LabelDiagnostics(len(terms), shares, correlations, tuple(sorted(found, key=lambda each: each.value)))
 
 
 def top_branches(ontology: Ontology) -> TopLevelBranches:
-    """The children of the root, or of its child that holds most terms: the branches that tell terms apart."""
+    """The children of the root, or of its largest child if that has more than half of the terms."""
     branches = ontology.branches()
     sizes = branches.member.sum(axis=0)
     if len(sizes) and sizes.max() > len(ontology) / 2:
@@ -96,7 +99,7 @@ def top_branches(ontology: Ontology) -> TopLevelBranches:
     return branches
 
 
-def _measured(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[str, Floats]:
+def _label_scores(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[str, Floats]:
     member = top_branches(ontology).member
     resnik = term_similarity(ontology, "resnik")
     columns = {name: np.full(len(terms), np.nan) for name in (SELF, PURITY, PATHS, RESNIK)}
@@ -114,14 +117,14 @@ def _measured(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[str, 
 
 
 def _first_place(scores: NDArray[Any], own: Ints) -> Floats:
-    """1 for a term that nothing beats, shared where others score the same."""
+    """1 for a term with the highest score, divided by the number of ties."""
     mine = scores[np.arange(len(own)), own][:, None]
     alone: Floats = ((scores > mine).sum(axis=1) == 0) / (scores == mine).sum(axis=1)
     return alone
 
 
 def _purity(scores: NDArray[Any], own: Ints, member: Bools) -> Floats:
-    """Of the nearest terms but the term itself, the share with a branch in common; none outside branches."""
+    """Share of the nearest other terms in a common branch; NaN for terms outside all branches."""
     apart = scores.astype(np.float64)
     apart[np.arange(len(own)), own] = -np.inf
     nearest, _ = leading_columns_of(apart, min(N_NEIGHBORS, scores.shape[1] - 1))
@@ -129,7 +132,7 @@ def _purity(scores: NDArray[Any], own: Ints, member: Bools) -> Floats:
     return np.where(member[own].any(axis=1), shared, np.nan)
 
 
-def _chance(branches: TopLevelBranches, terms: Ints) -> float:
+def _chance_purity(branches: TopLevelBranches, terms: Ints) -> float:
     """The share of random pairs that have a branch in common."""
     inside = terms[branches.member[terms].any(axis=1)]
     if len(inside) < 2:
@@ -152,10 +155,10 @@ def _spearman(a: Floats, b: Floats) -> float:
     return float(np.clip(x @ y / scale, -1.0, 1.0)) if scale else float("nan")
 
 
-def _group(synonyms: int) -> str:
+def _synonym_group(synonyms: int) -> str:
     """The class of a number of synonyms.
 
-    >>> [_group(n) for n in (0, 1, 2, 3, 5, 6, 40)]
+    >>> [_synonym_group(n) for n in (0, 1, 2, 3, 5, 6, 40)]
     ['0', '1', '2', '3 to 5', '3 to 5', '6 and more', '6 and more']
     """
     if synonyms < 3:

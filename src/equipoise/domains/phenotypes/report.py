@@ -1,4 +1,4 @@
-"""What people see of a benchmark of term retrieval: who leads, all metrics, parts of the cases."""
+"""The report of a term-retrieval benchmark: comparison, all metrics, slices and diagnosis."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ SUMMARY_METRICS = (
     "MaxOntSim@1",
     "MaxOntSim@10",
 )
-"""What the short table of several systems has a column for."""
-_SPARSE = "*"
-_PLACES = 3
+"""The columns of the summary table."""
+_FEW_CASES_MARK = "*"
+_DECIMALS = 3
 
 
 @dataclass(frozen=True)
 class SystemScores:
-    """One system: its figures, the primary one on parts of the cases, and what a diagnosis found."""
+    """One system: its result, the primary metric by slice, and the label diagnosis."""
 
     result: Result
     slices: tuple[Slice, ...] = ()
     diagnosis: tuple[Estimate, ...] = ()
     model: str = ""
-    mode: str = ""
+    representation: str = ""
 
 
 @dataclass(frozen=True)
 class BenchmarkReportData:
-    """All that the report of a benchmark shows; ``scored`` of the cases have an expected term."""
+    """The data of a benchmark report; ``scored`` is the number of cases with an expected term."""
 
     cases: int
     scored: int
@@ -72,14 +72,14 @@ class BenchmarkReportData:
 
     @property
     def model(self) -> str:
-        """The model of all systems, where it is one in several modes."""
+        """The model of all systems, if it is one model with several representations."""
         models = {part.model for part in self.systems}
         return models.pop() if len(models) == 1 and len(self.systems) > 1 else ""
 
     @property
     def called(self) -> dict[str, str]:
-        """What each system is called in the tables: by its mode, where there is one model."""
-        return {part.result.system: part.mode if self.model else part.result.system for part in self.systems}
+        """The name of each system in the tables: its representation if there is one model."""
+        return {part.result.system: part.representation if self.model else part.result.system for part in self.systems}
 
 
 def phenotype_report(edition: BenchmarkReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
@@ -88,7 +88,7 @@ def phenotype_report(edition: BenchmarkReportData, *, verbose: bool = False, qui
     parts: list[Any] = _leading(edition, results)
     if edition.comparison is not None and verbose:
         parts += [Paragraph(""), heading("Every metric"), Paragraph("")]
-        parts += [_table(edition, _with_luck(score_columns(results), results))]
+        parts += [_table(edition, _with_exact_chance(score_columns(results), results))]
     if quiet:
         return parts
     parts += [Paragraph(""), Paragraph(_caption(edition, results))]
@@ -101,13 +101,13 @@ def phenotype_report(edition: BenchmarkReportData, *, verbose: bool = False, qui
 
 
 def _leading(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Any]:
-    """The table that everyone reads: all metrics of one system, or who leads and the metrics in brief."""
+    """The main table: all metrics of one system, or the comparison with a summary of the metrics."""
     scored = "" if edition.scored == edition.cases else f"{format_count(edition.scored)} of "
     where = f"on {scored}{pluralize(edition.cases, 'case')} among {format_count(edition.terms)} terms"
     comparison = edition.comparison
     if comparison is None:
         title = heading(f"{results[0].system} {where}")
-        return [title, Paragraph(""), TerminalTable(_with_luck(score_columns(results), results))]
+        return [title, Paragraph(""), TerminalTable(_with_exact_chance(score_columns(results), results))]
     whose = f" of {edition.model}" if edition.model else ""
     parts: list[Any] = [heading(f"{comparison.primary}{whose} {where}, best first"), Paragraph("")]
     parts += [_table(edition, primary_columns(comparison))]
@@ -116,7 +116,7 @@ def _leading(edition: BenchmarkReportData, results: Sequence[Result]) -> list[An
 
 
 def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> TerminalTable:
-    """The table with the systems as they are called; one whose run is not complete keeps its mark."""
+    """The table with short system names; an incomplete run keeps its mark."""
     called = edition.called
     marked = {f"{name}{INCOMPLETE_MARK}": f"{short}{INCOMPLETE_MARK}" for name, short in called.items()}
     names = called | marked
@@ -134,40 +134,40 @@ def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> Ter
     )
 
 
-def _with_luck(columns: Sequence[ReportColumn], results: Sequence[Result]) -> list[ReportColumn]:
-    """The columns of every metric, in which a chance level that is small does not look like 0."""
+def _with_exact_chance(columns: Sequence[ReportColumn], results: Sequence[Result]) -> list[ReportColumn]:
+    """The columns of all metrics, with small chance levels shown as an upper bound instead of 0."""
     names = dict.fromkeys(name for result in results for name in result.names)
-    luck = [result[name].chance for name in names for result in results if name in result.estimates]
+    chance_levels = [result[name].chance for name in names for result in results if name in result.estimates]
     cells = [
-        _luck(value) if cell.strip("0.") == "" else cell
+        _format_chance(value) if cell.strip("0.") == "" else cell
         for column in columns
         if column.head == "chance"
-        for cell, value in zip(column.cells, luck, strict=True)
+        for cell, value in zip(column.cells, chance_levels, strict=True)
     ]
     return [replace(column, cells=cells) if column.head == "chance" else column for column in columns]
 
 
 def metric_summary_table(comparison: Comparison) -> list[ReportColumn]:
-    """A row a system and one for chance, a column a metric."""
+    """One row per system and one for chance, one column per metric."""
     shown = [name for name in SUMMARY_METRICS if name in comparison.metrics]
     rows = [comparison.estimates[name] for name in comparison.order]
     columns = [ReportColumn("system", [*comparison.order, "chance"], shortens="middle")]
     for rank, metric in enumerate(shown):
-        luck = [each[metric].chance for each in rows if not isnan(each[metric].chance)]
-        cells = [format_value(each[metric].value, _PLACES) for each in rows]
-        cells.append(_luck(luck[0]) if luck else "n/a")
+        chance_levels = [each[metric].chance for each in rows if not isnan(each[metric].chance)]
+        cells = [format_value(each[metric].value, _DECIMALS) for each in rows]
+        cells.append(_format_chance(chance_levels[0]) if chance_levels else "n/a")
         columns.append(ReportColumn(metric, cells, right=True, rank=rank))
     return columns
 
 
-def _luck(value: float) -> str:
-    """The chance level, which among many terms is small and yet not 0.
+def _format_chance(value: float) -> str:
+    """A chance level; a small positive value is shown as an upper bound.
 
-    >>> _luck(0.0001), _luck(0.234)
+    >>> _format_chance(0.0001), _format_chance(0.234)
     ('<0.001', '0.234')
     """
-    least = 10**-_PLACES
-    return f"<{format_value(least, _PLACES)}" if 0 < value < least / 2 else format_value(value, _PLACES)
+    least = 10**-_DECIMALS
+    return f"<{format_value(least, _DECIMALS)}" if 0 < value < least / 2 else format_value(value, _DECIMALS)
 
 
 def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
@@ -182,7 +182,7 @@ def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
 
 
 def slice_table(edition: BenchmarkReportData) -> list[Any]:
-    """The primary metric on parts of the cases, a row a part and system."""
+    """The primary metric by slice, one row per slice and system."""
     first = edition.systems[0].slices
     if not first:
         return []
@@ -191,23 +191,25 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         (
             part.slices[at].name if part is edition.systems[0] else "",
             part.slices[at].value if part is edition.systems[0] else "",
-            f"{format_count(each.estimate.n)}{_SPARSE if each.few else ''}" if part is edition.systems[0] else "",
+            f"{format_count(each.estimate.n)}{_FEW_CASES_MARK if each.few else ''}"
+            if part is edition.systems[0]
+            else "",
             part.result.system,
-            format_value(part.slices[at].estimate.value, _PLACES),
-            format_interval(part.slices[at].estimate.interval, _PLACES),
+            format_value(part.slices[at].estimate.value, _DECIMALS),
+            format_interval(part.slices[at].estimate.interval, _DECIMALS),
         )
         for at, each in enumerate(first)
         for part in edition.systems
     ]
-    names, values, sizes, systems, figures, reaches = zip(*rows, strict=True)
-    level = format_percent(first[0].estimate.interval.level)
+    names, values, sizes, systems, estimates, intervals = zip(*rows, strict=True)
+    confidence_level = format_percent(first[0].estimate.interval.confidence_level)
     columns = [
         ReportColumn("slice", names),
         ReportColumn("", values, shortens="end"),
         ReportColumn("n", sizes, right=True),
         ReportColumn("system", systems, shortens="middle"),
-        ReportColumn(metric, figures, right=True),
-        ReportColumn(f"{level} interval", reaches, right=True, rank=1),
+        ReportColumn(metric, estimates, right=True),
+        ReportColumn(f"{confidence_level} interval", intervals, right=True, rank=1),
     ]
     alone = len(edition.systems) == 1
     parts: list[Any] = [
@@ -217,12 +219,12 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         _table(edition, [each for each in columns if not (alone and each.head == "system")]),
     ]
     if any(each.few for each in first):
-        parts.append(Paragraph(f"{_SPARSE} few cases: such a figure says little."))
+        parts.append(Paragraph(f"{_FEW_CASES_MARK} few cases, low precision."))
     return parts
 
 
 def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
-    """What each system makes of the ontology's own labels, a row a figure and system."""
+    """The label diagnosis, one row per metric and system."""
     diagnosed = [part for part in edition.systems if part.diagnosis]
     if not diagnosed:
         return []
@@ -230,21 +232,21 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         (
             each.diagnosis[at].metric if each is diagnosed[0] else "",
             each.result.system,
-            format_value(each.diagnosis[at].value, _PLACES),
-            format_interval(each.diagnosis[at].interval, _PLACES),
-            _luck(each.diagnosis[at].chance),
+            format_value(each.diagnosis[at].value, _DECIMALS),
+            format_interval(each.diagnosis[at].interval, _DECIMALS),
+            _format_chance(each.diagnosis[at].chance),
             format_count(each.diagnosis[at].n),
         )
         for at in range(len(diagnosed[0].diagnosis))
         for each in diagnosed
     ]
-    metrics, systems, figures, reaches, luck, sizes = zip(*rows, strict=True)
+    metrics, systems, estimates, intervals, chance_levels, sizes = zip(*rows, strict=True)
     columns = [
         ReportColumn("diagnosis", metrics),
         ReportColumn("system", systems, shortens="middle"),
-        ReportColumn("estimate", figures, right=True),
-        ReportColumn("interval", reaches, right=True, rank=1),
-        ReportColumn("chance", luck, right=True, rank=3),
+        ReportColumn("estimate", estimates, right=True),
+        ReportColumn("interval", intervals, right=True, rank=1),
+        ReportColumn("chance", chance_levels, right=True, rank=3),
         ReportColumn("n", sizes, right=True, rank=2),
     ]
     alone = len(edition.systems) == 1
@@ -254,7 +256,7 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         Paragraph(""),
         _table(edition, [each for each in columns if not (alone and each.head == "system")]),
         Paragraph(
-            "Labels of a random sample are asked like any text. Self-match: the term itself comes first. "
+            "The labels of a random sample of terms are the queries. Self-match: the term itself ranks first. "
             "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
             "of the system's distance with path length, of its score with Resnik; means over terms."
         ),

@@ -1,4 +1,4 @@
-"""What a system did on the cases: where the expected terms stand, and which terms it put first."""
+"""From the scores of a system to ranks of the expected terms, top terms, metrics, slices and details per case."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names, pluralize
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
 from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
 MIN_DEPTH = 32
-"""How many of the first terms of a case are kept, or as many as the largest cutoff where that is more."""
+"""Minimum number of stored top terms per case; the largest cutoff if that is more."""
 
-_NOT_OF_A_CASE = (MissingExtraError, ParameterError, StoreError, UnknownNameError)
-"""What would fail for every case alike, so that it ends the work."""
+_FATAL_ERRORS = (MissingExtraError, ParameterError, StoreError, UnknownNameError)
+"""Errors that would occur for every case, so they are raised at once."""
 
 
 ScoreBlocks = Callable[[list[str]], Iterator[tuple[Mapping[str, NDArray[Any]], slice]]]
@@ -58,70 +59,72 @@ class TermScorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RetrievedTerms:
-    """Full-depth ranks of the expected terms, the first terms of every case, and the cases that failed.
+    """Full-depth ranks of the expected terms, the top terms of every case, and the failed cases.
 
-    A failed case stays in: none of its terms was retrieved.
+    A failed case counts as a case without retrieved terms.
     """
 
     ranking: Ranking
-    first: Ints
-    """The first terms, best first, equal scores by their place in the ontology; -1 for a failed case."""
+    top_terms: Ints
+    """The top terms, best first, equal scores by index; -1 for a failed case."""
     scores: Floats
     ranks: Floats
-    """The rank of every expected term, in the order of the truth; infinity for those of a failed case."""
+    """The rank of every expected term, in the order of the cases; infinity for a failed case."""
     failures: Mapping[str, EquipoiseError] = field(default_factory=dict)
-    tails: CutoffTies | None = None
-    """All terms that tie with the last one kept, for the cases where some of them are not among the first."""
+    cutoff_ties: CutoffTies | None = None
+    """All terms that tie with the last top term, for cases where some of them are not stored."""
 
 
 class RankCollector:
-    """Takes scores as they come, some cases at a time, and keeps what the figures need."""
+    """Collects ranks and top terms from blocks of scores."""
 
-    def __init__(self, truth: ResolvedCases, depth: int = MIN_DEPTH) -> None:
-        terms = len(truth.ontology)
-        self._truth, self._depth, self._terms = truth, min(depth, terms), terms
+    def __init__(self, resolved_cases: ResolvedCases, depth: int = MIN_DEPTH) -> None:
+        terms = len(resolved_cases.ontology)
+        self._resolved_cases, self._depth, self._terms = resolved_cases, min(depth, terms), terms
         self._rows: list[Ints] = []
         self._rankings: list[Ranking] = []
-        self._first = np.full((len(truth.cases), self._depth), -1, dtype=np.int64)
-        self._scores = np.full((len(truth.cases), self._depth), -np.inf)
-        self._starts = segment_offsets(np.array([len(terms) for terms in truth.expected], dtype=np.int64))
+        self._first = np.full((len(resolved_cases.cases), self._depth), -1, dtype=np.int64)
+        self._scores = np.full((len(resolved_cases.cases), self._depth), -np.inf)
+        self._starts = segment_offsets(np.array([len(terms) for terms in resolved_cases.expected], dtype=np.int64))
         self._ranks = np.full(self._starts[-1], np.inf)
-        self._tails = CutoffTies(terms)
+        self._cutoff_ties = CutoffTies(terms)
 
-    def see(self, rows: Ints, scores: NDArray[Any]) -> None:
+    def add_block(self, rows: Ints, scores: NDArray[Any]) -> None:
         """Scores (cases, terms) of the cases at these rows."""
-        expected = [self._truth.expected[row] for row in rows]
+        expected = [self._resolved_cases.expected[row] for row in rows]
         part = slice(0, len(rows))
-        ids = self._truth.unit_ids[rows]
+        ids = self._resolved_cases.unit_ids[rows]
         self._rows.append(rows)
         self._rankings.append(
-            Ranking.from_blocks([(part, scores)], _rows_of(expected), units=len(rows), corpus=self._terms, unit_ids=ids)
+            Ranking.from_blocks(
+                [(part, scores)], _padded_rows(expected), units=len(rows), corpus=self._terms, unit_ids=ids
+            )
         )
         self._first[rows], self._scores[rows] = first, best = leading_columns_of(scores, self._depth)
         for place, row in enumerate(rows.tolist()):
             tied = scores[place] == best[place, -1]
             if np.count_nonzero(tied) > np.count_nonzero(tied[first[place]]):
-                self._tails.keep(row, tied)
+                self._cutoff_ties.add(row, tied)
         counts = np.array([len(terms) for terms in expected], dtype=np.int64)
         items = np.repeat(np.arange(len(rows)), counts)
         limits = scores[items, np.concatenate([np.zeros(0, dtype=np.int64), *expected])]
         above, tied = count_above_and_tied(scores, limits, counts)
         self._ranks[segment_indices(self._starts[rows], counts)] = above + 1.0 + tied / 2.0
 
-    def observed(self, failures: Mapping[str, EquipoiseError]) -> RetrievedTerms:
-        """All cases in their order, those that failed among them."""
+    def finish(self, failures: Mapping[str, EquipoiseError]) -> RetrievedTerms:
+        """The result for all cases in order, including failed ones."""
         seen = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int64)
-        lost = np.setdiff1d(np.arange(len(self._truth.cases)), seen)
+        lost = np.setdiff1d(np.arange(len(self._resolved_cases.cases)), seen)
         parts = [*self._rankings, *([self._lost(lost)] if len(lost) else [])]
         ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([seen, lost])))
-        return RetrievedTerms(ranking, self._first, self._scores, self._ranks, failures, self._tails)
+        return RetrievedTerms(ranking, self._first, self._scores, self._ranks, failures, self._cutoff_ties)
 
     def _lost(self, rows: Ints) -> Ranking:
-        """Cases whose terms were not retrieved at all."""
-        counts = np.array([len(self._truth.expected[row]) for row in rows], dtype=np.int64)
+        """The ranking of failed cases: no term was retrieved."""
+        counts = np.array([len(self._resolved_cases.expected[row]) for row in rows], dtype=np.int64)
         total, pool = int(counts.sum()), np.full(len(rows), self._terms, dtype=np.int64)
         return Ranking.of_items(
-            self._truth.unit_ids[rows],
+            self._resolved_cases.unit_ids[rows],
             counts,
             gain=np.ones(total),
             above=np.full(total, NOT_RETRIEVED),
@@ -131,59 +134,58 @@ class RankCollector:
         )
 
 
-def rank_cases(system: TermScorer, truth: ResolvedCases, *, depth: int = MIN_DEPTH) -> RetrievedTerms:
-    """Ask a system about all cases; see ``rank_cases_jointly``."""
+def rank_cases(system: TermScorer, resolved_cases: ResolvedCases, *, depth: int = MIN_DEPTH) -> RetrievedTerms:
+    """Rank the expected terms of all cases by one system; see ``rank_cases_jointly``."""
     return rank_cases_jointly(
         lambda texts: (({"": scores}, part) for part, scores in system.score_blocks(texts)),
-        truth,
+        resolved_cases,
         [""],
         depth=depth,
     )[""]
 
 
 def rank_cases_jointly(
-    ask: ScoreBlocks, truth: ResolvedCases, names: Sequence[str], *, depth: int = MIN_DEPTH
+    ask: ScoreBlocks, resolved_cases: ResolvedCases, names: Sequence[str], *, depth: int = MIN_DEPTH
 ) -> dict[str, RetrievedTerms]:
-    """Ask about all cases once, for several systems that share the work.
+    """Rank the expected terms of all cases by several systems that share their scores.
 
-    A case that cannot be answered is kept as a failure, by id: after the first one the remaining cases are
-    asked one by one. When none can be answered the first failure is raised, and so is at once what would
-    fail for every case alike.
+    A failing case is recorded by id: after the first failure the remaining cases are scored one by one. If all
+    cases fail, the first error is raised. An error that would occur for every case is raised at once.
     """
-    observers = {name: RankCollector(truth, depth) for name in names}
-    texts, rows = truth.texts, np.arange(len(truth.cases))
+    collectors = {name: RankCollector(resolved_cases, depth) for name in names}
+    texts, rows = resolved_cases.texts, np.arange(len(resolved_cases.cases))
     failures: dict[str, EquipoiseError] = {}
     done = 0
     try:
         for found, part in ask(texts):
-            _see(observers, rows[part], found)
+            _add_block(collectors, rows[part], found)
             done = part.stop
-    except _NOT_OF_A_CASE:
+    except _FATAL_ERRORS:
         raise
     except Exception:  # a model of the user's own may raise anything; the case is found below
         for row in rows[done:]:
-            case = truth.cases[row].id
+            case = resolved_cases.cases[row].id
             try:
                 for found, _ in ask([texts[row]]):
-                    _see(observers, rows[row : row + 1], found)
-            except _NOT_OF_A_CASE:
+                    _add_block(collectors, rows[row : row + 1], found)
+            except _FATAL_ERRORS:
                 raise
             except Exception as error:
-                failures[case] = _told(case, error)
+                failures[case] = _case_error(case, error)
     if len(failures) == len(texts):
         raise next(iter(failures.values())) from None
-    return {name: observer.observed(failures) for name, observer in observers.items()}
+    return {name: collector.finish(failures) for name, collector in collectors.items()}
 
 
-def _see(observers: Mapping[str, RankCollector], rows: Ints, found: Mapping[str, NDArray[Any]]) -> None:
+def _add_block(collectors: Mapping[str, RankCollector], rows: Ints, found: Mapping[str, NDArray[Any]]) -> None:
     for scores in found.values():
         if np.isnan(scores).any():
-            raise NotFiniteError("a score is no number (NaN)", hint="look at the vector of the text")
+            raise NotFiniteError("a score is NaN", hint="check the vector of the text")
     for name, scores in found.items():
-        observers[name].see(rows, scores)
+        collectors[name].add_block(rows, scores)
 
 
-def _told(case: str, error: Exception) -> EquipoiseError:
+def _case_error(case: str, error: Exception) -> EquipoiseError:
     if isinstance(error, EquipoiseError):
         return error
     told = PartialError(
@@ -193,8 +195,8 @@ def _told(case: str, error: Exception) -> EquipoiseError:
     return told
 
 
-def _rows_of(expected: list[Ints]) -> Any:
-    """Rows of unequal length as the ranking takes them: padded with -1."""
+def _padded_rows(expected: list[Ints]) -> Any:
+    """Rows of unequal length as an array padded with -1."""
     width = max((len(terms) for terms in expected), default=0)
     rows = np.full((len(expected), max(width, 1)), -1, dtype=np.int64)
     for place, terms in enumerate(expected):
@@ -202,86 +204,92 @@ def _rows_of(expected: list[Ints]) -> Any:
     return rows
 
 
-# From what a system did on the cases to its figures, slices and what people see of each case.
-
 N_SHOWN_TERMS = 10
-"""How many of the first terms of a case people see."""
+"""Number of top terms in the details of a case."""
 
 
 def benchmark_result(
-    seen: RetrievedTerms,
-    truth: ResolvedCases,
-    alike: TermSimilarity,
+    retrieved: RetrievedTerms,
+    resolved_cases: ResolvedCases,
+    similarity: TermSimilarity,
     system: str,
     settings: BenchmarkConfig,
     chance: Floats,
 ) -> Result:
-    """Every figure with interval and chance; the evidence keeps the similarities.
+    """All metrics with intervals and chance levels.
 
-    ``chance`` is what random terms would reach, which is the same for every system.
+    ``chance`` is the table of ``random_max_similarity``, which is the same for every system.
     """
-    expected = [terms.tolist() for terms in truth.expected]
+    expected = [terms.tolist() for terms in resolved_cases.expected]
     ranking = with_max_similarity(
-        seen.ranking, seen.first, seen.scores, expected, alike, tails=seen.tails, chance=chance
+        retrieved.ranking,
+        retrieved.top_terms,
+        retrieved.scores,
+        expected,
+        similarity,
+        cutoff_ties=retrieved.cutoff_ties,
+        chance=chance,
     )
     result = evaluate(
         ranking,
         benchmark_metrics(settings.ks),
         system=system,
-        ties=settings.ties,
-        level=settings.level,
-        resamples=settings.resamples,
-        seed=settings.seed,
+        config=StatsConfig(
+            ties=settings.ties,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        ),
     )
-    told: dict[str, Any] = {DATA: dataset_settings(truth, alike)}
-    if seen.failures:
-        told |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_message(seen)), strict=True))
+    told: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity)}
+    if retrieved.failures:
+        told |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_message(retrieved)), strict=True))
     return replace(result, settings={**result.settings, **told})
 
 
-def dataset_settings(truth: ResolvedCases, alike: TermSimilarity) -> dict[str, str]:
-    """What must be the same for two runs to be compared."""
+def dataset_settings(resolved_cases: ResolvedCases, similarity: TermSimilarity) -> dict[str, str]:
+    """Settings that must be equal for two runs to be comparable."""
     return {
-        "cases": truth.fingerprint,
-        "ontology": truth.ontology.fingerprint,
-        "similarity": alike.measure.name,
+        "cases": resolved_cases.fingerprint,
+        "ontology": resolved_cases.ontology.fingerprint,
+        "similarity": similarity.measure.name,
     }
 
 
-def failure_message(seen: RetrievedTerms) -> str:
-    """Which cases could not be answered."""
-    if not seen.failures:
+def failure_message(retrieved: RetrievedTerms) -> str:
+    """Which cases failed; empty if none."""
+    if not retrieved.failures:
         return ""
-    verdict = "counts as a miss" if len(seen.failures) == 1 else "count as misses"
-    return f"{pluralize(len(seen.failures), 'case')} failed and {verdict}: {join_names(list(seen.failures))}"
+    verdict = "counts as a miss" if len(retrieved.failures) == 1 else "count as misses"
+    return f"{pluralize(len(retrieved.failures), 'case')} failed and {verdict}: {join_names(list(retrieved.failures))}"
 
 
-def case_slices(result: Result, truth: ResolvedCases, settings: BenchmarkConfig) -> tuple[Slice, ...]:
-    """The primary figure on the parts of the cases, by language and every other property they have."""
-    if not any(truth.properties.values()):
+def case_slices(result: Result, resolved_cases: ResolvedCases, settings: BenchmarkConfig) -> tuple[Slice, ...]:
+    """The primary metric on slices of the cases, by language and other properties."""
+    if not any(resolved_cases.properties.values()):
         return ()
-    return slice_estimates(result, PRIMARY, truth.properties, seed=settings.seed)
+    return slice_estimates(result, PRIMARY, resolved_cases.properties, seed=settings.seed)
 
 
-def case_details(seen: RetrievedTerms, truth: ResolvedCases) -> dict[str | int, UnitContent]:
-    """The text of every case, its expected terms, and the first terms that were found."""
-    ontology = truth.ontology
+def case_details(retrieved: RetrievedTerms, resolved_cases: ResolvedCases) -> dict[str | int, UnitContent]:
+    """The text of every case, its expected terms and its top terms."""
+    ontology = resolved_cases.ontology
     details: dict[str | int, UnitContent] = {}
-    for place, case in enumerate(truth.cases):
-        expected = set(truth.expected[place].tolist())
+    for place, case in enumerate(resolved_cases.cases):
+        expected = set(resolved_cases.expected[place].tolist())
         found = [
             RetrievedItem(ontology.ids[term], ontology.labels[term], float(score), term in expected)
             for term, score in zip(
-                seen.first[place, :N_SHOWN_TERMS].tolist(),
-                seen.scores[place, :N_SHOWN_TERMS].tolist(),
+                retrieved.top_terms[place, :N_SHOWN_TERMS].tolist(),
+                retrieved.scores[place, :N_SHOWN_TERMS].tolist(),
                 strict=True,
             )
             if term >= 0
         ]
         details[case.id] = UnitContent(
             case.text,
-            tuple(f"{ontology.ids[term]} {ontology.labels[term]}" for term in truth.expected[place].tolist()),
-            truth.properties.get(case.id, {}),  # type: ignore[arg-type]
+            tuple(f"{ontology.ids[term]} {ontology.labels[term]}" for term in resolved_cases.expected[place].tolist()),
+            resolved_cases.properties.get(case.id, {}),  # type: ignore[arg-type]
             tuple(found),
         )
     return details

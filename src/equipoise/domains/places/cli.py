@@ -17,10 +17,11 @@ from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.inputs import named_column, read_class_codes, read_column
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output
-from equipoise.cli.score import Statistics, refuse_unwritable
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, StoreError
+from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.places.demo import PlacesDemo
     from equipoise.domains.places.history import VisitHistory
     from equipoise.domains.places.score import PlaceScores
@@ -105,7 +106,8 @@ class ScoreInputs:
     metavar="K ...",
     help="Cutoffs of the accuracy.",
 )
-@options.statistics_options
+@options.ties_option
+@options.stats_options()
 @options.fail_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory here.")
 @options.output_options
@@ -117,7 +119,7 @@ def score(
     targets: str | None,
     predictions: str | None,
     classes: int | None,
-    statistics: Statistics,
+    config: StatsConfig,
     fail_on: str | None,
     output: str | None,
     **named: Any,
@@ -125,23 +127,23 @@ def score(
     """See ``HELP``."""
     given = ScoreInputs(**named)
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     if (logits is None) == (predictions is None):
         raise ParameterError(
             "there is nothing to score" if logits is None else "logits and predictions were both given",
             hint="name one of --logits logits.npy and --predictions top10.parquet",
         )
     if logits is not None:
-        scores, inputs = _from_logits(logits, targets, given, statistics)
+        scores, inputs = _from_logits(logits, targets, given, config)
     else:
-        scores, inputs = _from_predictions(str(predictions), classes, given, statistics)
-    written = [] if output is None else _write(scores, output, inputs, out, statistics)
+        scores, inputs = _from_predictions(str(predictions), classes, given, config)
+    written = [] if output is None else _write(scores, output, inputs, out, config)
     _show(out, scores, written)
     return exits.gate(out, scores.findings, fail_on)
 
 
 def _from_logits(
-    logits: str, targets: str | None, given: ScoreInputs, statistics: Statistics
+    logits: str, targets: str | None, given: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
     from equipoise.cli.inputs import SystemInput
     from equipoise.domains.places.score import score_places
@@ -161,17 +163,20 @@ def _from_logits(
             unit_ids=_optional(given.unit_ids, "--unit-ids", read_column),
             ks=given.ks or None,
             system=source.name,
-            **_who(given, statistics, matrix.shape[1]),
-            **_sure(statistics),
+            **_who(given, matrix.shape[1]),
+            ties=config.ties,
+            confidence_level=config.confidence_level,
+            n_resamples=config.n_resamples,
+            seed=config.seed,
         )
     return scores, [source.path, targets]
 
 
 def _from_predictions(
-    path: str, classes: int | None, given: ScoreInputs, statistics: Statistics
+    path: str, classes: int | None, given: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
     from equipoise.cli.inputs import SystemInput
-    from equipoise.domains.places.score import Sure, score_top_k
+    from equipoise.domains.places.score import score_top_k
     from equipoise.domains.places.topk_predictions import read_topk_predictions
 
     source = SystemInput.of(path)
@@ -183,8 +188,8 @@ def _from_predictions(
         train_counts=_optional(given.train_counts, "--train-counts", read_class_codes),
         ks=given.ks or None,
         system=source.name,
-        sure=Sure(**_sure(statistics)),
-        **_who(given, statistics, classes),
+        config=config,
+        **_who(given, classes),
     )
     return scores, [source.path]
 
@@ -193,12 +198,8 @@ def _optional(word: str | None, option: str, read: Any) -> Any:
     return None if word is None else read(word, option)
 
 
-def _who(given: ScoreInputs, statistics: Statistics, classes: int | None) -> dict[str, Any]:
+def _who(given: ScoreInputs, classes: int | None) -> dict[str, Any]:
     """Users, slices and histories."""
-    if statistics.cluster or statistics.cluster_by:
-        raise ParameterError(
-            "--cluster and --cluster-by are for eq score; here users are resampled", hint="name them: --user"
-        )
     return {
         "users": _optional(given.user, "--user", read_column),
         "slices": dict(named_column(word, "--slice") for word in given.slices),
@@ -214,27 +215,18 @@ def _history(path: str, classes: int | None) -> VisitHistory:
     return VisitHistory.of(users, places, classes=classes)
 
 
-def _sure(statistics: Statistics) -> dict[str, Any]:
-    return {
-        "ties": statistics.ties,
-        "level": statistics.level,
-        "resamples": statistics.resamples,
-        "seed": statistics.seed,
-    }
-
-
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     """Errors that arise from the arrays alone, with the file they come from."""
     try:
         yield
     except EquipoiseError as error:
-        if path in error.sentence:
+        if path in error.message:
             raise
-        raise type(error)(f"{path}: {error.sentence}", hint=error.hint, excerpt=error.excerpt) from error
+        raise type(error)(f"{path}: {error.message}", hint=error.hint, excerpt=error.excerpt) from error
 
 
-def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, statistics: Statistics) -> list[str]:
+def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, config: StatsConfig) -> list[str]:
     """A run directory for all units, and one for the answerable ones where they are not all."""
     from equipoise.io.arrays import split_member
     from equipoise.runs.manifest import Manifest
@@ -246,7 +238,7 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, sta
     manifest = Manifest.start(
         scores.system,
         command=out.command,
-        seed=statistics.seed,
+        seed=config.seed,
         truth=[split_member(path)[0] for path in inputs[1:]],
         inputs=[split_member(path)[0] for path in inputs[:1]],
     ).finish()
@@ -298,17 +290,7 @@ other seeds show the same order on these users, and would other users show it wi
 @click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A column of logits that is no class.")
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class that training never saw.")
 @click.option("--train-counts", metavar="FILE", help="How often each class occurs in training.")
-@click.option(
-    "--correction",
-    type=options.ChoiceWithHint("correction", options.corrections),
-    default="holm",
-    show_default=True,
-    help="For having compared more than one pair.",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@options.flips_option
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness here.")
+@options.stats_options(omit=("test",))
 @options.output_options
 @pass_output
 def compare(
@@ -321,16 +303,11 @@ def compare(
     padding: tuple[int, ...],
     unseen: tuple[int, ...],
     train_counts: str | None,
-    correction: str,
-    level: float,
-    flips: int,
-    resamples: int,
-    seed: int,
+    config: StatsConfig,
 ) -> int:
     """See ``COMPARE_HELP``."""
     from equipoise.domains.places.seed_comparison import (
         SeedRunReader,
-        Settings,
         compare_across_seeds,
         find_seed_runs,
     )
@@ -353,7 +330,7 @@ def compare(
         reading.read(models),
         metrics=metrics,
         primary=primary,
-        settings=Settings(correction, level, flips, resamples, seed),
+        config=config,
     )
     _compare_show(out, found, reading.cautions)
     return exits.FAILED_UNITS if reading.cautions else exits.DONE
@@ -396,7 +373,7 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
     from equipoise.domains.places.demo import PlacesDemo
 
     if output is not None:
-        refuse_unwritable(output)
+        check_writable(output)
     found = PlacesDemo.of(users, days, places, seed=seed)
     _demo_show(out, found)
     if output is not None:

@@ -337,9 +337,9 @@ def _written_as(label: str) -> tuple[str, int | None, str, bool, bool] | None:
         word = sums["symbol"] or sums["other"]
         return "MRR" if word.endswith("rr") else "nDCG", None, "", False, True
     found = parse_label(label)
-    if found is None or found.role is not ColumnRole.VALUE or found.measure is None:
+    if found is None or found.role is not ColumnRole.VALUE or found.metric is None:
         return None
-    measure = found.measure
+    measure = found.metric
     symbol, k = ("HR", 1) if measure.symbol == "Acc" else (measure.symbol, measure.k)
     if symbol not in SYMBOLS or (symbol == "HR" and k is None):
         return None

@@ -86,7 +86,7 @@ def score_columns(part: UnitSubset) -> list[ReportColumn]:
     estimates = list(part.result.estimates.values())
     reaches = [_places_in_percent(each.interval) for each in estimates]
     places = shared_decimals(reaches)
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
         ReportColumn("estimate", [format_value(100 * each.value, places) for each in estimates], right=True),
@@ -137,7 +137,7 @@ def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]
     estimates = list(result.estimates.values())
     reaches = [_places_in_percent(each.interval) for each in estimates]
     places = shared_decimals(reaches)
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     table = TerminalTable(
         [
             ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
@@ -245,7 +245,7 @@ class SeedScores:
 class SeedDifference:
     """Two systems on one metric, ``a`` minus ``b``; p of seeds are adjusted for the pairs of the metric.
 
-    ``t`` and ``flips`` are the contrasts over users by the paired t and by the randomisation test.
+    ``t`` and ``n_permutations`` are the contrasts over users by the paired t and by the randomisation test.
     """
 
     metric: str
@@ -271,13 +271,13 @@ class ReplicateReportData:
     people_count: int
     seeds: int
     family: str
-    level: float = 0.95
+    confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
 
     @property
     def alpha(self) -> float:
         """The p below which two systems are told apart."""
-        return round(1 - self.level, 12)
+        return round(1 - self.confidence_level, 12)
 
 
 def replicate_report(edition: ReplicateReportData, *, quiet: bool = False) -> list[Any]:
@@ -301,7 +301,7 @@ def replicate_report(edition: ReplicateReportData, *, quiet: bool = False) -> li
 def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
     """One row a metric and system, the metric named once."""
     rows = edition.rows
-    level = format_percent(edition.level)
+    level = format_percent(edition.confidence_level)
     named = [display_metric(row.metric) for row in rows]
     once = [name if at == 0 or named[at - 1] != name else "" for at, name in enumerate(named)]
     own = "users" if edition.people == "users" else "units"
@@ -318,7 +318,7 @@ def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
 
 def seed_difference_table(edition: ReplicateReportData) -> list[ReportColumn]:
     """One row a metric and pair: the difference, and p of four tests."""
-    pairs, who, level = edition.pairs, edition.people, format_percent(edition.level)
+    pairs, who, level = edition.pairs, edition.people, format_percent(edition.confidence_level)
     return [
         ReportColumn("metric", [display_metric(pair.metric) for pair in pairs]),
         ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.domains.places.baselines import BaselineInputs, run_baselines
 from equipoise.domains.places.metrics import (
     default_cutoffs,
@@ -25,12 +26,12 @@ from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
-from equipoise.runs.evaluate import evaluate, tie_policy
+from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
 from equipoise.tasks.classification import ClassificationOutput, classify
-from equipoise.types import Finding, Floats, Ids, Ints, Severity, Ties
+from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
 if TYPE_CHECKING:
     from equipoise.domains.places.history import VisitHistory
@@ -226,16 +227,6 @@ USER = ("user", "user_id")
 """What a column of users is called in a table of predictions."""
 
 
-@dataclass(frozen=True)
-class Sure:
-    """How sure is sure: ties, level, resampling and the seed."""
-
-    ties: Ties | str = Ties.EXPECTED
-    level: float = 0.95
-    resamples: int = 2000
-    seed: int = 0
-
-
 def score_places(
     logits: Any,
     targets: Any,
@@ -251,8 +242,8 @@ def score_places(
     ks: Iterable[int] | None = None,
     system: str = "system",
     ties: Ties | str = Ties.EXPECTED,
-    level: float = 0.95,
-    resamples: int = 2000,
+    confidence_level: float = 0.95,
+    n_resamples: int = 2000,
     seed: int = 0,
 ) -> PlaceScores:
     """Score a matrix of logits against the right class of each row, beside what knows less.
@@ -289,7 +280,7 @@ def score_places(
         split=hidden is not None,
         ks=cutoffs,
         system=system,
-        sure=Sure(ties, level, resamples, seed),
+        config=StatsConfig(ties=ties, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
     )
 
 
@@ -351,12 +342,12 @@ def score_evidence(
     split: bool = True,
     ks: Iterable[int] | None = None,
     system: str = "system",
-    sure: Sure | None = None,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> PlaceScores:
     """The same for units that were classified before; ``split`` says whether anyone told what was seen."""
     if not len(classified):
         raise InputError("there are no rows to score", hint="check the step that writes the logits")
-    sure, classes = sure or Sure(), classified.classes
+    classes = classified.classes
     cutoffs = default_cutoffs(classes) if ks is None else tuple(ks)
     who = None if users is None else _column(users, classified, "users")
     columns = {name: _column(column, classified, name) for name, column in (slices or {}).items()}
@@ -364,7 +355,7 @@ def score_evidence(
         columns[FREQUENCY] = frequency_slices(train_counts[classified.labels.true])
     if split:
         columns[SEEN] = np.where(classified.answerable, "yes", "no")
-    whole = _result(classified, cutoffs, who, system, sure)
+    whole = _result(classified, cutoffs, who, system, config)
     index = np.flatnonzero(classified.answerable)
     partly = split and 0 < len(index) < len(classified)
     beside = BaselineInputs(padding, train_counts, history, who, previous)
@@ -372,17 +363,17 @@ def score_evidence(
     return PlaceScores(
         classified=classified,
         all=whole,
-        answerable=_result(classified.take(index), cutoffs, who if who is None else who[index], system, sure)
+        answerable=_result(classified.take(index), cutoffs, who if who is None else who[index], system, config)
         if partly
         else (whole if split and len(index) else None),
-        baselines={name: _measured(each, cutoffs, sure) for name, each in baselines.items()},
+        baselines={name: _measured(each, cutoffs, config) for name, each in baselines.items()},
         answerable_baselines={
-            name: _measured(each.take(index) if isinstance(each, ClassificationOutput) else each, cutoffs, sure)
+            name: _measured(each.take(index) if isinstance(each, ClassificationOutput) else each, cutoffs, config)
             for name, each in baselines.items()
             if partly
         },
-        by_user=None if who is None else _by_user(whole, who, sure),
-        slices=_slices(whole, columns, sure),
+        by_user=None if who is None else _by_user(whole, who, config),
+        slices=_slices(whole, columns, config),
         columns=columns if who is None else {"user": who, **columns},
         ties=_tie_report(classified, cutoffs[0]),
         findings=whole.findings,
@@ -411,47 +402,41 @@ def _column(values: Any, classified: ClassificationOutput, what: str) -> Ids:
 
 
 def _result(
-    classified: ClassificationOutput, cutoffs: tuple[int, ...], users: Ids | None, system: str, sure: Sure
+    classified: ClassificationOutput, cutoffs: tuple[int, ...], users: Ids | None, system: str, config: StatsConfig
 ) -> Result:
     """Figures of ranks and of first classes in one result; its evidence is the ranking."""
-    options: dict[str, Any] = {
-        "system": system,
-        "clusters": users,
-        "level": sure.level,
-        "resamples": sure.resamples,
-        "seed": sure.seed,
-    }
-    ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), ties=sure.ties, **options)
-    labels = evaluate(classified.labels, list(label_metrics().values()), **options)
+    config = replace(config, clusters=users)
+    ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
+    labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
     findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
     return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings)
 
 
 def _measured(
-    found: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], sure: Sure
+    found: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], config: StatsConfig
 ) -> dict[str, float]:
     """What a baseline scores, by metric."""
     if isinstance(found, Mapping):
         return dict(found)
-    ranking = found.ranking.ordered(tie_policy(sure.ties))
+    ranking = found.ranking.ordered(config.ties)
     told = {each.name: each.measure(ranking).value for each in ranking_metrics(cutoffs).values()}
     return told | {each.name: each.measure(found.labels).value for each in label_metrics().values()}
 
 
-def _by_user(result: Result, users: Ids, sure: Sure) -> Result:
+def _by_user(result: Result, users: Ids, config: StatsConfig) -> Result:
     names, means = user_means(dict(result.per_unit), users)
     columns: dict[str, Floats] = {name: np.clip(column, 0.0, 1.0) for name, column in means.items()}
-    return result_from_values(result.system, names, columns, level=sure.level, resamples=sure.resamples, seed=sure.seed)
+    return result_from_values(result.system, names, columns, config=config)
 
 
-def _slices(result: Result, columns: Mapping[str, Ids], sure: Sure) -> tuple[Slice, ...]:
+def _slices(result: Result, columns: Mapping[str, Ids], config: StatsConfig) -> tuple[Slice, ...]:
     if not columns:
         return ()
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     known = {
         unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
     }
-    found = slice_estimates(result, result.names[0], known, seed=sure.seed)
+    found = slice_estimates(result, result.names[0], known, seed=config.seed)
     order = {name: place for place, name in enumerate(columns)}
     return tuple(sorted(found, key=lambda each: (order[each.name], _natural(each.value))))
 
@@ -486,9 +471,9 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             code="EQ301",
             severity=Severity.TIP,
             subject=system,
-            sentence=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
+            message=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
             "F1 takes the one of the lowest code",
-            remedy="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
+            hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
             evidence=(f"first such unit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.places.metrics import (
     default_cutoffs,
     label_metrics,
@@ -42,17 +43,6 @@ if TYPE_CHECKING:
 
 SeedResults = Mapping[str, Result]
 """The results of one model by seed."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How sure is sure."""
-
-    correction: str = "holm"
-    level: float = 0.95
-    flips: int = 10_000
-    resamples: int = 2000
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,15 +111,14 @@ def compare_across_seeds(
     *,
     metrics: Sequence[str] | None = None,
     primary: str | None = None,
-    settings: Settings | None = None,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> SeedComparison:
     """Compare models that were trained with several seeds each, on the same units.
 
     Seeds are paired by their names where the models have the same ones, else by their order, with a note. All
     results must be of the same units; their clusters are the users.
     """
-    settings = settings or Settings()
-    adjust([], settings.correction)
+    adjust([], config.correction)
     if len(models) < 2:
         raise ParameterError(f"a comparison needs at least two models; {len(models)} was given", hint="add another one")
     lined_up, notes = pair_seeds(models)
@@ -137,22 +126,20 @@ def compare_across_seeds(
         [replace(result, system=f"{model} {seed}") for model, own in lined_up.items() for seed, result in own.items()]
     )
     names = _metrics(pairing.results, metrics, primary)
-    pooled = _pooled(lined_up, pairing, names, settings)
-    by_user = _by_user(pooled, settings)
-    flips, t = (_compared(by_user, test, settings) for test in ("randomisation", "t"))
+    pooled = _pooled(lined_up, pairing, names, config)
+    by_user = _by_user(pooled, config)
+    flips, t = (_compared(by_user, test, config) for test in ("randomisation", "t"))
     seeds = len(next(iter(lined_up.values())))
     edition = ReplicateReportData(
-        rows=tuple(
-            _row(name, model, lined_up[model], pooled, by_user, settings) for name in names for model in lined_up
-        ),
-        pairs=tuple(row for name in names for row in _pairs(name, lined_up, flips, t, settings)),
+        rows=tuple(_row(name, model, lined_up[model], pooled, by_user, config) for name in names for model in lined_up),
+        pairs=tuple(row for name in names for row in _pairs(name, lined_up, flips, t, config)),
         primary=names[0],
         units=len(pairing),
         people="units" if pairing.clusters is None else "users",
         people_count=len(pairing) if pairing.clusters is None else len(set(pairing.clusters.tolist())),
         seeds=seeds,
-        family=_family(len(models), settings.correction),
-        level=settings.level,
+        family=_family(len(models), config.correction),
+        confidence_level=config.confidence_level,
         notes=tuple(notes),
     )
     return SeedComparison(edition, pooled, by_user, flips)
@@ -200,7 +187,7 @@ def _metrics(results: Sequence[Result], asked: Sequence[str] | None, primary: st
 
 
 def _pooled(
-    lined_up: Mapping[str, SeedResults], pairing: AlignedResults, names: Sequence[str], settings: Settings
+    lined_up: Mapping[str, SeedResults], pairing: AlignedResults, names: Sequence[str], config: StatsConfig
 ) -> dict[str, Result]:
     """One result a model: every unit's mean over seeds, where a metric has values of units at all."""
     means = [name for name in names if pairing.has_parts(name)]
@@ -216,10 +203,7 @@ def _pooled(
             model,
             pairing.results[0].unit_ids,
             values,
-            clusters=pairing.clusters,
-            level=settings.level,
-            resamples=settings.resamples,
-            seed=settings.seed,
+            config=replace(config, clusters=pairing.clusters),
         )
     return pooled
 
@@ -229,7 +213,7 @@ def _clipped(values: Floats) -> Floats:
     return np.clip(values, 0.0, 1.0)
 
 
-def _by_user(pooled: Mapping[str, Result], settings: Settings) -> dict[str, Result]:
+def _by_user(pooled: Mapping[str, Result], config: StatsConfig) -> dict[str, Result]:
     """Every user's mean as a unit of its own; without users, the units themselves."""
     found = {}
     for model, result in pooled.items():
@@ -241,24 +225,17 @@ def _by_user(pooled: Mapping[str, Result], settings: Settings) -> dict[str, Resu
             model,
             users,
             {name: _clipped(values) for name, values in means.items()},
-            level=settings.level,
-            resamples=settings.resamples,
-            seed=settings.seed,
+            config=config,
         )
     return found
 
 
-def _compared(results: Mapping[str, Result], test: str, settings: Settings) -> Comparison | None:
+def _compared(results: Mapping[str, Result], test: str, config: StatsConfig) -> Comparison | None:
     if not results:
         return None
     return compare_results(
         list(results.values()),
-        test=test,
-        correction=settings.correction,
-        level=settings.level,
-        flips=settings.flips,
-        resamples=settings.resamples,
-        seed=settings.seed,
+        config=replace(config, test=test),
     )
 
 
@@ -268,10 +245,10 @@ def _row(
     own: SeedResults,
     pooled: Mapping[str, Result],
     by_user: Mapping[str, Result],
-    settings: Settings,
+    config: StatsConfig,
 ) -> SeedScores:
     figures = [result.estimates[name].value for result in own.values()]
-    summary = summarise_seeds(figures, level=settings.level, bounds=_bounds(name))
+    summary = summarise_seeds(figures, confidence_level=config.confidence_level, bounds=_bounds(name))
     parts = (found[model].estimates.get(name) if found else None for found in (pooled, by_user))
     return SeedScores(name, model, summary, *parts)
 
@@ -281,7 +258,7 @@ def _pairs(
     lined_up: Mapping[str, SeedResults],
     flips: Comparison | None,
     t: Comparison | None,
-    settings: Settings,
+    config: StatsConfig,
 ) -> list[SeedDifference]:
     """All pairs on one metric; what they are corrected for is this family."""
     figures: dict[str, dict[Hashable, float]] = {
@@ -292,14 +269,14 @@ def _pairs(
         compare_seeds(
             figures[a],
             figures[b],
-            level=settings.level,
-            flips=settings.flips,
+            confidence_level=config.confidence_level,
+            n_permutations=config.n_permutations,
             bounds=_bounds(name),
-            seed=settings.seed,
+            seed=config.seed,
         )
         for a, b in couples
     ]
-    p, p_flips = (adjust([getattr(each, field) for each in found], settings.correction) for field in ("p", "p_flips"))
+    p, p_flips = (adjust([getattr(each, field) for each in found], config.correction) for field in ("p", "p_flips"))
     better = next(iter(next(iter(lined_up.values())).values())).estimates[name].better
     return [
         SeedDifference(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from equipoise.config import Ties
 from equipoise.domains.places.metrics import (
     CUTOFFS,
     NDCG_AT,
@@ -27,9 +28,8 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_scores import as_host_array
 from equipoise.metrics import ranking_functions
 from equipoise.metrics.labels import ClassF1
-from equipoise.runs.evaluate import tie_policy
 from equipoise.tasks.classification import ClassificationOutput, classify
-from equipoise.types import Floats, Ids, Ints, Ties
+from equipoise.types import Floats, Ids, Ints
 
 # The functions that next-location projects call for each batch, by the names they have there.
 
@@ -54,7 +54,7 @@ def calculate_correct_total_prediction(
     ([1.0, 2.0], [3, 5], [3, 4])
     """
     found = rank_targets(logits, true_y, compiled=compiled)
-    sums = _sums(found, tie_policy(ties))
+    sums = _sums(found, Ties.parse(ties))
     return np.array([*sums.tolist(), float(len(found.true))]), found.true, found.predicted
 
 
@@ -64,7 +64,7 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
     >>> top_k_accuracy([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0], 2)
     2.0
     """
-    return _hits(rank_targets(logits, targets, ks=(k,)).ranking().ordered(tie_policy(ties)), k)
+    return _hits(rank_targets(logits, targets, ks=(k,)).ranking().ordered(Ties.parse(ties)), k)
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -73,7 +73,7 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
     >>> get_mrr([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0])
     1.5
     """
-    return _reciprocals(rank_targets(prediction, targets).ranking().ordered(tie_policy(ties)))
+    return _reciprocals(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)))
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
@@ -84,7 +84,7 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
     """
     if k < 1:
         raise ParameterError(f"k = {k} is no cutoff", hint="cutoffs are whole numbers from 1 on")
-    return _gains(rank_targets(prediction, targets).ranking().ordered(tie_policy(ties)), k)
+    return _gains(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)), k)
 
 
 def get_performance_dict(
@@ -145,9 +145,9 @@ def _sums(found: TargetRanks, ties: Ties) -> Floats:
 
     Where scores are equal a place is not all there is to know, and each unit is asked what it earns.
     """
-    if found.placed.has_ties or found.classes > MAX_CACHED_CLASSES:
+    if found.counts.has_ties or found.classes > MAX_CACHED_CLASSES:
         return _earned(found.ranking().ordered(ties)).sum(axis=1)
-    times = np.bincount(found.placed.above)
+    times = np.bincount(found.counts.above)
     sums: Floats = (_earned_at(found.classes)[:, : len(times)] * times).sum(axis=1)
     return sums
 
@@ -281,7 +281,7 @@ class PlaceMeter:
 
     def __post_init__(self) -> None:
         self.ks = None if self.ks is None else tuple(self.ks)
-        self.ties = str(tie_policy(self.ties))
+        self.ties = str(Ties.parse(self.ties))
         if self.ks is not None and not self.ks:
             raise ParameterError("the meter has no cutoff", hint="for example ks=(1, 3, 5, 10)")
 

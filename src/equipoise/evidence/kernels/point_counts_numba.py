@@ -1,9 +1,12 @@
-"""Scores of a product compared with thresholds, compiled by numba: sure counts, and what has to be looked at.
+"""Inner loops of ``point_counts``, compiled by numba: compare scores with the thresholds of each point.
 
-A score is never lower than the true one, and higher by no more than a gap. So a threshold that it does not
-reach is not reached; one that it exceeds by more than the gap is; in between the pair is kept, for a formula
-that does not round to decide. The thresholds of a point fall, as its relatives are nearest first: those that
-a score reaches are the last ones, and it is enough to count it at the first of them.
+A computed score is never lower than the true score, and higher by at most a gap. If the score is below a
+threshold, the threshold is not reached. If it exceeds the threshold by more than the gap, it is reached. Otherwise
+the pair is uncertain and is buffered for the exact formula. The thresholds of a point are descending, because its
+targets are sorted by distance: a score reaches a suffix of them, and is counted once, at the first of them.
+
+Numba because the loops have data-dependent branches that numpy cannot express; all ranks of WordNet's nouns take
+3.93 s compiled and 13.2 s with numpy (benchmarks/README.md).
 """
 
 from __future__ import annotations
@@ -22,20 +25,20 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True, nogil=True))
 
-STRETCH = 64
-"""Neighbouring scores that one comparison dismisses when none of them matters; tiles are multiples of it."""
+CHUNK = 64
+"""Adjacent scores that are skipped together if none reaches a threshold; ``TILE`` is a multiple of it."""
 
-_FEW = 64
-"""Up to so many thresholds are compared with all scores, one after another; more get a grid."""
+_MAX_DIRECT_THRESHOLDS = 64
+"""Up to this many thresholds are compared with all scores, one after another; more use a grid."""
 
-_WIDTH = 256
-_STEPS = 6
+_ROW_CHUNK = 256
+_LINEAR_STEPS = 6
 
 
 @compiled
 def first_threshold_reached(score: float, thresholds: PointArray, begin: int, end: int) -> int:
-    """The first of some falling thresholds that a score reaches; ``end`` for none."""
-    for _ in range(_STEPS):
+    """The first of descending thresholds that a score reaches; ``end`` if none."""
+    for _ in range(_LINEAR_STEPS):
         if end == begin or thresholds[end - 1] > score:
             return end
         end -= 1
@@ -64,26 +67,27 @@ def count_tile_pairs(
     kept: NDArray[np.int32],
     held: int,
 ) -> int:
-    """Count each pair right of the diagonal for its row and for its column; returns how many are kept.
+    """Count each pair right of the diagonal for its row and for its column; returns the number of buffered pairs.
 
-    Tiles stand side by side, their rows from ``top`` and columns from ``first``. ``floor`` is the last
-    threshold of each point, infinity for one that does not ask.
+    ``tiles`` is (tiles, rows, columns); the rows start at point ``top``, the columns at point ``first``.
+    ``floor`` is the last threshold of each point, infinity for a point without targets. ``reached`` (targets,) and
+    ``kept`` (2, capacity) are written.
     """
     count, rows, width = tiles.shape
     for b in range(count):
         for r in range(rows):
             i = top + r
             own = floor[i]
-            for c in range(0, width, STRETCH):
+            for c in range(0, width, CHUNK):
                 place = first + b * width + c
-                scores, others = tiles[b, r, c : c + STRETCH], floor[place : place + STRETCH]
+                scores, others = tiles[b, r, c : c + CHUNK], floor[place : place + CHUNK]
                 near = np.int32(0)
-                for j in range(STRETCH):
+                for j in range(CHUNK):
                     least = others[j] if others[j] < own else own
                     near += np.int32(scores[j] >= least)
                 if near == 0:
                     continue
-                for j in range(max(i + 1 - place, 0), STRETCH):
+                for j in range(max(i + 1 - place, 0), CHUNK):
                     score = scores[j]
                     for way in range(2):
                         # Columns beyond the last point score NaN, which reaches nothing.
@@ -114,16 +118,16 @@ def count_rows(
     kept: NDArray[np.int32],
     held: int,
 ) -> tuple[int, int]:
-    """Count whole rows of scores from ``start`` on; stops when the room for what is kept might run out.
+    """Count complete rows of scores from row ``start`` on; stops when the buffer could overflow.
 
-    ``low`` and ``high`` are the thresholds of these rows alone, without and with the gap; those of a row
-    begin at ``starts`` less ``base``. Returns the row it stopped at and how many pairs are kept.
+    ``low`` and ``high`` are the thresholds of these rows, without and with the gap; the first row begins at
+    ``base``. Returns the row it stopped at and the number of buffered pairs.
     """
     most = 0
     for r in range(start, len(rows)):
         most = max(most, starts[rows[r] + 1] - starts[rows[r]])
     grid = np.empty(2 * most + 2, np.int32)
-    clear = np.empty(_FEW, np.int64)
+    clear = np.empty(_MAX_DIRECT_THRESHOLDS, np.int64)
     for r in range(start, len(rows)):
         i, line = rows[r], scores[r]
         if held + len(line) > kept.shape[1]:
@@ -132,7 +136,7 @@ def count_rows(
         begin, end = base, base + starts[i + 1] - starts[i]
         own = reached[starts[i] : starts[i + 1]]
         reach, sure = low[begin:end], high[begin:end]
-        if end - begin <= _FEW:
+        if end - begin <= _MAX_DIRECT_THRESHOLDS:
             held = count_by_threshold(line, i, reach, sure, own, clear, kept, held)
         else:
             held = count_by_grid(line, i, reach, sure, own, grid, kept, held)
@@ -151,10 +155,10 @@ def count_by_threshold(
     kept: NDArray[np.int32],
     held: int,
 ) -> int:
-    """One threshold after another, the lowest first, until no score of the stretch reaches it."""
+    """Compare a chunk of scores with one threshold after another, lowest first, until none reaches it."""
     last = len(low) - 1
-    for c in range(0, len(line), _WIDTH):
-        part = line[c : c + _WIDTH]
+    for c in range(0, len(line), _ROW_CHUNK):
+        part = line[c : c + _ROW_CHUNK]
         at, doubtful = last, False
         while at >= 0:
             least, most = low[at], high[at]
@@ -199,13 +203,13 @@ def count_by_grid(
     kept: NDArray[np.int32],
     held: int,
 ) -> int:
-    """Each score by its cell of an even grid, which leaves few thresholds to search among."""
+    """Look up each score in an even grid over the thresholds, which leaves few thresholds to search."""
     count = len(low)
     cells = 2 * count
     bottom = np.float64(low[count - 1])
     span = np.float64(low[0]) - bottom
     scale = (cells - 1) / span if span > 0.0 else 0.0
-    # grid[k] thresholds lie in cell k or a higher one. A score lies above whatever is in a lower cell.
+    # grid[k] thresholds are in cell k or higher. A score is above all thresholds of lower cells.
     for k in range(cells + 1):
         grid[k] = 0
     for k in range(count):
@@ -238,9 +242,9 @@ def add_exact_counts(
     equal: Ints,
     shared: Bools,
 ) -> bool:
-    """Count pairs whose excess is known, and mark those that tie with a relative which they are not.
+    """Count pairs by their exact excess, and mark pairs that tie with a target other than themselves.
 
-    ``equal`` holds differences: 1 where a run of equal relatives begins, -1 behind it. Returns whether any
+    ``equal`` holds differences: +1 at the start of a run of equal targets, -1 after its end. Returns whether any
     pair is marked.
     """
     any_shared = False
@@ -261,7 +265,7 @@ def add_exact_counts(
 
 @compiled
 def first_greater(limit: float, numbers: Floats, begin: int, end: int, or_equal: bool) -> int:
-    """The first of some rising numbers that is larger than a limit, or equals it where that will do."""
+    """The first of ascending numbers that is larger than a limit, or equal to it if ``or_equal``."""
     while begin < end:
         middle = (begin + end) >> 1
         if numbers[middle] > limit or (or_equal and numbers[middle] == limit):

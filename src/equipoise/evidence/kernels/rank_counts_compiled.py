@@ -1,4 +1,10 @@
-"""Rank counts by the compiled kernel: when it pays, and rows divided among threads."""
+"""Rank counts with the compiled LLVM kernel: when to use it, and how rows are divided among threads.
+
+The shapes and the counts are those of ``rank_counts.NumpyRankCounter``. Threads take ranges of rows from a queue.
+Measured on 5,000 x 50,000 float32 (benchmarks/README.md): 0.158 s with numpy, 0.0417 s compiled with one thread,
+0.0225 s with two; one pass of numpy's maximum takes 0.0386 s. Loading numba and the kernel takes about a second,
+so the kernel is used from ``MIN_SCORES_TO_COMPILE`` scores on, or once it is loaded.
+"""
 
 from __future__ import annotations
 
@@ -15,42 +21,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.evidence.base import constant_column
-from equipoise.evidence.kernels.rank_counts import HostRows, NanTargetError, RankCounts, softmax
+from equipoise.evidence.kernels.rank_counts import NanTargetError, NumpyRankCounter, RankCounts, softmax
 from equipoise.types import Floats, Ints, require_extra
 
 R = TypeVar("R")
 
 
-LIMITS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Variables by which people say how many threads a program may use; the lower number counts."""
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Environment variables that limit the number of threads; the lowest value applies."""
 
 
-THREADS_WORTH = 4 << 20
-"""Bytes for each thread, at least: it takes as long to wake one as to read some hundred thousand of them."""
+MIN_BYTES_PER_THREAD = 4 << 20
+"""Minimum bytes per thread: waking a thread takes as long as reading some hundred thousand bytes."""
 
 
-PART = 4 << 20
-"""Bytes that a thread takes at a time."""
+BYTES_PER_TASK = 4 << 20
+"""Bytes of the range of rows that a thread takes from the queue."""
 
 
 def available_cores() -> int:
-    """How many cores this process may use, or how many the environment leaves it."""
+    """The number of cores of this process, limited by ``THREAD_VARIABLES``."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = (os.environ.get(name, "").partition(",")[0].strip() for name in LIMITS)
-    return max(1, min([count, *(int(limit) for limit in given if limit.isdecimal())]))
+    limits = (os.environ.get(name, "").partition(",")[0].strip() for name in THREAD_VARIABLES)
+    return max(1, min([count, *(int(limit) for limit in limits if limit.isdecimal())]))
 
 
 def threads_for(size: int) -> int:
-    """How many threads are to read so many bytes.
+    """The number of threads for an array of this many bytes.
 
     >>> threads_for(1000)
     1
     """
-    return 1 if size < 2 * THREADS_WORTH else min(available_cores(), size // THREADS_WORTH)
+    return 1 if size < 2 * MIN_BYTES_PER_THREAD else min(available_cores(), size // MIN_BYTES_PER_THREAD)
 
 
 def map_row_ranges(work: Callable[[tuple[int, int]], R], rows: int, row_bytes: int) -> list[R]:
-    """What the work answers for all rows, in parts from a first row up to another, in any order.
+    """Call ``work((start, stop))`` for ranges that cover all rows; returns the results in any order.
 
     >>> map_row_ranges(lambda part: part, 5, row_bytes=4000)
     [(0, 5)]
@@ -58,7 +64,7 @@ def map_row_ranges(work: Callable[[tuple[int, int]], R], rows: int, row_bytes: i
     threads = threads_for(rows * row_bytes)
     if threads == 1:
         return [work((0, rows))]
-    step = max(1, PART // row_bytes)
+    step = max(1, BYTES_PER_TASK // row_bytes)
     left = deque((start, min(start + step, rows)) for start in range(0, rows, step))
 
     def take() -> list[R]:
@@ -82,26 +88,26 @@ def map_row_ranges(work: Callable[[tuple[int, int]], R], rows: int, row_bytes: i
 
 @lru_cache(maxsize=1)
 def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads that wait for the next call, begun when they are needed; a forked process makes its own."""
+    """A thread pool that is kept between calls; a forked process creates its own."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="equipoise-rows")
 
 
-WORTH = 1 << 31
-"""Scores from which on it pays to load numba and the kernel, which takes a second: half a nanosecond each."""
+MIN_SCORES_TO_COMPILE = 1 << 31
+"""Number of scores from which loading numba (about one second) is repaid, at half a nanosecond per score."""
 
 
 _KERNEL = "equipoise.evidence.kernels.rank_counts_llvm"
 
 
 def should_use_llvm(scores: NDArray[Any], wanted: bool | None = None) -> bool:
-    """Whether the compiled kernel is to read the scores: it can, and it was asked for or pays by itself.
+    """Whether to use the compiled kernel: it supports the array, and it was requested or is faster.
 
-    It pays for very many scores, and for any once it is loaded for scores of that type.
+    It is faster for very large arrays, and for any array once it is loaded for that dtype.
 
     >>> should_use_llvm(np.zeros((2, 3), dtype=np.int8), True)
     False
     """
-    able = (
+    supported = (
         scores.dtype in (np.float32, np.float64)
         and scores.dtype.isnative
         and scores.flags.aligned
@@ -111,16 +117,16 @@ def should_use_llvm(scores: NDArray[Any], wanted: bool | None = None) -> bool:
     if wanted:
         if kernel is None:
             require_extra("numba", extra="fast")
-        return able
-    if wanted is False or not able:
+        return supported
+    if wanted is False or not supported:
         return False
     if kernel is not None and kernel.supports_dtype(scores.dtype):
         return True
-    return scores.size >= WORTH and find_spec("numba") is not None
+    return scores.size >= MIN_SCORES_TO_COMPILE and find_spec("numba") is not None
 
 
-class LlvmRankCounter(HostRows):
-    """Places the targets of blocks of rows by the compiled kernel."""
+class LlvmRankCounter(NumpyRankCounter):
+    """Counts blocks of rows with the compiled kernel."""
 
     def __call__(self, block: NDArray[Any], targets: Ints) -> RankCounts:
         """The rank counts of the targets (columns) of the block's rows."""
@@ -133,12 +139,12 @@ class LlvmRankCounter(HostRows):
         like = np.empty(0, dtype=block.dtype)
 
         def count(part: tuple[int, int]) -> tuple[int, int]:
-            found: tuple[int, int] = rank_rows(scores, like, targets, above, tied, predicted, shared, part)
-            return found
+            nan_row_and_ties: tuple[int, int] = rank_rows(scores, like, targets, above, tied, predicted, shared, part)
+            return nan_row_and_ties
 
-        lost, ties = zip(*map_row_ranges(count, rows, width * block.itemsize), strict=True)
-        if max(lost) >= 0:
-            raise NanTargetError(min(row for row in lost if row >= 0))
+        nan_rows, ties = zip(*map_row_ranges(count, rows, width * block.itemsize), strict=True)
+        if max(nan_rows) >= 0:
+            raise NanTargetError(min(row for row in nan_rows if row >= 0))
         if any(ties):
             before = self.before(block, targets, tied)
         else:

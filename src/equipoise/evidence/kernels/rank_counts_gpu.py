@@ -1,4 +1,10 @@
-"""One kernel for an NVIDIA GPU: each score is read once, and five figures a row are written."""
+"""Rank counts on a device: Triton kernels for NVIDIA GPUs, array-API operations elsewhere.
+
+``count_thresholds_gpu`` counts scores (rows, width) above and equal to any number of thresholds per row; one
+program handles 16 thresholds of one row. ``GpuRankCounter`` counts one target per row and finds the largest
+score: its fused kernel reads each score once and writes five values per row. Only counts are copied to the host.
+The measurements are in benchmarks/gpu.md.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +19,7 @@ from equipoise.evidence.kernels.rank_counts import ClassColumns, InfiniteScoreEr
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-# How many scores of a row beat a limit, and how many equal it, for many limits a row, on a GPU.
-
-try:  # comes with torch where there is CUDA; this module is only loaded when a tensor is counted
+try:  # installed with torch for CUDA
     import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
     import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
 except ImportError:
@@ -23,26 +27,26 @@ except ImportError:
 
 _LIMITS = 16
 _STEP = 512
-_CELLS = 1 << 26
-"""Comparisons made at a time without Triton."""
+_MAX_COMPARISONS = 1 << 26
+"""Comparisons per block without Triton."""
 
 
 def count_thresholds_gpu(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
-    """For each (row, limit): the scores of the row above the limit, and those equal to it.
+    """For each (row, limit): how many scores of the row are above the limit, and how many equal it.
 
-    ``row`` does not fall. NaN is neither.
+    ``row`` is non-decreasing. NaN is neither above nor equal.
     """
     if triton is not None and scores.is_cuda:
-        return _by_triton(scores, row, limit)
-    return _by_comparing(scores, row, limit)
+        return _count_with_triton(scores, row, limit)
+    return _count_with_torch(scores, row, limit)
 
 
-def _by_comparing(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
+def _count_with_torch(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
     import torch
 
     above = torch.zeros(len(row), dtype=torch.int64, device=scores.device)
     equal = torch.zeros_like(above)
-    step = max(1, _CELLS // max(1, scores.shape[1]))
+    step = max(1, _MAX_COMPARISONS // max(1, scores.shape[1]))
     for start in range(0, len(row), step):
         part = slice(start, start + step)
         own = scores[row[part]]
@@ -51,7 +55,7 @@ def _by_comparing(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
     return above, equal
 
 
-def _by_triton(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
+def _count_with_triton(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
     import torch
 
     counts = torch.bincount(row, minlength=len(scores))
@@ -98,7 +102,7 @@ if triton is not None:
         STEP: tl.constexpr,
         WIDE: tl.constexpr,
     ):
-        """Sixteen limits of one row a program."""
+        """One program counts ``LIMITS`` limits of one row."""
         kind: tl.constexpr = tl.float64 if WIDE else tl.float32
         program = tl.program_id(0)
         row = tl.load(owner + program)
@@ -118,26 +122,24 @@ if triton is not None:
         tl.store(equal + item, tl.sum(same, axis=1), mask=real)
 
 
-# The same counts for tensors on another device: they are made there, and only counts travel.
-
-_TIED_CELLS = 1 << 24
-"""Scores of tied rows looked at together."""
+_MAX_TIED_SCORES = 1 << 24
+"""Scores of tied rows per block."""
 
 
 class GpuRankCounter:
-    """Places the targets of blocks of rows where these lie."""
+    """Counts blocks of rows on the device of the array."""
 
     def __init__(self, columns: ClassColumns, *, probabilities: bool = False) -> None:
         self.columns = columns
         self.probabilities = probabilities
 
     def needs_blocks(self, scores: Any) -> bool:
-        """Whether memory for the scores is needed again: all but the fused kernel alone write copies."""
+        """Whether counting needs memory of the size of the scores: only the fused kernel alone does not."""
 
         return self.probabilities or self.columns.span is None or not supports_fused_kernel(scores)
 
     def __call__(self, block: Any, targets: Ints) -> RankCounts:
-        """Where the targets (places among the columns) of the block landed."""
+        """The rank counts of the targets (column indices) of the rows of the block."""
 
         counts = (triton_counts if supports_fused_kernel(block) else _separate_counts)(block, targets)
         above, tied, predicted, tied_top, largest = counts
@@ -154,17 +156,17 @@ def _host(array: Any) -> NDArray[Any]:
 
 
 def _separate_counts(block: Any, targets: Ints) -> tuple[Ints, Ints, Ints, Bools, NDArray[Any]]:
-    """Above, tied, first class, whether it is tied, and the largest score, with the library's own passes."""
+    """Above, tied, top class, whether it is tied, and the largest score, with operations of the array library."""
     from array_api_compat import array_namespace, device
 
     xp = array_namespace(block)
-    limit = _limits(block, targets)
+    limit = _target_scores(block, targets)
     largest = xp.max(block, axis=1, keepdims=True)
     above = _host(xp.count_nonzero(block > limit, axis=1))
     tied = _host(xp.count_nonzero(block == limit, axis=1)) - 1
     at_top = block == largest
     shared = _host(xp.count_nonzero(at_top, axis=1)) > 1
-    # Which of several largest scores argmax names is not defined everywhere: the lowest is meant.
+    # For equal maxima, the index that argmax returns is not defined everywhere: take the lowest.
     column = xp.arange(block.shape[1], device=device(block))
     predicted = xp.argmax(block, axis=1)
     first = _host(predicted).astype(np.int64)
@@ -175,11 +177,11 @@ def _separate_counts(block: Any, targets: Ints) -> tuple[Ints, Ints, Ints, Bools
 
 
 def _is_narrow(xp: Any, block: Any) -> bool:
-    """Whether the numbers are of a kind that numpy may not know, such as bfloat16."""
+    """Whether numpy may lack the dtype, such as bfloat16."""
     return bool(xp.isdtype(block.dtype, "real floating")) and block.dtype.itemsize < 4
 
 
-def _limits(block: Any, targets: Ints) -> Any:
+def _target_scores(block: Any, targets: Ints) -> Any:
     """The score of the target of each row, as a column."""
     from array_api_compat import array_namespace, device
 
@@ -189,7 +191,7 @@ def _limits(block: Any, targets: Ints) -> Any:
 
 
 def _before(block: Any, targets: Ints, rows: Ints, columns: ClassColumns) -> Ints:
-    """How many of the scores equal to the target's an order by id puts first."""
+    """For each of these rows, how many classes tied with the target precede it by id."""
     before = np.zeros(len(targets), dtype=np.int64)
     if not len(rows):
         return before
@@ -197,18 +199,18 @@ def _before(block: Any, targets: Ints, rows: Ints, columns: ClassColumns) -> Int
 
     xp = array_namespace(block)
     order = xp.asarray(columns.order, device=device(block))
-    step = max(1, _TIED_CELLS // block.shape[1])
+    step = max(1, _MAX_TIED_SCORES // block.shape[1])
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         some = xp.take(block, xp.asarray(part, device=device(block)), axis=0)
         own = xp.asarray(columns.order[targets[part]][:, None], device=device(block))
-        later = (some == _limits(some, targets[part])) & (order[None, :] > own)
+        later = (some == _target_scores(some, targets[part])) & (order[None, :] > own)
         before[part] = _host(xp.count_nonzero(later, axis=1))
     return before
 
 
 def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, Floats]:
-    """The share of the largest score and of the target; a row of nothing but -inf is shared evenly."""
+    """The softmax of the largest score and of the target; a row of only -inf is uniform."""
     from array_api_compat import array_namespace, device
 
     if np.isposinf(largest).any():
@@ -218,26 +220,20 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
     kind = xp.float64 if block.dtype == xp.float64 else xp.float32
     shift = xp.asarray(np.where(hidden, 0.0, largest)[:, None], dtype=kind, device=device(block))
     sums = _host(xp.sum(xp.exp(xp.astype(block, kind) - shift), axis=1, dtype=xp.float64))
-    own = _host(xp.exp(xp.astype(_limits(block, targets), kind) - shift))[:, 0].astype(np.float64)
+    own = _host(xp.exp(xp.astype(_target_scores(block, targets), kind) - shift))[:, 0].astype(np.float64)
     sums, own = np.where(hidden, block.shape[1], sums), np.where(hidden, 1.0, own)
     return 1.0 / sums, own / sums
 
 
-try:  # comes with torch where there is CUDA; this module is only loaded when a tensor lies there
-    import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
-except ImportError:
-    triton = None
-
 _WIDE, _NARROW = 16_384, 64
-"""Classes beyond which a row is wide, and up to which it is narrow: measured on an H200."""
+"""Width above which a row is wide, and up to which it is narrow: measured on an H200."""
 
 _VECTOR = 16
-"""Rows that start and end at multiples of this are read with the widest loads; divisors of it do in part."""
+"""Alignment (in scores) of rows that allows the widest loads; the largest common divisor is used."""
 
 
 def supports_fused_kernel(block: Any) -> bool:
-    """Whether the kernel can read the array: a floating tensor on CUDA, rows without gaps, and Triton there.
+    """Whether the kernel supports the array: a floating CUDA tensor with contiguous rows, and Triton installed.
 
     >>> supports_fused_kernel(np.zeros((2, 3)))
     False
@@ -247,14 +243,14 @@ def supports_fused_kernel(block: Any) -> bool:
 
 
 def triton_counts(block: Any, targets: Ints) -> tuple[Ints, Ints, Ints, Bools, NDArray[Any]]:
-    """Above, tied, first class, whether it is tied, and the largest score (NaN where the row holds one)."""
+    """Above, tied, top class, whether it is tied, and the largest score (NaN if the row contains NaN)."""
     counts, largest = torch_counts(block, targets)
     above, equal, first, at_top = counts.cpu().numpy().astype(np.int64)
     return above, equal - 1, first, at_top > 1, largest.cpu().numpy()
 
 
 def torch_counts(block: Any, targets: Any) -> tuple[Any, Any]:
-    """Above, equal, first class and times it is largest as a (4, rows) tensor, and the largest scores."""
+    """Above, equal, top class and occurrences of the maximum as a (4, rows) tensor, and the largest scores."""
     import torch
 
     rows, width = block.shape
@@ -263,7 +259,7 @@ def torch_counts(block: Any, targets: Any) -> tuple[Any, Any]:
     if not rows:
         return counts, largest
     unit = gcd(width, block.stride(0), _VECTOR)
-    together, step, warps = _program(width)
+    together, step, warps = _launch_shape(width)
     _count_rows[(triton.cdiv(rows, together),)](
         block,
         torch.as_tensor(targets, device=block.device),
@@ -281,11 +277,11 @@ def torch_counts(block: Any, targets: Any) -> tuple[Any, Any]:
     return counts, largest
 
 
-def _program(width: int) -> tuple[int, int, int]:
-    """How many rows a program takes, how many scores of each in one step, and its warps.
+def _launch_shape(width: int) -> tuple[int, int, int]:
+    """Rows per program, scores of each row per step, and warps per program.
 
-    A wide row has a program of its own. Of shorter ones each warp has some for itself, so that no sum has to
-    wait for another warp.
+    A wide row has its own program. Shorter rows are assigned to single warps, so that no sum waits for another
+    warp.
     """
     if width > _WIDE:
         return 1, 1024, 8
@@ -295,11 +291,11 @@ def _program(width: int) -> tuple[int, int, int]:
 if triton is not None:
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _looked(score, unknown, limit, step, seen, lost, best, first, last):  # type: ignore[no-untyped-def]
-        """What each lane knows after another score; one that is no number changes nothing but ``lost``.
+    def _update_lanes(score, unknown, limit, step, seen, lost, best, first, last):  # type: ignore[no-untyped-def]
+        """The state of each lane after another score; NaN changes only ``lost``.
 
-        ``seen`` counts scores above the limit in its low half and equal ones in its high half; the first and
-        the last step with the largest score of the lane differ where that is tied.
+        ``seen`` counts scores above the limit in its low half and equal scores in its high half. The first and
+        the last step with the largest score of the lane differ if it is tied.
         """
         seen += tl.where(score > limit, 1, tl.where(score == limit, 65536, 0))
         first = tl.where(score > best, step, first)
@@ -321,7 +317,7 @@ if triton is not None:
         ROWS: tl.constexpr,
         STEP: tl.constexpr,
     ):
-        """Some rows a program; every lane looks at its own columns."""
+        """One program counts ``ROWS`` rows; lane ``l`` reads the columns ``l + k * STEP``."""
         kind: tl.constexpr = tl.float64 if WIDE else tl.float32
         width = width_units * UNIT
         row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -338,12 +334,14 @@ if triton is not None:
         steps = width // STEP
         for step in range(0, steps):
             score = tl.load(own + (step * STEP + lane)).to(kind)
-            seen, lost, best, first, last = _looked(score, score != score, limit, step, seen, lost, best, first, last)
+            seen, lost, best, first, last = _update_lanes(
+                score, score != score, limit, step, seen, lost, best, first, last
+            )
         if steps * STEP < width:
             inside = (steps * STEP + lane) < width
             score = tl.load(own + (steps * STEP + lane), mask=inside, other=float("nan")).to(kind)
             unknown = inside & (score != score)
-            seen, lost, best, first, last = _looked(score, unknown, limit, steps, seen, lost, best, first, last)
+            seen, lost, best, first, last = _update_lanes(score, unknown, limit, steps, seen, lost, best, first, last)
         top = tl.max(best, axis=1)
         column = first * STEP + lane
         at_top = (best == top[:, None]) & (column < width)

@@ -133,7 +133,7 @@ def _refuse_suffix(path: PathLike, suffix: str) -> None:
 
 
 def _files(path: PathLike) -> Iterator[tuple[Path, str]]:
-    """The files that a path stands for, and what each is called."""
+    """The files of a path, and their names."""
     place = Path(path)
     if os.fspath(path) == STDIN or not place.is_dir():
         yield place, place.name
@@ -157,7 +157,7 @@ def _below(folder: Path) -> list[Path]:
     found: list[Path] = []
     for here, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        # An office program keeps ~$name.docx beside a document that is open.
+        # Office programs create ~$name.docx next to an open document.
         kept = (name for name in files if not name.startswith((".", "~$")))
         found += [Path(here, name) for name in kept if _suffix(Path(name)) in _READERS]
     return sorted(found, key=lambda path: path.relative_to(folder).parts)

@@ -98,7 +98,7 @@ def text_of_html(page: str) -> str:
     r"""The text of a page.
 
     Block elements part paragraphs, ``h1`` to ``h6`` become ``#`` to ``######``, list items begin with ``-``,
-    the cells of a table row are parted by ``|``, and preformatted text stands between code fences.
+    the cells of a table row are separated by ``|``, and preformatted text is in code fences.
 
     >>> text_of_html("<h2>Salt &amp; water</h2><p>A <b>pinch</b>.<p>Boil<br>it.")
     '## Salt & water\n\nA pinch.\n\nBoil\nit.'
@@ -111,7 +111,7 @@ def text_of_html(page: str) -> str:
 
 
 class _Reader(HTMLParser):
-    """Collects lines; a blank line stands between blocks, but not between the rows of a table."""
+    """Collects lines; a blank line separates blocks, but not between the rows of a table."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -284,7 +284,7 @@ def _whole_characters(text: str) -> str:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep a library's complaints off the terminal; whoever set up logging still gets them."""
+    """Suppress the warnings of a library on the terminal; configured log handlers still receive them."""
     logger, handler = logging.getLogger(name), logging.NullHandler()
     logger.addHandler(handler)
     try:

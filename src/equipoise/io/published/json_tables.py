@@ -21,7 +21,7 @@ NAMES = (
     *("pooling", "class", "language", "category"),
 )
 _OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
-"""What stands beside every figure that this program writes."""
+"""Keys that this program writes with every value."""
 PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
 """Parts of result files that hold no figures of the system."""
 _SAID_BY_BEING = ("scores_per_experiment", "best_params", "best_parameters", "best_config")
@@ -50,9 +50,9 @@ Path = tuple[str, ...]
 
 
 def records_from_json(value: Any, known: Known) -> list[list[SystemRecord]]:
-    """The records of a value: every object that holds figures is one, and knows what stands around it.
+    """The records of a JSON value: every object with metric values is one record, with its surrounding labels.
 
-    Objects that lie side by side, in one list or in one object, are a table.
+    Sibling objects, in one list or in one object, are a table.
     """
     tables: dict[Path, list[SystemRecord]] = {}
     for family, record in _records(value, known, (), (), ("",)):
@@ -61,8 +61,8 @@ def records_from_json(value: Any, known: Known) -> list[list[SystemRecord]]:
 
 
 def labels_of(value: Any, known: Known) -> list[str]:
-    """The keys of numbers that stand beside figures; those of all numbers where there are no figures."""
-    beside: dict[str, None] = {}
+    """The keys of numbers next to metric values; the keys of all numbers if there are no metric values."""
+    adjacent: dict[str, None] = {}
     every: dict[str, None] = {}
     stack = [value]
     while stack:
@@ -72,7 +72,7 @@ def labels_of(value: Any, known: Known) -> list[str]:
         if isinstance(each, Mapping):
             found = {str(key): None for key, inner in each.items() if is_number(inner)}
             every |= found
-            beside |= found if any(map(known, found)) else {}
+            adjacent |= found if any(map(known, found)) else {}
             stack.extend(
                 inner
                 for key, inner in each.items()
@@ -80,7 +80,7 @@ def labels_of(value: Any, known: Known) -> list[str]:
             )
         elif isinstance(each, Sequence) and not isinstance(each, str):
             stack.extend(each)
-    return list(beside or every)
+    return list(adjacent or every)
 
 
 def _records(
@@ -127,7 +127,7 @@ def _of_object(
 def _sorted_out(
     value: Mapping[Any, Any], known: Known
 ) -> tuple[list[TableCell], list[TableCell], list[tuple[str, Any]]]:
-    """The figures of an object, what it says beside them, and the parts that lie deeper."""
+    """The metric values of an object, its other entries, and its nested objects."""
     cells: list[TableCell] = []
     facts: list[TableCell] = []
     deeper: list[tuple[str, Any]] = []

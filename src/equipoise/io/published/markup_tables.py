@@ -124,7 +124,7 @@ def _json_records(heading: str, lines: AlignedLines, known: Known) -> list[Syste
     return [SystemRecord("/".join(filter(None, (heading, each.name))), each.cells) for each in records]
 
 
-# Tables in LaTeX: tabular and its kin, with booktabs rules, multicolumn heads and dressed-up figures.
+# LaTeX tables: tabular and similar environments, with booktabs rules, multicolumn heads and markup in cells.
 
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*")
 _BEGIN = re.compile(r"\\begin\{(tabular\*?|tabularx|tabulary|longtable|array)\}")
@@ -218,7 +218,7 @@ def _rows(body: str) -> Iterator[tuple[int, str]]:
 
 
 def _expanded(row: str) -> list[str]:
-    """The cells of a row; one that spans several columns stands in each of them."""
+    """The cells of a row; a cell that spans several columns is repeated in each."""
     cells: list[str] = []
     for cell in _CELLS.split(row):
         across, down = _ACROSS.match(cell), _DOWN.match(cell)
@@ -234,6 +234,6 @@ def _expanded(row: str) -> list[str]:
 
 
 def _after_group(text: str) -> str:
-    """What follows a group in braces, or the text itself where none stands there."""
+    """What follows a group in braces, or the text itself if there is none."""
     text = text.lstrip()
     return text[_closing(text, 0) + 1 :] if text.startswith("{") else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 
-# Cells without their dress: ``\textbf{93.4}$^{*}$`` and ``**93.4**<sup>a</sup>`` are 93.4.
+# Removal of markup from cells: ``\textbf{93.4}$^{*}$`` and ``**93.4**<sup>a</sup>`` are 93.4.
 
 _RAISED = re.compile(
     r"<su[pb]>.*?</su[pb]>"
@@ -85,9 +85,9 @@ _THOUSANDS = re.compile(r"^[-+\u2212]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class PrintedNumber:
-    """A printed number; the value behind it lies within ``half`` of it, half a unit of its last digit.
+    """A printed number; the exact value is within ``half`` of it, half a unit of its last digit.
 
-    ``text`` is the number alone. ``percent`` says that a percent sign stands there. ``spread`` is what
+    ``text`` is the number alone. ``percent`` is whether it has a percent sign. ``spread`` is what
     follows a plus-minus sign, and ``ends`` are those of an interval in brackets.
     """
 

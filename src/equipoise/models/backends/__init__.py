@@ -1,1 +1,1 @@
-"""One model engine a file; each is imported only when a spec names it."""
+"""Model backends, one per file; each is imported only when a spec names it."""

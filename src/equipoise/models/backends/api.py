@@ -1,4 +1,4 @@
-"""Models behind an API: requests of bounded size, split when refused, repeated when that may help.
+"""Hosted models: batches of bounded size, split when too large, concurrent, with retries and usage counts.
 
 A failure never becomes a vector. It ends the call with an error that carries what was finished before it.
 """
@@ -33,7 +33,7 @@ from equipoise.redaction import redact
 if TYPE_CHECKING:
     from equipoise.types import Ints, Role
 
-# Checking an answer: as many vectors as texts, in their order, of one length, all numbers; else an error.
+# Validate a response: one vector per text in order, of one length, all finite.
 
 _FLOAT = np.dtype("<f4")
 
@@ -61,7 +61,7 @@ def parse_response(items: Any, texts: int, dims: int | None, tokens: int | None)
     lengths = {len(row) for row in rows} | ({dims} if dims is not None else set())
     if len(lengths) != 1 or lengths == {0}:
         found = " and ".join(str(length) for length in sorted(lengths))
-        raise _wrong(f"vectors of {found} dimensions, where all must be alike")
+        raise _wrong(f"vectors of {found} dimensions, which must be equal")
     vectors = np.empty((texts, len(rows[0])), dtype=np.float32)
     for place, row in zip(order, rows, strict=True):
         vectors[place] = row
@@ -108,7 +108,7 @@ def _wrong(what: str) -> RequestFailedError:
     return RequestFailedError(RequestFailure(f"the server answered with {what}", wrong=True))
 
 
-# Several requests at once: the first failure stops the rest, and what was done is kept.
+# Concurrent requests: the first failure stops the rest, and finished results are kept.
 
 T = TypeVar("T")
 
@@ -252,7 +252,9 @@ class ApiEncoder(Encoder):
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
         if errors:
             # The one that failed first is the reason; others only stopped because of it.
-            reason = [each for each in errors if not (isinstance(each, RequestFailedError) and each.refusal is STOPPED)]
+            reason = [
+                error for error in errors if not (isinstance(error, RequestFailedError) and error.refusal is STOPPED)
+            ]
             raise self._told((reason or errors)[0], texts, done)
         return np.stack([done[place] for place in range(len(texts))]) if texts else NOTHING.vectors
 
@@ -365,7 +367,7 @@ def _named(text: str) -> str:
     return f"the text of {len(text):,} characters that begins {begins!r}"
 
 
-# The options that all hosted models share: batch, parallel, timeout, attempts, truncate, price.
+# Options of all hosted models: batch, parallel, timeout, attempts, truncate, price.
 
 SERVICE_OPTIONS = ("batch", "parallel", "timeout", "attempts", "truncate", "price")
 

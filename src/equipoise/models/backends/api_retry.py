@@ -1,4 +1,4 @@
-"""Reading what an engine raised or a server answered: may it pass, how long to wait, was it too much."""
+"""Retries of API requests: classify errors, wait with exponential backoff, and keep keys out of messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from equipoise.errors import MissingExtraError
 from equipoise.redaction import HIDDEN, note_secret, redact
 
-# Asking again: exponential backoff with full jitter, at most so often and so long.
+# Exponential backoff with full jitter, with limits on attempts and total time.
 
 T = TypeVar("T")
 
@@ -97,26 +97,26 @@ def call_with_retries(call: Callable[[], T], patience: RetryPolicy) -> T:
             raise RequestFailedError(refusal)
         wait = patience.wait_seconds(attempt, refusal)
         if attempt >= patience.attempts:
-            raise RequestFailedError(_tried(refusal, f"{attempt} attempts"))
+            raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempts"))
         if patience.clock() + wait > deadline:
             asked = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
-            raise RequestFailedError(_tried(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {asked}"))
+            raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {asked}"))
         patience.sleep(wait)
 
 
-def _tried(refusal: RequestFailure, how: str) -> RequestFailure:
+def _with_attempts(refusal: RequestFailure, how: str) -> RequestFailure:
     return RequestFailure(f"{refusal.reason} (after {how})", status=refusal.status)
 
 
-# Keys stay out of everything that is said: they come from the environment and go to the server only.
+# Keys come from the environment, go to the server only, and are redacted in messages.
 
-LONGEST = 300
+MAX_MESSAGE_LENGTH = 300
 _READ = 20_000
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _BEARER = re.compile(r"(?i)(bearer\s+|(?:authorization|api[-_]?key)\W{1,5}(?:bearer\s+)?)[\w.~+/=-]{8,}")
 _KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|pa|co)-[A-Za-z0-9_-]{8,}")
-_SHORTEST_SECRET = 6
+_MIN_SECRET_LENGTH = 6
 
 
 def secrets_of(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -127,7 +127,7 @@ def secrets_of(environment: Mapping[str, str] | None = None) -> list[str]:
         for name, value in source.items()
         if _SECRET_NAME.search(name)
         for part in (value, value.strip())
-        if len(part) >= _SHORTEST_SECRET
+        if len(part) >= _MIN_SECRET_LENGTH
     }
     return sorted(values, key=len, reverse=True)
 
@@ -147,7 +147,7 @@ def without_secrets(text: str, secrets: Iterable[str] | None = None) -> str:
     line = " ".join(text.split())
     # The cut may have gone through a key, of which the last characters are then too few to be known.
     line = line[:-8] if cut else line
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+    return line if len(line) <= MAX_MESSAGE_LENGTH else f"{line[: MAX_MESSAGE_LENGTH - 3]}..."
 
 
 def api_key_from_env(*names: str) -> str | None:

@@ -1,4 +1,4 @@
-"""``hash:``: words hashed into a fixed number of dimensions; the floor that any model must beat."""
+"""``hash:``: words hashed into a fixed number of dimensions; the baseline that any model must beat."""
 
 from __future__ import annotations
 

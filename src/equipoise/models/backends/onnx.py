@@ -73,7 +73,7 @@ class OnnxEncoder(LocalEncoder):
         self._pad = pad
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """Tokenise once, run batches of alike length, pool."""
+        """Tokenise once, run batches of similar length, pool."""
         cut = self._window.cut(texts)
         rows: list[Vectors] = [np.empty(0, np.float32)] * len(texts)
         for batch in token_batches([len(ids) for ids in cut.ids], self._engine.batch_tokens):

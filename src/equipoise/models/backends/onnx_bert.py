@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError
 
-# The bytes of an ONNX graph, written directly: a file format of length-prefixed fields needs no package.
+# Serialise an ONNX graph: the format is length-prefixed fields, so the onnx package is not needed.
 
 MS_DOMAIN = "com.microsoft"
 """The operators that onnxruntime adds: whole attention, normalisation and activation in one step each."""
@@ -28,7 +28,7 @@ _EMBEDDED_BYTES = 1024
 
 Attribute = float | int
 Value = tuple[str, type[np.generic], Sequence[int | str]]
-"""A name, the type of its elements, and its shape, where a string stands for any size."""
+"""A name, the type of its elements, and its shape; a string is a dimension of any size."""
 
 
 @dataclass(slots=True)
@@ -210,14 +210,14 @@ def _product(graph: OnnxGraph, weights: Arrays, source: str, name: str) -> str:
 
 
 def _normed_sum(
-    graph: OnnxGraph, weights: Arrays, shape: BertConfig, source: str, beside: str, name: str, output: str
+    graph: OnnxGraph, weights: Arrays, shape: BertConfig, source: str, residual: str, name: str, output: str
 ) -> str:
     """The residual sum, with the bias of the product before it, normalised."""
     scale, shift = _norm(graph, weights, f"{name}.LayerNorm")
     bias = graph.tensor(f"{name}.bias", weights[f"{name}.dense.bias"])
     return graph.node(
         "SkipLayerNormalization",
-        [source, beside, scale, shift, bias],
+        [source, residual, scale, shift, bias],
         output,
         domain=MS_DOMAIN,
         epsilon=shape.epsilon,

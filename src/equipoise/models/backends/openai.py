@@ -1,4 +1,4 @@
-"""``openai:``: the OpenAI protocol through its SDK, at OpenAI or at any server that speaks it.
+"""``openai:``: the OpenAI protocol through its SDK, at OpenAI or at any compatible server.
 
 ``openai:text-embedding-3-small`` asks OpenAI; ``openai:nomic-embed-text,base_url=http://localhost:11434/v1``
 asks Ollama, and so for vLLM, LM Studio and TEI. With ``api_version`` it is Azure, and the model is the name

@@ -1,6 +1,6 @@
-"""``vectors:``: vectors that were computed elsewhere, looked up by text or id. No text gets a made-up one.
+"""``vectors:``: precomputed vectors, looked up by text or id. An unknown text is an error.
 
-An .npz file holds the matrix and its keys; an .npy file has its keys in a text file beside it, one a line; a
+An .npz file has the matrix and its keys; an .npy file has its keys in a text file next to it, one per line; a
 parquet file has a column of each.
 """
 
@@ -102,11 +102,11 @@ def _members(path: Path) -> list[str]:
 def _npy(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     matrix = read_matrix(path)
     given = spec.options.get("ids")
-    beside = [as_path(given)] if given else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
-    found = next((each for each in beside if each.is_file()), None)
+    key_files = [as_path(given)] if given else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
+    found = next((file for file in key_files if file.is_file()), None)
     if found is None:
         raise InputError(
-            f"{path} has no keys beside it: {beside[0]} is not there",
+            f"{path} has no keys: {key_files[0]} does not exist",
             hint="write vectors:FILE.npy,ids=KEYS.txt, one key a line",
         )
     return matrix, _lines(found)

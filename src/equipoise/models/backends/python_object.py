@@ -1,4 +1,4 @@
-"""``py:module.attr``, or an object in hand: whatever has ``encode`` or ``embed`` is a model."""
+"""``py:module.attr`` or a Python object: any object with ``encode`` or ``embed`` is a model."""
 
 from __future__ import annotations
 

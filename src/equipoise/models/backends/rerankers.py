@@ -1,4 +1,4 @@
-"""``cross-encoder:``: a model that reads query and document together, through sentence-transformers."""
+"""Rerankers on sentence-transformers: ``cross-encoder:``, and ``maxsim:`` with late interaction."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from equipoise.models.rerank import Reranker
 from equipoise.models.retriever import content_fingerprint
 from equipoise.types import Floats, require_extra
 
-OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "threads")
-BATCH = 32
+CROSS_ENCODER_OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "threads")
+CROSS_ENCODER_BATCH_SIZE = 32
 
 
 class CrossEncoderReranker(Reranker):
     """The logit of a model with one label. A sigmoid would round the best ones to the same 1.0."""
 
-    def __init__(self, model: Any, card: ModelCard, *, batch: int = BATCH, threads: int = 1) -> None:
+    def __init__(self, model: Any, card: ModelCard, *, batch: int = CROSS_ENCODER_BATCH_SIZE, threads: int = 1) -> None:
         labels = int(model.num_labels)
         if labels != 1:
             raise InputError(
@@ -44,8 +44,10 @@ class CrossEncoderReranker(Reranker):
     def from_spec(cls, spec: ModelSpec) -> CrossEncoderReranker:
         """From ``cross-encoder:NAME`` on the hub or ``cross-encoder:FOLDER``."""
         for option in spec.options:
-            if option not in OPTIONS:
-                hint = did_you_mean(option, OPTIONS) or f"the options are {', '.join(OPTIONS)}"
+            if option not in CROSS_ENCODER_OPTIONS:
+                hint = (
+                    did_you_mean(option, CROSS_ENCODER_OPTIONS) or f"the options are {', '.join(CROSS_ENCODER_OPTIONS)}"
+                )
                 raise ParameterError(f"cross-encoder: has no option {option!r}", hint=hint)
         spec.check_values()
         if not spec.name:
@@ -57,7 +59,7 @@ class CrossEncoderReranker(Reranker):
             folder = ModelFolder.open(path)
             folder.require_no_code(trusted=spec.flag("trust_remote_code", False))
             revision = weights_digest(folder)
-        model = _loaded(spec, str(path) if local else spec.name, local)
+        model = _load_cross_encoder(spec, str(path) if local else spec.name, local)
         card = ModelCard(
             path.name if local else spec.name,
             str(spec),
@@ -65,7 +67,9 @@ class CrossEncoderReranker(Reranker):
             origin=f"folder {path}" if local else "Hugging Face hub",
             revision=revision or hub_revision(model, f"{spec.name}@{spec.options.get('revision', 'main')}"),
         )
-        return cls(model, card, batch=spec.count("batch") or BATCH, threads=spec.count("threads") or 1)
+        return cls(
+            model, card, batch=spec.count("batch") or CROSS_ENCODER_BATCH_SIZE, threads=spec.count("threads") or 1
+        )
 
     @property
     def card(self) -> ModelCard:
@@ -83,7 +87,7 @@ class CrossEncoderReranker(Reranker):
         return self.score_many([query], [documents])[0]
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """All pairs in one run of batches; the library puts alike lengths together."""
+        """All pairs in one run of batches; the library groups texts of similar length."""
         pairs = [(query, text) for query, own in zip(queries, documents, strict=True) for text in own]
         if not pairs:
             return [np.empty(0) for _ in queries]
@@ -96,7 +100,7 @@ class CrossEncoderReranker(Reranker):
         return np.split(scores, np.cumsum([len(own) for own in documents])[:-1])
 
 
-def _loaded(spec: ModelSpec, name: str, local: bool) -> Any:
+def _load_cross_encoder(spec: ModelSpec, name: str, local: bool) -> Any:
     engine = require_extra("sentence_transformers", extra="st")
     try:
         with suppress_hub_output(not local):
@@ -119,9 +123,9 @@ def _loaded(spec: ModelSpec, name: str, local: bool) -> Any:
     return model
 
 
-# ``maxsim:``: late interaction. Every token of the query looks for its nearest token in the document.
+# MaxSim: the sum over query tokens of the similarity to the nearest document token.
 
-_CHARACTERS_AT_ONCE = 1 << 21
+_MAX_CHARACTERS = 1 << 21
 """Documents whose token vectors are held at a time: some 500,000 tokens, under a GB for 384 dimensions."""
 
 
@@ -164,10 +168,12 @@ class MaxSimReranker(Reranker):
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Each distinct document of a group of queries is embedded once."""
-        asked = _units(self._encoder, list(dict.fromkeys(queries)))
+        asked = _normalized_rows(self._encoder, list(dict.fromkeys(queries)))
         scores: list[Floats] = []
-        for group in _groups(documents):
-            known = _units(self._encoder, list(dict.fromkeys(text for own in documents[group] for text in own)))
+        for group in _document_groups(documents):
+            known = _normalized_rows(
+                self._encoder, list(dict.fromkeys(text for own in documents[group] for text in own))
+            )
             for query, own in zip(queries[group], documents[group], strict=True):
                 scores.append(_max_sims(asked[query], [known[text] for text in own]))
         return scores
@@ -188,7 +194,7 @@ def _max_sims(query: Vectors, documents: Sequence[Vectors]) -> Floats:
     return largest.mean(axis=0, dtype=np.float64)
 
 
-def _units(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vectors]:
+def _normalized_rows(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vectors]:
     return (
         {text: l2_normalize(own) for text, own in zip(texts, encoder.token_vectors(texts), strict=True)}
         if texts
@@ -196,21 +202,21 @@ def _units(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vectors]:
     )
 
 
-def _groups(documents: Sequence[Sequence[str]]) -> Iterator[slice]:
+def _document_groups(documents: Sequence[Sequence[str]]) -> Iterator[slice]:
     """Slices of queries whose documents together are not too long to hold."""
     start = characters = 0
     for place, own in enumerate(documents):
         size = sum(map(len, own))
-        if place > start and characters + size > _CHARACTERS_AT_ONCE:
+        if place > start and characters + size > _MAX_CHARACTERS:
             yield slice(start, place)
             start, characters = place, 0
         characters += size
     yield slice(start, len(documents))
 
 
-# A vector for each token of a text, from a sentence-transformers model before it pools.
+# Token vectors of a sentence-transformers model before pooling.
 
-TOKEN_VECTORS_OPTIONS = ("max_tokens", "threads")
+TOKEN_ENCODER_OPTIONS = ("max_tokens", "threads")
 BATCH_TOKENS = 4096
 
 
@@ -224,7 +230,7 @@ class TorchTokenEncoder:
         self._max_tokens, self._threads = card.max_tokens, threads
 
     def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
-        """One array (tokens, dims) a text; what lies beyond the window has no vectors."""
+        """One array (tokens, dims) per text; tokens beyond the window have no vectors."""
         torch = require_extra("torch", extra="st")
         ids = self._tokenizer(
             list(texts), truncation=self._max_tokens is not None, max_length=self._max_tokens,
@@ -248,14 +254,14 @@ class TorchTokenEncoder:
 def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     """The packaged MiniLM where no other is named, a folder, or a model of the hub."""
     for option in spec.options:
-        if option not in TOKEN_VECTORS_OPTIONS:
-            hint = did_you_mean(option, TOKEN_VECTORS_OPTIONS) or f"the options are {', '.join(TOKEN_VECTORS_OPTIONS)}"
+        if option not in TOKEN_ENCODER_OPTIONS:
+            hint = did_you_mean(option, TOKEN_ENCODER_OPTIONS) or f"the options are {', '.join(TOKEN_ENCODER_OPTIONS)}"
             raise ParameterError(f"{spec.kind}: has no option {option!r}", hint=hint)
     spec.check_values()
     minilm = BY_ALIAS["minilm"]
     if spec.name in ("", minilm.alias, minilm.hub):
         weights = find_packaged_model("minilm")
-        return _token_vectors_loaded(
+        return _load_torch_token_encoder(
             weights.folder / "model",
             spec,
             ModelCard(
@@ -270,15 +276,15 @@ def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
         folder.require_no_code(trusted=False)
-        return _token_vectors_loaded(
+        return _load_torch_token_encoder(
             folder.path,
             spec,
             ModelCard(path.name, str(spec), origin=f"folder {path}", revision=weights_digest(folder)),
         )
-    return _token_vectors_loaded(None, spec, ModelCard(spec.name, str(spec), origin="Hugging Face hub"))
+    return _load_torch_token_encoder(None, spec, ModelCard(spec.name, str(spec), origin="Hugging Face hub"))
 
 
-def _token_vectors_loaded(folder: Path | None, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
+def _load_torch_token_encoder(folder: Path | None, spec: ModelSpec, card: ModelCard) -> TorchTokenEncoder:
     engine = require_extra("sentence_transformers", extra="st")
     try:
         with suppress_hub_output(folder is None):

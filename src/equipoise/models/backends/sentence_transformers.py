@@ -1,4 +1,4 @@
-"""``st:``: sentence-transformers, from a folder or by the name it has on the hub."""
+"""``st:``: sentence-transformers, from a folder or by its name on the hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.types import Role, require_extra
 
-# What models on torch share: threads and bars set for a call and put back, weights by their hash.
+# Shared by torch models: threads and progress bars for one call, and a hash of the weights.
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def weights_digest(folder: ModelFolder) -> str:
             f"{folder.path} holds no weights: no .safetensors or .bin file",
             hint="name the folder that the model was saved to",
         )
-    return "sha256:" + "+".join(sha256_of(each) for each in files)
+    return "sha256:" + "+".join(sha256_of(file) for file in files)
 
 
 def hub_revision(model: Any, asked: str) -> str:
@@ -69,7 +69,7 @@ def hub_revision(model: Any, asked: str) -> str:
     return str(getattr(config, "_commit_hash", None) or asked)
 
 
-# Loading from the hub without its noise: no bars, no log, and no retries where nobody answers.
+# Load from the hub without progress bars, logs, or retries if it cannot be reached.
 
 HUB_TIMEOUT_SECONDS = 10.0
 """Seconds that the hub has to answer at all."""
@@ -88,7 +88,7 @@ def suppress_hub_output(asked: bool) -> Iterator[None]:
     log.set_verbosity_error()
     try:
         if asked and not offline:
-            constants.HF_HUB_OFFLINE = not _answers()
+            constants.HF_HUB_OFFLINE = not _hub_is_reachable()
         with no_progress_bars():
             yield
     finally:
@@ -96,7 +96,7 @@ def suppress_hub_output(asked: bool) -> Iterator[None]:
         log.set_verbosity(verbosity)
 
 
-def _answers() -> bool:
+def _hub_is_reachable() -> bool:
     """Whether the hub says anything, be it a refusal."""
     hub = require_extra("huggingface_hub", extra="st")
     try:
@@ -107,7 +107,7 @@ def _answers() -> bool:
 
 
 OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch")
-BATCH = 32
+BATCH_SIZE = 32
 
 
 class SentenceTransformersEncoder(LocalEncoder):
@@ -116,7 +116,7 @@ class SentenceTransformersEncoder(LocalEncoder):
     ``threads`` of None leaves torch as it is.
     """
 
-    def __init__(self, model: Any, card: ModelCard, *, threads: int | None, batch: int = BATCH) -> None:
+    def __init__(self, model: Any, card: ModelCard, *, threads: int | None, batch: int = BATCH_SIZE) -> None:
         self.card = card
         self.identity = f"st {card.revision} window={card.max_tokens}"
         self.prompts = prompts_by_role(
@@ -155,7 +155,7 @@ def load(spec: ModelSpec) -> Encoder:
     if known is not None and known.alias == "minilm" and "revision" not in spec.options and is_installed("minilm"):
         found = find_packaged_model("minilm")
         card = ModelCard(spec.name, str(spec), licence=known.licence, origin=found.origin, revision=found.revision)
-        return _loaded(spec, found.folder / "model", card)
+        return _load_model(spec, found.folder / "model", card)
     path = as_path(spec.name)
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
@@ -166,12 +166,12 @@ def load(spec: ModelSpec) -> Encoder:
             origin=f"folder {path}",
             revision=f"{weights_digest(folder)} settings:{folder.settings()}",
         )
-        return _loaded(spec, path, card)
+        return _load_model(spec, path, card)
     card = ModelCard(spec.name, str(spec), licence=known.licence if known else "", origin="Hugging Face hub")
-    return _loaded(spec, None, card)
+    return _load_model(spec, None, card)
 
 
-def _loaded(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
+def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
     engine = require_extra("sentence_transformers", extra="st")
     with suppress_hub_output(folder is None):
         try:
@@ -182,13 +182,13 @@ def _loaded(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
                 trust_remote_code=spec.flag("trust_remote_code", False),
             )
         except Exception as error:  # hub, file and configuration problems come as a dozen kinds
-            raise _explained(spec, folder, error) from error
+            raise _load_error(spec, folder, error) from error
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
     asked = f"{spec.name}@{spec.options.get('revision', 'main')}"
     card = replace(_sized(card, model), revision=card.revision or hub_revision(model, asked))
     return SentenceTransformersEncoder(
-        model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH
+        model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH_SIZE
     )
 
 
@@ -210,7 +210,7 @@ def _sized(card: ModelCard, model: Any) -> ModelCard:
     return replace(card, dims=dims(), max_tokens=int(window) if window and window < 10**6 else None)
 
 
-def _explained(spec: ModelSpec, folder: Path | None, error: Exception) -> Exception:
+def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Exception:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     if "trust_remote_code" in str(error):
         return ParameterError(

@@ -1,4 +1,4 @@
-"""``static:``: one vector a token, averaged. model2vec folders, and WordLlama from its package."""
+"""``static:``: the mean of one vector per token. model2vec folders, and WordLlama from its package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPTIONS = ("max_tokens",)
 MODEL2VEC_WINDOW = 512
 """What model2vec reads where its config says nothing."""
 
-_ROWS_AT_ONCE = 4096
+_ROW_BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class StaticEncoder(LocalEncoder):
         start = 0
         while start < len(ids):
             before = int(ends[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + _ROWS_AT_ONCE, side="right")))
+            stop = max(start + 1, int(np.searchsorted(ends, before + _ROW_BATCH, side="right")))
             self._sums(ids[start:stop], lengths[start:stop], out[start:stop])
             start = stop
         out /= lengths[:, None].astype(np.float32)
@@ -106,8 +106,8 @@ class StaticEncoder(LocalEncoder):
         flat = np.fromiter(chain.from_iterable(ids), np.int64, int(lengths.sum()))
         if len(ids) == 1:
             out[0] = 0
-            for at in range(0, len(flat), _ROWS_AT_ONCE):
-                out[0] += self._table.rows(flat[at : at + _ROWS_AT_ONCE]).sum(axis=0)
+            for at in range(0, len(flat), _ROW_BATCH):
+                out[0] += self._table.rows(flat[at : at + _ROW_BATCH]).sum(axis=0)
             return
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         np.add.reduceat(self._table.rows(flat), starts, axis=0, out=out)
@@ -187,7 +187,7 @@ def _table(path: Path) -> TokenEmbeddingTable:
 
 
 def _unknown_token(folder: ModelFolder, tokenizer: Path) -> int | None:
-    """The id of the token that stands for what is not in the vocabulary."""
+    """The id of the token for words outside the vocabulary."""
     model = folder.json(str(tokenizer.relative_to(folder.path))).get("model", {})
     name, vocabulary = model.get("unk_token"), model.get("vocab")
     if isinstance(vocabulary, dict):

@@ -1,4 +1,4 @@
-"""Stores by spec: ``memory``, ``faiss:hnsw``, ``chroma:path``, ``pgvector:postgresql://...``, ``qdrant:http://...``."""
+"""Vector stores by spec: ``memory``, ``faiss:hnsw``, ``chroma:path``, ``pgvector:postgresql://...``, ``qdrant:http://...``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every vector store can do, and what it means: the same ids, scores and order whatever the engine.
+"""The interface of a vector store. Every engine returns the same ids, scores and order.
 
 A score is a similarity, higher is nearer: the cosine, the inner product, or minus the squared distance. Equal
 scores stand in the order of their ids. Vectors are kept as float32.
@@ -35,10 +35,10 @@ from equipoise.types import Floats, Ids, Ints
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
-# Equal scores in the order of their ids, also where the list is cut.
+# Ties are ordered by id, also at the cutoff.
 
 Search = Callable[[Ints, int], tuple[Ids, Floats]]
-"""The best of some queries to a depth: ids and scores, a row a query, best first, ties in any order."""
+"""The best of some queries to a depth: ids and scores, one row per query, best first, ties in any order."""
 
 
 def break_ties_by_id(search: Search, queries: int, k: int, total: int) -> tuple[Ids, Floats]:
@@ -72,7 +72,7 @@ def _ordered(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
     return ids[:, :k], scores[:, :k]
 
 
-# A store as people name it, without a password.
+# Names of stores without passwords.
 
 _PASSWORD = re.compile(r"://([^/:@]*):[^/]*@")
 _SECRET = re.compile(r"[^=]*(password|secret|token|api)", re.IGNORECASE)
@@ -101,8 +101,8 @@ def without_password(spec: str) -> str:
 GEOMETRIES = ("cosine", "dot", "euclidean")
 DEFAULT_COLLECTION = "vectors"
 
-Found = tuple[Ids, Floats]
-"""Ids and similarities, a row a query, best first; a short row ends in None and minus infinity."""
+SearchResult = tuple[Ids, Floats]
+"""Ids and similarities, one row per query, best first; a short row ends in None and minus infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class VectorStore(ABC):
         names = self._ids(ids)
         if len(set(names)) < len(names):
             (twice, _), *_ = Counter(names).most_common(1)
-            raise DuplicateError(f"the id {twice!r} stands twice in one call", hint="keep one vector for each id")
+            raise DuplicateError(f"the id {twice!r} is in one call twice", hint="keep one vector for each id")
         rows = self._rows(vectors, "the vectors")
         if len(rows) != len(names):
             raise ShapeError(f"{len(names)} ids came with {len(rows)} vectors", hint="give one id to each vector")
@@ -164,7 +164,7 @@ class VectorStore(ABC):
     def search(self, queries: ArrayLike, k: int) -> Hits:
         """The k nearest vectors of every query; all of them where there are fewer than k."""
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ParameterError(f"k is {k!r}; it must be a whole number of 1 or more")
+            raise ParameterError(f"k is {k!r}; it must be an integer of 1 or more")
         rows = self._rows(queries, "the queries")
         total = self.count()
         width = min(int(k), total)
@@ -173,9 +173,9 @@ class VectorStore(ABC):
         return Hits(*break_ties_by_id(lambda part, depth: self._search(rows[part], depth), len(rows), width, total))
 
     def ask(self, queries: ArrayLike, k: int) -> Hits:
-        """What the engine itself answers to one request: ties in any order, and nothing asked beside it.
+        """The response of the engine to one request, with ties in any order and without further requests.
 
-        ``search`` counts the vectors first and asks again where a tie was cut; whoever measures how fast a
+        ``search`` counts the vectors first and asks again if a tie was cut; a measurement of the speed of a
         store is wants to measure the store.
         """
         return Hits(*self._search(self._rows(queries, "the queries"), k))
@@ -235,7 +235,7 @@ class VectorStore(ABC):
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None: ...
 
     @abstractmethod
-    def _search(self, queries: Vectors, k: int) -> Found:
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
         """The k nearest of each query, best first; ties in any order."""
 
     @abstractmethod
@@ -285,7 +285,7 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0.0, casting="same_kind")
 
 
-def pad_hits(rows: Sequence[Sequence[tuple[str, float]]], k: int) -> Found:
+def pad_hits(rows: Sequence[Sequence[tuple[str, float]]], k: int) -> SearchResult:
     """Lists of (id, score) as the two arrays, padded to k."""
     ids = np.full((len(rows), k), None, dtype=object)
     scores = np.full((len(rows), k), -np.inf)
@@ -304,7 +304,7 @@ def check_collection(
             f"{collection!r} cannot name a collection of a {kind.kind} store", hint=f"use {kind.name_words}"
         )
     if dims is not None and (isinstance(dims, bool) or not isinstance(dims, int | np.integer) or dims < 1):
-        raise ParameterError(f"dims is {dims!r}; it must be a whole number of 1 or more")
+        raise ParameterError(f"dims is {dims!r}; it must be an integer of 1 or more")
     name = geometry_of(geometry).name
     if name not in GEOMETRIES:
         raise ParameterError(
@@ -331,7 +331,7 @@ def _strings(ids: Sequence[str]) -> list[str]:
     return names
 
 
-# What a stored collection holds, and whether it is what was asked for.
+# The schema of a stored collection, compared with the requested one.
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from equipoise.errors import StoreError
 from equipoise.models.stores.base import (
     CollectionSchema,
-    Found,
+    SearchResult,
     VectorStore,
     pad_hits,
     resolve_schema,
@@ -46,9 +46,9 @@ class ChromaStore(VectorStore):
         place = str(Path(path).expanduser())
         chromadb = require_extra("chromadb", extra="chroma")
         settings = require_extra("chromadb.config", extra="chroma").Settings(anonymized_telemetry=False)
-        with _explained(place):
+        with _translate_errors(place):
             client = chromadb.PersistentClient(path=place, settings=settings)
-            found = {entry.name: _shape(entry.metadata) for entry in client.list_collections()}
+            found = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
             shape, is_new = resolve_schema(collection, found, dims, geometry, place)
             if is_new:
                 client.create_collection(
@@ -69,7 +69,7 @@ class ChromaStore(VectorStore):
         return False
 
     def _count(self) -> int:
-        with _explained(self._place):
+        with _translate_errors(self._place):
             return int(self._entries.count())
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class ChromaStore(VectorStore):
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
-        with _explained(self._place):
+        with _translate_errors(self._place):
             for part in self._parts(len(ids)):
                 self._entries.upsert(
                     ids=ids[part],
@@ -89,9 +89,9 @@ class ChromaStore(VectorStore):
                     metadatas=[{"has_text": text is not None} for text in texts[part]],
                 )
 
-    def _search(self, queries: Vectors, k: int) -> Found:
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
         rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        with _explained(self._place):
+        with _translate_errors(self._place):
             answer = self._entries.query(query_embeddings=rows, n_results=k, include=["distances"])
         lists = zip(answer["ids"], answer["distances"], strict=True)
         return pad_hits(
@@ -103,7 +103,7 @@ class ChromaStore(VectorStore):
         )
 
     def _delete(self, ids: list[str]) -> int:
-        with _explained(self._place):
+        with _translate_errors(self._place):
             before = self._entries.count()
             for part in self._parts(len(ids)):
                 self._entries.delete(ids=ids[part])
@@ -111,7 +111,7 @@ class ChromaStore(VectorStore):
 
     def _texts(self, ids: list[str]) -> list[str | None]:
         texts: dict[str, str] = {}
-        with _explained(self._place):
+        with _translate_errors(self._place):
             for part in self._parts(len(ids)):
                 answer = self._entries.get(ids=ids[part], include=["documents", "metadatas"])
                 rows = zip(answer["ids"], answer["documents"], answer["metadatas"], strict=True)
@@ -120,7 +120,7 @@ class ChromaStore(VectorStore):
 
     def _vectors(self, ids: list[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        with _explained(self._place):
+        with _translate_errors(self._place):
             for part in self._parts(len(ids)):
                 answer = self._entries.get(ids=ids[part], include=["embeddings"])
                 found |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
@@ -134,14 +134,14 @@ class ChromaStore(VectorStore):
         return [slice(start, start + self._most) for start in range(0, count, self._most)]
 
 
-def _shape(metadata: dict[str, Any] | None) -> CollectionSchema:
+def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
     """Collections that others made have no such record: no dimensions and no geometry agree with them."""
     facts = metadata or {}
     return CollectionSchema(int(facts.get("dims", 0)), str(facts.get("geometry", "of another program")))
 
 
 @contextmanager
-def _explained(place: str) -> Iterator[None]:
+def _translate_errors(place: str) -> Iterator[None]:
     """What Chroma says becomes a sentence."""
     errors = require_extra("chromadb.errors", extra="chroma")
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import UnknownNameError
-from equipoise.models.stores.base import Found, VectorStore, unit_rows
+from equipoise.models.stores.base import SearchResult, VectorStore, unit_rows
 from equipoise.models.stores.memory import VectorTable
 from equipoise.types import require_extra
 
@@ -20,7 +20,7 @@ INDEXES = ("flat", "hnsw")
 class FaissStore(VectorStore):
     """An index of faiss over vectors in memory: ``flat`` compares with all, ``hnsw`` walks a graph.
 
-    The graph cannot forget, so it is made anew at the next search when a vector was replaced or removed;
+    The graph cannot delete, so it is rebuilt at the next search when a vector was replaced or removed;
     further vectors are linked in.
     """
 
@@ -60,7 +60,7 @@ class FaissStore(VectorStore):
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         self._table.upsert(ids, unit_rows(vectors) if self.geometry == "cosine" else vectors, texts)
 
-    def _search(self, queries: Vectors, k: int) -> Found:
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
         index = self._built()
         if self._hnsw:
             index.hnsw.efSearch = max(self._ef_search, k)

@@ -1,4 +1,4 @@
-"""Many vectors into a store, some thousands at a time: what has arrived stays, whatever happens next."""
+"""Write many vectors into a store in batches, resume after a failure, and verify existing vectors."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def ingest(
     blocks: Blocks,
     watch: Callable[[int], None] | None = None,
     *,
-    remedy: str = "give these vectors a collection of their own",
+    hint: str = "give these vectors a collection of their own",
 ) -> int:
     """Put ``total`` vectors into a store, in their order, going on behind what it holds; how many were sent.
 
     Where some are missing further ahead, all are sent: an id that is there is replaced. A store that fails
-    keeps what it has, and the error says so. ``remedy`` is the advice when it holds something else.
+    keeps what it has, and the error says so. ``hint`` is the advice when it holds something else.
     """
     held = store.count()
     if held > total:
-        raise ParameterError(f"{store.named} holds {held:,} vectors and there are {total:,}", hint=remedy)
+        raise ParameterError(f"{store.named} holds {held:,} vectors and there are {total:,}", hint=hint)
     if held == total:
         return 0
     try:
@@ -51,11 +51,11 @@ def ingest(
             count = store.count()
     except StoreError as error:
         raise PartialError(
-            f"{error.sentence}; the store was being filled",
+            f"{error.message}; the store was being filled",
             hint="what is stored stays: the same command goes on behind it once the store is back",
         ) from error
     if count != total:
-        raise StoreError(f"{store.named} holds {count:,} vectors after {total:,} were put into it", hint=remedy)
+        raise StoreError(f"{store.named} holds {count:,} vectors after {total:,} were put into it", hint=hint)
     return sent
 
 
@@ -70,7 +70,7 @@ def _send(store: VectorStore, blocks: Blocks, start: int, watch: Callable[[int],
     return sent
 
 
-# Whether a collection that is there already holds the vectors that it is taken for.
+# Verify that an existing collection has the expected vectors.
 
 N_SAMPLED_ROWS = 256
 """Vectors that are fetched and compared, evenly spread over those that should be there."""
@@ -78,7 +78,7 @@ N_SAMPLED_ROWS = 256
 _ROUNDING = 1e-5
 
 
-def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Vectors], *, remedy: str) -> None:
+def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Vectors], *, hint: str) -> None:
     """Compare some of what a store holds with the vectors by row; the id of a row is its number.
 
     Vectors that are not there yet are no fault, unless the store is as full as it should be.
@@ -90,9 +90,7 @@ def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Ve
     found = store.vectors([str(row) for row in rows.tolist()])
     there = ~np.isnan(found).any(axis=1)
     if held == total and not there.all():
-        raise ParameterError(
-            f"{store.named} holds {held:,} vectors, and none with the id {rows[~there][0]}", hint=remedy
-        )
+        raise ParameterError(f"{store.named} holds {held:,} vectors, and none with the id {rows[~there][0]}", hint=hint)
     with np.errstate(over="ignore"):  # what no store could take is refused when it is sent
         own = take(rows).astype(np.float32)
     own = unit_rows(own) if store.geometry == "cosine" else own
@@ -103,5 +101,5 @@ def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Ve
         raise ParameterError(
             f"{store.named} holds other vectors: {len(others):,} of the {int(there.sum()):,} that were "
             f"looked at are not those of the corpus, beginning with the id {rows[others[0]]}",
-            hint=remedy,
+            hint=hint,
         )

@@ -1,4 +1,4 @@
-"""Vectors in memory by id: appended, replaced in place, and removed by moving the last row into the gap."""
+"""Vectors in memory by id, and the default store on them: exact search without extra packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.geometry.search import SearchCorpus, nearest_neighbors
-from equipoise.models.stores.base import Found, VectorStore
+from equipoise.models.stores.base import SearchResult, VectorStore
 
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
@@ -23,7 +23,7 @@ class VectorTable:
         self._texts: dict[str, str] = {}
         self._place: dict[str, int] = {}
         self.appended_only = True
-        """Whether all rows still stand where they were put first; whoever builds on that sets it again."""
+        """Whether no row has moved since it was added; a caller that relies on it resets it."""
 
     def __len__(self) -> int:
         return len(self._names)
@@ -83,9 +83,6 @@ class VectorTable:
             self._matrix = larger
 
 
-# The default store: everything in memory, every vector compared, nothing to install.
-
-
 class MemoryStore(VectorStore):
     """Exact search by blocked matrix products over vectors in memory.
 
@@ -114,7 +111,7 @@ class MemoryStore(VectorStore):
         self._ready = None
         self._table.upsert(ids, vectors, texts)
 
-    def _search(self, queries: Vectors, k: int) -> Found:
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
         if self._ready is None:
             self._ready = SearchCorpus.of(self._table.vectors, self.geometry)
         found = nearest_neighbors(queries, self._ready, k)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from equipoise.errors import EquipoiseError, ParameterError, StoreError, UnknownNameError
 from equipoise.models.stores.base import (
     CollectionSchema,
-    Found,
+    SearchResult,
     VectorStore,
     pad_hits,
     resolve_schema,
@@ -29,7 +29,7 @@ from equipoise.types import require_extra
 if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
-# Connections to PostgreSQL: opened with the extension ready, failures as sentences, no password shown.
+# Connections to PostgreSQL: open them with the extension, and translate driver errors without the password.
 
 _CATALOGUE = """
     CREATE TABLE IF NOT EXISTS equipoise_collections
@@ -48,7 +48,7 @@ def connect(url: str) -> Any:
     try:
         connection = psycopg.connect(url, connect_timeout=10)
     except (psycopg.OperationalError, psycopg.ProgrammingError, UnicodeError) as error:
-        # The driver's last lines may be a question of its own; the refusal stands before it.
+        # The last lines of the driver's message may be a query; the error is before it.
         said = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = next((line for line in reversed(said) if not line.endswith("?")), "no answer")
         raise StoreError(
@@ -111,8 +111,8 @@ def without_password(url: str) -> tuple[str, str]:
 
 
 INDEXES = ("hnsw", "ivfflat")
-_MOST_DIMS = {"": 16_000, "hnsw": 2_000, "ivfflat": 2_000}
-_QUERIES_AT_ONCE = 256
+_MAX_INDEXED_DIMS = {"": 16_000, "hnsw": 2_000, "ivfflat": 2_000}
+_QUERY_BATCH = 256
 
 
 class PgVectorStore(VectorStore):
@@ -144,7 +144,7 @@ class PgVectorStore(VectorStore):
         connection = connect(url)
         try:
             with translate_errors(connection, place):
-                shape, table = _opened(connection, collection, dims, geometry, index or "", place)
+                shape, table = _open_table(connection, collection, dims, geometry, index or "", place)
             return cls(collection, shape, table, connection, place)
         except EquipoiseError:
             connection.close()
@@ -178,14 +178,14 @@ class PgVectorStore(VectorStore):
                 )
             )
 
-    def _search(self, queries: Vectors, k: int) -> Found:
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
         rows = unit_rows(queries) if self.geometry == "cosine" else queries
         found: list[list[tuple[str, float]]] = [[] for _ in rows]
         self._build_index()
         with self._work() as connection:
             self._tune(connection, k)
-            for start in range(0, len(rows), _QUERIES_AT_ONCE):
-                part = list(rows[start : start + _QUERIES_AT_ONCE])
+            for start in range(0, len(rows), _QUERY_BATCH):
+                part = list(rows[start : start + _QUERY_BATCH])
                 numbers = list(range(start, start + len(part)))
                 statement = self._query(
                     "SELECT query.number, hit.id, hit.distance "
@@ -253,7 +253,7 @@ class PgVectorStore(VectorStore):
             yield self._connection
 
 
-def _opened(
+def _open_table(
     connection: Any, collection: str, dims: int | None, geometry: str, index: str, place: str
 ) -> tuple[CollectionSchema, str]:
     """The shape and the table of a collection that is there, or that is made now."""
@@ -266,9 +266,9 @@ def _opened(
     shape, is_new = resolve_schema(collection, found, dims, geometry, place, index=index)
     if not is_new:
         return shape, _table(numbers[collection], collection)
-    if shape.dims > _MOST_DIMS[index]:
+    if shape.dims > _MAX_INDEXED_DIMS[index]:
         raise ParameterError(
-            f"{'an index of ' if index else ''}pgvector holds at most {_MOST_DIMS[index]:,} dimensions, "
+            f"{'an index of ' if index else ''}pgvector holds at most {_MAX_INDEXED_DIMS[index]:,} dimensions, "
             f"not {shape.dims:,}",
             hint="truncate the vectors with dim=" + (", or search without an index" if index else ""),
         )

@@ -1,4 +1,4 @@
-"""Qdrant: vectors on a server, by URL. A key is read from QDRANT_API_KEY and appears nowhere."""
+"""Qdrant: vectors on a server, by URL. The API key is read from QDRANT_API_KEY and never printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 from equipoise.errors import ParameterError, StoreError
 from equipoise.models.stores.base import (
     CollectionSchema,
-    Found,
+    SearchResult,
     VectorStore,
     pad_hits,
     resolve_schema,
@@ -28,13 +28,13 @@ IN_MEMORY = ":memory:"
 """The client's own stand-in for a server: for trying out only, far slower than one."""
 
 _NAMES = UUID("6d7b1a1e-52f0-4c6e-9a8f-0d7c2f6f5b11")
-_AT_ONCE = 256
+_UPSERT_BATCH = 256
 
 
 class QdrantStore(VectorStore):
     """A collection of a Qdrant server; ``approximate=True`` searches its graph instead of every vector.
 
-    The server knows whole numbers and UUIDs as ids only, so each id is kept beside a UUID made from it.
+    The server accepts only integers and UUIDs as ids, so each id is stored with a UUID derived from it.
     """
 
     kind = "qdrant"
@@ -67,13 +67,13 @@ class QdrantStore(VectorStore):
         engine = require_extra("qdrant_client", extra="qdrant")
         key = os.environ.get("QDRANT_API_KEY") or None
         note_secret(key)
-        with _explained(url):
+        with _translate_errors(url):
             client = (
                 engine.QdrantClient(IN_MEMORY)
                 if url == IN_MEMORY
                 else engine.QdrantClient(url=url, api_key=key, timeout=timeout, check_compatibility=False)
             )
-            shape = _shape(client, collection, dims, geometry, url)
+            shape = _schema(client, collection, dims, geometry, url)
         return cls(collection, shape, client, url, approximate=approximate)
 
     @property
@@ -81,7 +81,7 @@ class QdrantStore(VectorStore):
         return not self._approximate
 
     def _count(self) -> int:
-        with _explained(self._place):
+        with _translate_errors(self._place):
             return int(self._client.count(self.collection, exact=True).count)
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class QdrantStore(VectorStore):
 
     def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
-        with _explained(self._place):
+        with _translate_errors(self._place):
             for part in _parts(len(ids)):
                 points = self._models.Batch(
                     ids=[_uuid(name) for name in ids[part]],
@@ -100,12 +100,12 @@ class QdrantStore(VectorStore):
                 )
                 self._client.upsert(self.collection, points=points, wait=True)
 
-    def _search(self, queries: Vectors, k: int) -> Found:
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
         rows = unit_rows(queries) if self.geometry == "cosine" else queries
         # The stand-in always compares with every vector, and warns when it is told to.
         depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=not self._approximate)
         found = []
-        with _explained(self._place):
+        with _translate_errors(self._place):
             for part in _parts(len(rows)):
                 requests = [
                     self._models.QueryRequest(query=row, limit=k, params=depth, with_payload=["id"])
@@ -117,20 +117,20 @@ class QdrantStore(VectorStore):
 
     def _delete(self, ids: list[str]) -> int:
         points = sorted({_uuid(name) for name in ids})
-        with _explained(self._place):
+        with _translate_errors(self._place):
             there = self._client.retrieve(self.collection, ids=points, with_payload=False)
             selected = self._models.PointIdsList(points=points)
             self._client.delete(self.collection, points_selector=selected, wait=True)
         return len(there)
 
     def _texts(self, ids: list[str]) -> list[str | None]:
-        with _explained(self._place):
+        with _translate_errors(self._place):
             points = self._client.retrieve(self.collection, ids=[_uuid(name) for name in ids], with_payload=True)
         texts = {point.payload["id"]: point.payload["text"] for point in points}
         return [texts.get(name) for name in ids]
 
     def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        with _explained(self._place):
+        with _translate_errors(self._place):
             points = self._client.retrieve(
                 self.collection, ids=[_uuid(name) for name in ids], with_payload=["id"], with_vectors=True
             )
@@ -141,7 +141,7 @@ class QdrantStore(VectorStore):
         return -score * score if self.geometry == "euclidean" else score
 
 
-def _shape(client: Any, collection: str, dims: int | None, geometry: str, place: str) -> CollectionSchema:
+def _schema(client: Any, collection: str, dims: int | None, geometry: str, place: str) -> CollectionSchema:
     models = require_extra("qdrant_client.models", extra="qdrant")
     found = {entry.name: CollectionSchema(0, "of another program") for entry in client.get_collections().collections}
     if collection in found:
@@ -161,7 +161,7 @@ def _shape(client: Any, collection: str, dims: int | None, geometry: str, place:
 
 
 @contextmanager
-def _explained(place: str) -> Iterator[None]:
+def _translate_errors(place: str) -> Iterator[None]:
     """What the client says becomes a sentence."""
     errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
     try:
@@ -183,4 +183,4 @@ def _uuid(name: str) -> str:
 
 
 def _parts(count: int) -> list[slice]:
-    return [slice(start, start + _AT_ONCE) for start in range(0, count, _AT_ONCE)]
+    return [slice(start, start + _UPSERT_BATCH) for start in range(0, count, _UPSERT_BATCH)]

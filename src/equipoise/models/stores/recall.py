@@ -1,4 +1,4 @@
-"""How much of the exact answer an approximate index finds, so that its loss is not blamed on the model."""
+"""Recall of an approximate index: the share of the exact nearest neighbours that it returns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROUNDING = 32 * float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True, slots=True)
 class IndexRecall:
-    """The share of the k nearest that a store returned, a value a query."""
+    """The share of the k nearest that a store returned, one value per query."""
 
     k: int
     per_query: Floats

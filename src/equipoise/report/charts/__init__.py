@@ -1,4 +1,4 @@
-"""All charts of a page, in the order in which the page speaks of them."""
+"""All charts of a report, in the order of its sections."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from equipoise.report.charts.projection import projection_chart
 from equipoise.report.charts.tuning import cost_frontier_chart, fold_chart, grid_heatmap
 
 if TYPE_CHECKING:
-    from equipoise.report.view_model import Page, Tuned
+    from equipoise.report.view_model import Report, TuningView
 
 
-def report_charts(page: Page) -> tuple[Chart, ...]:
-    """The charts that the page has figures for; their names are file names and all differ."""
-    return unique_names(list(_charts(page)))
+def report_charts(report: Report) -> tuple[Chart, ...]:
+    """The charts of a report; their names are unique and safe as file names."""
+    return unique_names(list(_charts(report)))
 
 
-def _charts(page: Page) -> Iterator[Chart]:
-    if page.leagues and page.league.rows:
-        yield leaderboard_chart(page.league)
-    if page.pairs is not None and page.pairs.rows:
-        yield difference_chart(page.pairs)
-        yield win_matrix(page.pairs, page.systems)
-    if page.slices is not None and page.slices.rows:
-        yield slice_heatmap(page.slices, page.systems)
-    for distribution in page.distributions:
-        what = distribution.title.removeprefix(UNITS_BY_TITLE)
-        yield distribution_chart(distribution, f"distribution-{slug(what)}")
-    for tuned in page.tuned:
+def _charts(report: Report) -> Iterator[Chart]:
+    if report.leaderboards and report.leaderboard.rows:
+        yield leaderboard_chart(report.leaderboard)
+    if report.pairwise is not None and report.pairwise.rows:
+        yield difference_chart(report.pairwise)
+        yield win_matrix(report.pairwise, report.systems)
+    if report.slices is not None and report.slices.rows:
+        yield slice_heatmap(report.slices, report.systems)
+    for distribution in report.distributions:
+        value_name = distribution.title.removeprefix(UNITS_BY_TITLE)
+        yield distribution_chart(distribution, f"distribution-{slug(value_name)}")
+    for tuned in report.tuning:
         yield grid_heatmap(tuned)
         if tuned.folds:
             yield fold_chart(tuned)
-    for alike in _by_cost(page):
-        yield cost_frontier_chart(alike, page.systems)
-    for each in page.maps:
-        yield projection_chart(each)
+    for views in _by_cost(report):
+        yield cost_frontier_chart(views, report.systems)
+    for projection in report.projections:
+        yield projection_chart(projection)
 
 
-def _by_cost(page: Page) -> list[list[Tuned]]:
-    """The systems whose points have a cost, those of one metric and one kind of cost together."""
-    groups: dict[tuple[str, str], list[Tuned]] = {}
-    for tuned in page.tuned:
+def _by_cost(report: Report) -> list[list[TuningView]]:
+    """The tunings with costs, grouped by metric and cost unit."""
+    groups: dict[tuple[str, str], list[TuningView]] = {}
+    for tuned in report.tuning:
         if any(trial.cost is not None for trial in tuned.trials):
             groups.setdefault((tuned.metric, tuned.cost_unit), []).append(tuned)
     return list(groups.values())

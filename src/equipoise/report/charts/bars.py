@@ -1,4 +1,4 @@
-"""Term retrieval: bars by metric and system with intervals, and precision against recall as more is read."""
+"""Bar charts: metrics by system with intervals and chance levels, and histograms of the target rank."""
 
 from __future__ import annotations
 
@@ -6,195 +6,186 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
-from equipoise.report.charts.curves import SHARES, series_labels
-from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis
+from equipoise.report.charts.marks import (
+    FRACTION_TICKS,
+    HAS_CHANCE,
+    HAS_INTERVAL,
+    PIXELS,
+    Row,
+    bin_axis,
+    column_header,
+    linear_axis,
+    rectangles,
+    text_marks,
+    with_grid,
+)
 from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, series_style
+from equipoise.report.tables import finite_or_none
 from equipoise.stats.formatting import format_interval, format_value
 
 if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
 
-WIDTH, HEIGHT = 460, 320
-STEP, BAR, HEAD = 22, 13, 30
-QUOTED = (1, 3, 5, 10)
-"""The numbers of terms read that get a mark on a curve."""
-_OWN: Spec = {"type": "nominal", "scale": None}
-_AT: Spec = {"type": "quantitative", "scale": None, "axis": None}
+METRIC_WIDTH = 460
+ROW_STEP, BAR_HEIGHT, TITLE_HEIGHT = 22, 13, 30
+RANK_WIDTH = 520
+RANK_ROW_HEIGHT = 58
+BAR_FRACTION = 0.66
+"""The fraction of a row that the tallest bar takes; the value is above it."""
+MIN_THREE_DECIMALS = 0.0005
+"""Fractions from here to 0.005 are written with three decimals."""
 
 
 def metric_bars(
     estimates: Mapping[str, Sequence[Estimate]], *, name: str = "metrics", title: str = "Metrics by system"
 ) -> Chart:
-    """A group a metric, in it a bar a system with its interval; a thin mark is the chance level."""
+    """One group of bars per metric, one bar with an interval per system; a thin mark is the chance level."""
     systems = list(estimates)
-    called = shorten_labels(systems, 34)
-    metrics = [each.metric for each in estimates[systems[0]]]
+    labels = shorten_labels(systems, 34)
+    metrics = [estimate.metric for estimate in estimates[systems[0]]]
     bars: list[Row] = []
-    heads: list[Row] = []
-    at = 0.0
-    for place, metric in enumerate(metrics):
-        heads.append({"at": at + HEAD / 2, "text": metric})
-        at += HEAD
-        for number, system in enumerate(systems):
-            bars.append(_bar(system, called[number], number, estimates[system][place], at + STEP / 2))
-            at += STEP
-    x = linear_axis(0.0, 1.0, SHARES, "estimate with its interval (higher is better →)")
-    x["axis"]["grid"] = True
+    titles: list[Row] = []
+    y = 0.0
+    for metric_index, metric in enumerate(metrics):
+        titles.append({"at": y + TITLE_HEIGHT / 2, "text": metric})
+        y += TITLE_HEIGHT
+        for index, system in enumerate(systems):
+            bars.append(_metric_bar(system, labels[index], index, estimates[system][metric_index], y + ROW_STEP / 2))
+            y += ROW_STEP
+    x = with_grid(linear_axis(0.0, 1.0, FRACTION_TICKS, "estimate with its interval (higher is better →)"))
     return chart(
         name,
         title,
-        _bars_sentence(estimates),
-        [*_bar_layers(bars, x), *_name_layers(bars, heads)],
-        subtitle="Thin marks: what a scorer that knows nothing would reach.",
-        width=WIDTH,
-        height=at,
+        _describe_metrics(estimates),
+        [*_metric_layers(bars, x), *_metric_labels(bars, titles)],
+        subtitle="Thin marks: chance level (random baseline).",
+        width=METRIC_WIDTH,
+        height=y,
     )
 
 
-def _bar(system: str, called: str, place: int, estimate: Estimate, at: float) -> Row:
-    reach = estimate.interval
+def _metric_bar(system: str, label: str, index: int, estimate: Estimate, y: float) -> Row:
+    interval = estimate.interval
+    value = format_value(estimate.value, 3)
     return {
-        "at": at,
-        "top": at - BAR / 2,
-        "base": at + BAR / 2,
+        "at": y,
+        "top": y - BAR_HEIGHT / 2,
+        "base": y + BAR_HEIGHT / 2,
         "zero": 0.0,
-        "name": called,
-        "value": _drawn(estimate.value),
-        "low": reach.low if reach.known else None,
-        "high": reach.high if reach.known else None,
-        "chance": _drawn(estimate.chance),
-        "fill": series_style(place)[0],
-        "figure": f"{format_value(estimate.value, 3)} {format_interval(reach, 3)}",
-        "says": f"{system}: {estimate.metric} {format_value(estimate.value, 3)}, interval {format_interval(reach, 3)}, "
+        "name": label,
+        "value": finite_or_none(estimate.value),
+        "low": interval.low if interval.known else None,
+        "high": interval.high if interval.known else None,
+        "chance": finite_or_none(estimate.chance),
+        "fill": series_style(index)[0],
+        "label": f"{value} {format_interval(interval, 3)}",
+        "tooltip": f"{system}: {estimate.metric} {value}, interval {format_interval(interval, 3)}, "
         f"chance {format_value(estimate.chance, 4)}, n {estimate.n}",
     }
 
 
-def _bar_layers(bars: list[Row], x: Spec) -> list[Spec]:
+def _metric_layers(bars: list[Row], x: Spec) -> list[Spec]:
     data: Spec = {"values": bars}
-    middle: Spec = {"field": "at", **_AT}
-    known: Spec = {"filter": "isValid(datum.low) && isValid(datum.high)"}
     return [
+        rectangles(bars, {"x": {**x, "field": "zero"}, "x2": {"field": "value"}}, opacity=0.72),
         {
             "data": data,
-            "mark": {"type": "rect", "opacity": 0.72},
-            "encoding": {
-                "x": {**x, "field": "zero"},
-                "x2": {"field": "value"},
-                "y": {"field": "top", **_AT},
-                "y2": {"field": "base"},
-                "fill": {"field": "fill", **_OWN},
-                **TOOLTIP,
-            },
-        },
-        {
-            "data": data,
-            "transform": [known],
+            "transform": [HAS_INTERVAL],
             "mark": {"type": "rule", "stroke": LIGHT["ink"], "strokeWidth": 1.6},
-            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": middle},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": {"field": "at", **PIXELS}},
         },
         {
             "data": data,
-            "transform": [{"filter": "isValid(datum.chance)"}],
+            "transform": [HAS_CHANCE],
             "mark": {"type": "rule", "stroke": LIGHT["chance"], "strokeWidth": 2},
             "encoding": {
                 "x": {**x, "field": "chance"},
-                "y": {"field": "top", **_AT},
+                "y": {"field": "top", **PIXELS},
                 "y2": {"field": "base"},
             },
         },
     ]
 
 
-def _drawn(value: float) -> float | None:
-    """Nothing where there is no number."""
-    return None if value != value else value
-
-
-def _name_layers(bars: list[Row], heads: list[Row]) -> list[Spec]:
-    y: Spec = {"field": "at", **_AT}
-
-    def words(rows: list[Row], field: str, place: float, **mark: object) -> Spec:
-        return {
-            "data": {"values": rows},
-            "mark": {"type": "text", "fontSize": SMALL_SIZE, **mark},
-            "encoding": {"x": {"value": place}, "y": y, "text": {"field": field}},
-        }
-
+def _metric_labels(bars: list[Row], titles: list[Row]) -> list[Spec]:
+    y: Spec = {"field": "at", **PIXELS}
+    left: Spec = {"x": {"value": -12}, "y": y}
+    right: Spec = {"x": {"value": METRIC_WIDTH + 10}, "y": y}
     return [
-        words(bars, "name", -12, align="right"),
-        words(bars, "figure", WIDTH + 10, align="left", fill=LIGHT["soft"]),
-        words(heads, "text", -12, align="right", fontSize=TEXT_SIZE, fontWeight="bold"),
+        text_marks(bars, left, "name", align="right", fontSize=SMALL_SIZE),
+        text_marks(bars, right, "label", align="left", fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
+        text_marks(titles, left, align="right", fontSize=TEXT_SIZE, fontWeight="bold"),
     ]
 
 
-def _bars_sentence(estimates: Mapping[str, Sequence[Estimate]]) -> str:
+def _describe_metrics(estimates: Mapping[str, Sequence[Estimate]]) -> str:
     first = {system: row[0] for system, row in estimates.items()}
     best = max(first, key=lambda system: first[system].value)
-    told = ", ".join(f"{system} {format_value(each.value, 3)}" for system, each in first.items())
-    return f"{first[best].metric}: {told}; the highest is that of {best}."
+    values = ", ".join(f"{system} {format_value(estimate.value, 3)}" for system, estimate in first.items())
+    return f"{first[best].metric}: {values}; {best} has the highest."
 
 
-def precision_recall_chart(
-    curves: Mapping[str, Sequence[tuple[float, float]]], name: str = "precision-recall"
+def rank_histogram_chart(
+    rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]], name: str = "rank-distribution"
 ) -> Chart:
-    """A line a system: mean (recall, precision) after reading 1, 2, ... terms."""
-    x = linear_axis(0.0, 1.0, SHARES, "mean recall of the terms read")
-    y = linear_axis(0.0, 1.0, SHARES, "mean precision of the terms read")
-    for each in (x, y):
-        each["axis"]["grid"] = True
-    layers: list[Spec] = []
-    for place, (system, curve) in enumerate(curves.items()):
-        layers += _curve(system, curve, place, x, y)
-    layers += series_labels(list(curves), [curve[0][1] for curve in curves.values()], WIDTH, HEIGHT)
+    """One row of bars per system: the fraction of units whose target rank is in each bin."""
+    tallest = max((max(row) for row in fractions.values()), default=0.0) or 1.0
+    bars = [
+        bar
+        for index, (system, row) in enumerate(fractions.items())
+        for bar in _rank_bars(system, index, rank_bins, row, tallest)
+    ]
+    x = bin_axis(len(rank_bins), gap=0.12)
+    names = [
+        {"name": label, "at": (index + 0.7) * RANK_ROW_HEIGHT}
+        for index, label in enumerate(shorten_labels(list(fractions), 28))
+    ]
+    bottom = len(fractions) * RANK_ROW_HEIGHT
+    layers: list[Spec] = [
+        rectangles(bars, {"x": x}),
+        text_marks(bars, {"x": x, "y": {"field": "top", **PIXELS}}, dy=-8, fontSize=SMALL_SIZE, fill=LIGHT["soft"]),
+        text_marks(
+            names, {"x": {"value": -12}, "y": {"field": "at", **PIXELS}}, "name", align="right", fontSize=TEXT_SIZE
+        ),
+        text_marks(
+            [{"bin": index, "text": text} for index, text in enumerate(rank_bins)],
+            {"x": x, "y": {"value": bottom + 14}},
+            fontSize=SMALL_SIZE,
+        ),
+        column_header("rank of the target class", 0, y=bottom + 34),
+    ]
     return chart(
         name,
-        "Precision against recall",
-        _curves_sentence(curves),
+        "Ranks of the target class",
+        _describe_ranks(rank_bins, fractions),
         layers,
-        subtitle="From left to right more terms are read; marks stand at 1, 3, 5 and 10.",
-        width=WIDTH,
-        height=HEIGHT,
+        subtitle="The fraction of units in each range of ranks; equal scores share their ranks.",
+        width=RANK_WIDTH,
+        height=bottom,
     )
 
 
-def _curve(system: str, curve: Sequence[tuple[float, float]], place: int, x: Spec, y: Spec) -> list[Spec]:
-    colour, shape = series_style(place)
-    rows = [{"k": k, "x": recall, "y": precision} for k, (recall, precision) in enumerate(curve, start=1)]
-    marks = [
-        {
-            **row,
-            "says": f"{system}: recall {format_value(row['x'])}, precision {format_value(row['y'])} after {row['k']}",
-        }
-        for row in rows
-        if row["k"] in QUOTED
-    ]
-    where: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
+def _rank_bars(
+    system: str, index: int, rank_bins: Sequence[str], fractions: Sequence[float], tallest: float
+) -> list[Row]:
+    base = (index + 1) * RANK_ROW_HEIGHT - 4
     return [
         {
-            "data": {"values": rows},
-            "mark": {"type": "line", "stroke": colour, "strokeWidth": 2, "aria": False},
-            "encoding": {**where, "order": {"field": "k", "type": "quantitative"}},
-        },
-        {
-            "data": {"values": marks},
-            "mark": {
-                "type": "point",
-                "shape": shape,
-                "fill": colour,
-                "stroke": colour,
-                "size": 50,
-                "opacity": 1,
-            },
-            "encoding": {**where, **TOOLTIP},
-        },
+            "bin": at,
+            "base": base,
+            "top": base - RANK_ROW_HEIGHT * BAR_FRACTION * fraction / tallest,
+            "text": format_value(fraction, 2 if fraction >= 0.005 or fraction < MIN_THREE_DECIMALS else 3),
+            "fill": LIGHT["lead" if at == 0 else "heat4"],
+            "tooltip": f"{system}: {format_value(fraction)} of the units have rank {rank_bins[at]}",
+        }
+        for at, fraction in enumerate(fractions)
     ]
 
 
-def _curves_sentence(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+def _describe_ranks(rank_bins: Sequence[str], fractions: Mapping[str, Sequence[float]]) -> str:
     parts = [
-        f"{system} begins at recall {format_value(curve[0][0])} with precision {format_value(curve[0][1])} "
-        f"and reaches recall {format_value(curve[-1][0])} after {len(curve)} terms"
-        for system, curve in curves.items()
+        f"{system} has {format_value(row[0])} of the units at rank {rank_bins[0]} and {format_value(row[-1])} at "
+        f"{rank_bins[-1]}"
+        for system, row in fractions.items()
     ]
     return f"{'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""Names that fit beside a plot and still differ."""
+"""The chart class, file names of charts, and labels shortened to fit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from equipoise.report.charts.theme import SCHEMA, Spec, theme_config
 from equipoise.report.terminal import ELLIPSIS, shorten
 
-# A chart: a name for its file, a title, a sentence for those who do not see it, and the specification.
-
-LONGEST_SLUG = 40
+MAX_SLUG = 40
+MAX_LABEL = 36
+_SEPARATOR = re.compile(r"[/_:\s-]")
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. ``spec`` is Vega-Lite with its data inside; ``zoom`` says that looking closer helps."""
+    """One chart. ``spec`` is Vega-Lite with inline data, ``description`` the text for screen readers."""
 
     name: str
     title: str
@@ -30,12 +30,12 @@ def chart(
     name: str, title: str, description: str, layers: Sequence[Spec], *, subtitle: str = "", **top: object
 ) -> Chart:
     """A chart of layers in the common theme; ``top`` are the other properties of the specification."""
-    head: Spec = {"text": title}
+    heading: Spec = {"text": title}
     if subtitle:
-        head["subtitle"] = subtitle
+        heading["subtitle"] = subtitle
     spec: Spec = {
         "$schema": SCHEMA,
-        "title": head,
+        "title": heading,
         "description": description,
         **top,
         "layer": list(layers),
@@ -45,58 +45,54 @@ def chart(
 
 
 def slug(text: str) -> str:
-    """A name that is safe in a file name and in an address.
+    """A name that is safe in a file name and in a URL.
 
     >>> slug("nDCG@10"), slug("../../etc"), slug("<>")
     ('ndcg-10', 'etc', 'x')
     """
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_SLUG].strip("-") or "x"
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_SLUG].strip("-") or "x"
 
 
 def unique_names(charts: Sequence[Chart]) -> tuple[Chart, ...]:
-    """The charts with names that all differ: the second of two equal names gets a number."""
+    """The charts with unique names: the second of two equal names gets a number."""
     taken: set[str] = set()
-    named = []
-    for each in charts:
-        name, number = each.name, 1
+    renamed = []
+    for item in charts:
+        name, number = item.name, 1
         while name in taken:
             number += 1
-            name = f"{each.name}-{number}"
+            name = f"{item.name}-{number}"
         taken.add(name)
-        named.append(replace(each, name=name))
-    return tuple(named)
+        renamed.append(replace(item, name=name))
+    return tuple(renamed)
 
 
-LONGEST_NAME = 36
-_SEPARATOR = re.compile(r"[/_:\s-]")
+def shorten_label(name: str, max_length: int = MAX_LABEL) -> str:
+    """A name with its middle left out if it is too long; any white space becomes a blank."""
+    return shorten(" ".join(name.split()), max_length)
 
 
-def shorten_label(name: str, longest: int = LONGEST_NAME) -> str:
-    """One name without its middle where it is too long; white space of any kind becomes a blank."""
-    return shorten(" ".join(name.split()), longest)
-
-
-def shorten_labels(names: Sequence[str], longest: int = LONGEST_NAME) -> list[str]:
-    """Names that differ after they were shortened: what all begin with goes first, then numbers help.
+def shorten_labels(names: Sequence[str], max_length: int = MAX_LABEL) -> list[str]:
+    """Shortened names that differ: a common prefix is left out first, then numbers are added.
 
     >>> shorten_labels(["team/model-small-en-v1", "team/model-large-en-v1"], 12)
     ['…small-en-v1', '…large-en-v1']
     >>> shorten_labels(["same", "same"])
     ['same', 'same (2)']
     """
-    whole = [" ".join(name.split()) for name in names]
-    brief = [shorten(name, longest) for name in whole]
-    if len(set(brief)) < len(set(whole)):
-        common = _common_beginning(whole)
-        brief = [shorten(f"{ELLIPSIS}{name[common:]}", longest) if common else name for name in whole]
-        brief = [shorten(name, longest) for name in brief]
-    return _numbered(brief)
+    full = [" ".join(name.split()) for name in names]
+    labels = [shorten(name, max_length) for name in full]
+    if len(set(labels)) < len(set(full)):
+        common = _common_prefix(full)
+        labels = [shorten(f"{ELLIPSIS}{name[common:]}", max_length) if common else name for name in full]
+        labels = [shorten(name, max_length) for name in labels]
+    return _numbered(labels)
 
 
-def _common_beginning(names: Sequence[str]) -> int:
-    """How many characters all names share at their beginning, up to a separator."""
+def _common_prefix(names: Sequence[str]) -> int:
+    """The length of the common prefix of all names, up to a separator."""
     first, last = min(names), max(names)
-    same = next((at for at, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
+    same = next((index for index, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), len(first))
     ends = [match.end() for match in _SEPARATOR.finditer(first[:same])]
     return ends[-1] if ends else 0
 

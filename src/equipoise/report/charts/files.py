@@ -1,4 +1,4 @@
-"""The charts of a comparison as files beside its results."""
+"""Write the charts of a comparison into its results folder."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CHART_FOLDER = "visualizations"
 
 
 def write_charts(folder: Path, runs: Sequence[Path], comparison: Comparison | None) -> list[Path]:
-    """Every chart of these run directories as PNG and SVG; none where nothing is installed to draw them."""
-    from equipoise.report.build import build_page
+    """Every chart of these run directories as PNG and SVG; none if the converter is not installed."""
+    from equipoise.report.build import build_report
     from equipoise.report.charts.render import write_charts
 
-    page = build_page([load_run(path, evidence=False) for path in runs], comparison, texts=False)
+    report = build_report([load_run(path, evidence=False) for path in runs], comparison, exports=False)
     try:
-        return write_charts(page, folder / CHART_FOLDER)
+        return write_charts(report, folder / CHART_FOLDER)
     except MissingExtraError:
         return []

@@ -1,4 +1,4 @@
-"""Heat tables: cells with a shade and a text in it, names on the left, heads above."""
+"""Heatmaps with a text in each cell: slices, win/tie/loss per pair, and confusion matrices."""
 
 from __future__ import annotations
 
@@ -6,81 +6,97 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels
-from equipoise.report.charts.marks import TOOLTIP, Row, text_width
+from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
+from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
 from equipoise.report.charts.theme import HEAT_STEPS, LIGHT, TEXT_SIZE, Spec, heat_color
 from equipoise.stats.formatting import format_count, format_value
 
 if TYPE_CHECKING:
-    from equipoise.report.view_model import HeatCell, Pairs, SliceRow, Slices, SystemInfo, WinCell
+    from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
 
 CELL_HEIGHT = 28
-TALL_HEIGHT = 40
-BELOW_SIZE = 10
+TALL_CELL_HEIGHT = 40
+SUBTEXT_SIZE = 10
 SLANT = -38
 PADDING = 14
+NARROW = 26
+LEGEND_STEP = 18
+MAX_SLICE_COLUMNS = 14
+MAX_WIN_COLUMNS = 12
+"""With more systems than this the cells are too narrow for texts."""
+MAX_COLUMN_LABEL = 24
+MAX_CLASS_LABEL = 20
+SIGNIFICANT_DOT = "•"
+SHADE_LIMITS = (0.1, 0.2, 0.3, 0.5, 1.0)
+"""Win fractions at which the darkest shade may end."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeatmapCell:
-    """One cell; ``shade`` is None where there is nothing to shade.
-
-    ``below`` is a small text under the text, ``faint`` greys the cell, ``strong`` frames it.
-    """
+    """One cell; ``shade`` is from 0 to 1, or None for no value. ``subtext`` is a small second line."""
 
     row: int
     column: int
     text: str
-    says: str
+    tooltip: str
     shade: float | None
-    below: str = ""
-    faint: bool = False
-    strong: bool = False
+    subtext: str = ""
+    is_small_sample: bool = False
+    is_framed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CellSize:
-    """How large the cells of a table are."""
+    """The size of a cell in pixels."""
 
     width: float
     height: float = CELL_HEIGHT
 
     def of(self, rows: Sequence[str], columns: Sequence[str]) -> Spec:
-        """The size of the whole table, as a specification has it."""
+        """The size of the whole heatmap, as properties of a specification."""
         return {"width": self.width * len(columns), "height": self.height * len(rows)}
 
 
-def cell_size(cells: Sequence[HeatmapCell], *, least: float = 40) -> CellSize:
-    """Cells that are large enough for their texts."""
-    wide = text_width([text for cell in cells for text in (cell.text, cell.below)])
-    return CellSize(max(least, wide + PADDING), TALL_HEIGHT if any(cell.below for cell in cells) else CELL_HEIGHT)
+def cell_size(cells: Sequence[HeatmapCell], *, min_width: float = 40) -> CellSize:
+    """The size of a cell that fits the texts of all cells."""
+    width = text_width([text for cell in cells for text in (cell.text, cell.subtext)])
+    height = TALL_CELL_HEIGHT if any(cell.subtext for cell in cells) else CELL_HEIGHT
+    return CellSize(max(min_width, width + PADDING), height)
 
 
 def heatmap(cells: Sequence[HeatmapCell], rows: Sequence[str], columns: Sequence[str], size: CellSize) -> list[Spec]:
-    """The cells and their names; heads that are wider than a cell are slanted."""
-    x, y = _band("column", len(columns)), _band("row", len(rows))
-    layers = [_boxes([cell for cell in cells if not cell.faint], x, y)]
-    faint = [cell for cell in cells if cell.faint]
-    if faint:
-        layers.append(_boxes(faint, x, y, strokeDash=[3, 2]))
-    layers.append(_words([cell for cell in cells if not cell.below], "text", x, y))
-    double = [cell for cell in cells if cell.below]
-    if double:
-        layers.append(_words(double, "text", x, y, dy=-7))
-        layers.append(_words(double, "below", x, y, dy=8, fontSize=BELOW_SIZE))
-    return [*layers, _names(rows, y), _heads(columns, x, slanted=text_width(columns) > size.width - 4)]
+    """The cells, the row labels and the column labels, which are slanted if wider than a cell."""
+    x, y = _index_axis("column", len(columns)), _index_axis("row", len(rows))
+    layers = [_boxes([cell for cell in cells if not cell.is_small_sample], x, y)]
+    small = [cell for cell in cells if cell.is_small_sample]
+    if small:
+        layers.append(_boxes(small, x, y, strokeDash=[3, 2]))
+    layers.append(_cell_texts([cell for cell in cells if not cell.subtext], "text", x, y))
+    two_lines = [cell for cell in cells if cell.subtext]
+    if two_lines:
+        layers.append(_cell_texts(two_lines, "text", x, y, dy=-7))
+        layers.append(_cell_texts(two_lines, "subtext", x, y, dy=8, fontSize=SUBTEXT_SIZE))
+    row_names = [{"row": index, "name": name} for index, name in enumerate(rows)]
+    column_names = [{"column": index, "name": name} for index, name in enumerate(columns)]
+    slanted = text_width(columns) > size.width - 4
+    look: Spec = {"align": "left", "angle": SLANT} if slanted else {"align": "center"}
+    return [
+        *layers,
+        text_marks(row_names, {"x": {"value": -10}, "y": y}, "name", align="right", fontSize=TEXT_SIZE),
+        text_marks(column_names, {"x": x, "y": {"value": -10}}, "name", **look),
+    ]
 
 
 def shade_legend(low: str, high: str, *, y: float) -> list[Spec]:
-    """The steps of the shade from one meaning to the other, below the cells."""
+    """The steps of the shade with the meanings of both ends, below the cells."""
     left = text_width([low]) + 8
     steps = [
-        {"at": left + 18 * step, "to": left + 18 * (step + 1) - 1, "fill": LIGHT[f"heat{step}"]}
+        {"at": left + LEGEND_STEP * step, "to": left + LEGEND_STEP * (step + 1) - 1, "fill": LIGHT[f"heat{step}"]}
         for step in range(HEAT_STEPS)
     ]
-    ends = [{"at": left - 8, "text": low, "align": "right"}, {"at": left + 18 * HEAT_STEPS + 7, "text": high}]
-    plain: Spec = {"type": "quantitative", "scale": None, "axis": None}
-    key: list[Spec] = [
+    where: Spec = {"x": {"field": "at", **PIXELS}, "y": {"value": y}}
+    right = left + LEGEND_STEP * HEAT_STEPS + 7
+    return [
         {
             "data": {"values": steps},
             "mark": {
@@ -90,229 +106,224 @@ def shade_legend(low: str, high: str, *, y: float) -> list[Spec]:
                 "strokeWidth": 0.5,
                 "aria": False,
             },
-            "encoding": {
-                "x": {"field": "at", **plain},
-                "x2": {"field": "to"},
-                "y": {"value": y},
-                "fill": {"field": "fill", "type": "nominal", "scale": None},
-            },
-        }
+            "encoding": {**where, "x2": {"field": "to"}, **literals("fill")},
+        },
+        text_marks([{"at": left - 8, "text": low}], where, align="right", fill=LIGHT["soft"]),
+        text_marks([{"at": right, "text": high}], where, align="left", fill=LIGHT["soft"]),
     ]
-    for end, align in zip(ends, ("right", "left"), strict=True):
-        key.append(
-            {
-                "data": {"values": [end]},
-                "mark": {"type": "text", "align": align, "fill": LIGHT["soft"]},
-                "encoding": {"x": {"field": "at", **plain}, "y": {"value": y}, "text": {"field": "text"}},
-            }
-        )
-    return key
 
 
 def _boxes(cells: Sequence[HeatmapCell], x: Spec, y: Spec, **mark: object) -> Spec:
-    own = {"type": "nominal", "scale": None}
     return {
-        "data": {"values": [_drawn(cell) for cell in cells]},
+        "data": {"values": [_cell_row(cell) for cell in cells]},
         "mark": {"type": "rect", "strokeWidth": 1.6, **mark},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "fill": {"field": "fill", **own},
-            "stroke": {"field": "stroke", **own},
-            **TOOLTIP,
-        },
+        "encoding": {"x": x, "y": y, **literals("fill", "stroke"), **TOOLTIP},
     }
 
 
-def _words(cells: Sequence[HeatmapCell], field: str, x: Spec, y: Spec, **mark: object) -> Spec:
-    return {
-        "data": {"values": [_drawn(cell) for cell in cells if getattr(cell, field)]},
-        "mark": {"type": "text", **mark},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "text": {"field": field},
-            "fill": {"field": "ink", "type": "nominal", "scale": None},
-        },
-    }
+def _cell_texts(cells: Sequence[HeatmapCell], key: str, x: Spec, y: Spec, **mark: object) -> Spec:
+    rows = [_cell_row(cell) for cell in cells if getattr(cell, key)]
+    color: Spec = {"fill": {**literals("ink")["ink"]}}
+    return text_marks(rows, {"x": x, "y": y, **color}, key, **mark)
 
 
-def _drawn(cell: HeatmapCell) -> Row:
-    fill, ink = (LIGHT["few"], LIGHT["soft"]) if cell.shade is None or cell.faint else heat_color(cell.shade)
-    stroke = LIGHT["ink"] if cell.strong else LIGHT["line"] if cell.faint else LIGHT["paper"]
+def _cell_row(cell: HeatmapCell) -> Row:
+    grey = cell.shade is None or cell.is_small_sample
+    fill, ink = (LIGHT["few"], LIGHT["soft"]) if grey else heat_color(cell.shade or 0.0)
+    stroke = LIGHT["ink"] if cell.is_framed else LIGHT["line"] if cell.is_small_sample else LIGHT["paper"]
     return {
         "row": cell.row,
         "column": cell.column,
         "text": cell.text,
-        "below": cell.below,
-        "says": cell.says,
+        "subtext": cell.subtext,
+        "tooltip": cell.tooltip,
         "fill": fill,
         "ink": ink,
         "stroke": stroke,
     }
 
 
-def _band(field: str, count: int) -> Spec:
-    gap = {"domain": list(range(count)), "paddingInner": 0.05, "paddingOuter": 0.025}
-    return {"field": field, "type": "ordinal", "axis": None, "scale": gap}
+def _index_axis(key: str, count: int) -> Spec:
+    scale = {"domain": list(range(count)), "paddingInner": 0.05, "paddingOuter": 0.025}
+    return {"field": key, "type": "ordinal", "axis": None, "scale": scale}
 
 
-def _names(rows: Sequence[str], y: Spec) -> Spec:
-    return {
-        "data": {"values": [{"row": place, "name": name} for place, name in enumerate(rows)]},
-        "mark": {"type": "text", "align": "right", "fontSize": TEXT_SIZE},
-        "encoding": {"x": {"value": -10}, "y": y, "text": {"field": "name"}},
-    }
-
-
-def _heads(columns: Sequence[str], x: Spec, *, slanted: bool) -> Spec:
-    look: Spec = {"align": "left", "angle": SLANT} if slanted else {"align": "center"}
-    return {
-        "data": {"values": [{"column": place, "name": name} for place, name in enumerate(columns)]},
-        "mark": {"type": "text", **look},
-        "encoding": {"x": x, "y": {"value": -10}, "text": {"field": "name"}},
-    }
-
-
-# Slices: one metric on parts of the units, as a heat table.
-
-SLICES_MOST_TEXTS = 14
-NARROW = 26
-LONGEST_HEAD = 24
-
-
-def slice_heatmap(slices: Slices, systems: Sequence[SystemInfo], name: str = "slices") -> Chart:
-    """A row a slice, a column a system; a slice of few units is grey with a dashed frame."""
+def slice_heatmap(table: SliceTable, systems: Sequence[SystemInfo], name: str = "slices") -> Chart:
+    """One row per slice value, one column per system; small samples are grey with a dashed frame."""
     cells = [
-        _cell(row_place, place, row, cell, systems[place].name)
-        for row_place, row in enumerate(slices.rows)
-        for place, cell in enumerate(row.cells)
+        _slice_cell(row_index, column, row, cell, systems[column].name)
+        for row_index, row in enumerate(table.rows)
+        for column, cell in enumerate(row.cells)
     ]
-    if len(systems) > SLICES_MOST_TEXTS:
+    if len(systems) > MAX_SLICE_COLUMNS:
         cells, size = [replace(cell, text="") for cell in cells], CellSize(NARROW)
     else:
         size = cell_size(cells)
-    rows = [f"{shorten_label(f'{row.name}: {row.value}')} (n {format_count(row.n)})" for row in slices.rows]
-    columns = shorten_labels([system.name for system in systems], LONGEST_HEAD)
+    rows = [f"{shorten_label(f'{row.name}: {row.value}')} (n {format_count(row.n)})" for row in table.rows]
+    columns = shorten_labels([system.name for system in systems], MAX_COLUMN_LABEL)
     layers = heatmap(cells, rows, columns, size)
-    layers += shade_legend("worst seen", "best seen", y=len(rows) * size.height + 20)
-    few = any(row.few for row in slices.rows)
+    layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
+    small_samples = any(row.small_sample for row in table.rows)
     return chart(
         name,
-        f"Parts of the units by {slices.metric}",
-        _slices_sentence(slices, systems),
+        f"Slices by {table.metric}",
+        _describe_slices(table, systems),
         layers,
-        subtitle="Grey with a dashed frame: too few units to say." if few else "",
+        subtitle="Grey with a dashed frame: too few units." if small_samples else "",
         **size.of(rows, columns),
     )
 
 
-def _cell(row_place: int, place: int, row: SliceRow, cell: HeatCell, system: str) -> HeatmapCell:
-    few = " (few units)" if cell.few else ""
+def _slice_cell(row_index: int, column: int, row: SliceRow, cell: HeatCell, system: str) -> HeatmapCell:
+    too_few = " (few units)" if cell.small_sample else ""
     note = f"; {cell.note}" if cell.note else ""
     return HeatmapCell(
-        row_place,
-        place,
+        row_index,
+        column,
         cell.text if cell.value is not None else "n/a",
-        f"{system} on {row.name} {row.value}: {cell.text}{note}; n {format_count(row.n)}{few}",
+        f"{system} on {row.name} {row.value}: {cell.text}{note}; n {format_count(row.n)}{too_few}",
         cell.shade,
-        faint=cell.few,
+        is_small_sample=cell.small_sample,
     )
 
 
-def _slices_sentence(slices: Slices, systems: Sequence[SystemInfo]) -> str:
-    seen = [
-        (cell.shade, row, place, cell)
-        for row in slices.rows
-        for place, cell in enumerate(row.cells)
-        if cell.shade is not None and not cell.few
+def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
+    shaded = [
+        (cell.shade, row, column, cell)
+        for row in table.rows
+        for column, cell in enumerate(row.cells)
+        if cell.shade is not None and not cell.small_sample
     ]
-    if not seen:
-        return f"No slice has enough units to say something about {slices.metric}."
-    _, best_row, best_place, best = max(seen, key=lambda each: each[0])
-    _, worst_row, worst_place, worst = min(seen, key=lambda each: each[0])
+    if not shaded:
+        return f"No slice has enough units for a score on {table.metric}."
+    _, best_row, best_column, best = max(shaded, key=lambda entry: entry[0])
+    _, worst_row, worst_column, worst = min(shaded, key=lambda entry: entry[0])
     return (
-        f"{slices.metric} is best for {systems[best_place].name} on {best_row.name} {best_row.value} "
-        f"({best.text}) and worst for {systems[worst_place].name} on {worst_row.name} {worst_row.value} "
+        f"{table.metric} is best for {systems[best_column].name} on {best_row.name} {best_row.value} "
+        f"({best.text}) and worst for {systems[worst_column].name} on {worst_row.name} {worst_row.value} "
         f"({worst.text})."
     )
 
 
-# The win matrix: how often each system is the better one of two, unit by unit.
+def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo], name: str = "wins") -> Chart:
+    """The fraction of units on which the row's system is better than the column's.
 
-MOST_TEXTS = 12
-"""With more systems than this the cells are too narrow for texts."""
-DOT = "•"
-TOPS = (0.1, 0.2, 0.3, 0.5, 1.0)
-
-
-def win_matrix(pairs: Pairs, systems: Sequence[SystemInfo], name: str = "wins") -> Chart:
-    """The share of units that the system of the row wins from that of the column.
-
-    Cells are framed where the data tell the two apart. The shade ends at a round share just above the
-    largest one seen.
+    Significant differences are framed. The darkest shade is a round fraction just above the largest one.
     """
-    called = shorten_labels([system.name for system in systems])
-    cells = _cells(pairs, systems)
-    top = next(top for top in TOPS if top >= max((cell.shade or 0.0 for cell in cells), default=0.0))
-    shaded = [_shaded(cell, top) for cell in cells]
-    crowded = len(systems) > MOST_TEXTS
-    size = CellSize(CELL_HEIGHT) if crowded else cell_size(cells)
-    rows = [f"{text} · {system.letter}" for text, system in zip(called, systems, strict=True)]
+    labels = shorten_labels([system.name for system in systems])
+    cells = _win_cells(table, systems)
+    largest = max((cell.shade or 0.0 for cell in cells), default=0.0)
+    limit = next(limit for limit in SHADE_LIMITS if limit >= largest)
+    shaded = [cell if cell.shade is None else replace(cell, shade=cell.shade / limit) for cell in cells]
+    narrow = len(systems) > MAX_WIN_COLUMNS
+    size = CellSize(CELL_HEIGHT) if narrow else cell_size(cells)
+    rows = [f"{label} · {system.letter}" for label, system in zip(labels, systems, strict=True)]
     columns = [system.letter for system in systems]
     layers = heatmap(shaded, rows, columns, size)
-    most = "wins all units" if top == 1 else f"wins {format_value(top, 1)} of the units"
+    most = "wins all units" if limit == 1 else f"wins {format_value(limit, 1)} of the units"
     layers += shade_legend("wins none", most, y=len(systems) * size.height + 20)
-    told = "A dot" if crowded else "Wins/ties/losses; a frame"
+    mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
         name,
-        f"Who wins on how many units ({pairs.metric})",
-        _sentence(pairs, systems),
+        f"Wins per pair of systems ({table.metric})",
+        _describe_wins(table, systems),
         layers,
-        subtitle=f"Row against column. {told} where the data tell the two apart.",
+        subtitle=f"Row against column. {mark}: significant difference.",
         **size.of(rows, columns),
     )
 
 
-def _cells(pairs: Pairs, systems: Sequence[SystemInfo]) -> list[HeatmapCell]:
-    """The cells off the diagonal; their shade is still the share itself."""
-    crowded = len(systems) > MOST_TEXTS
-    called = [system.letter if crowded else system.name for system in systems]
+def _win_cells(table: PairwiseTable, systems: Sequence[SystemInfo]) -> list[HeatmapCell]:
+    """The cells off the diagonal; their shade is the win fraction."""
+    narrow = len(systems) > MAX_WIN_COLUMNS
+    names = [system.letter if narrow else system.name for system in systems]
     return [
         HeatmapCell(
             row,
             column,
-            (DOT if cell.told_apart else "") if crowded else cell.text,
-            f"{called[row]} against {called[column]}: {_wins_words(cell)}",
-            cell.share,
-            strong=cell.told_apart and not crowded,
+            (SIGNIFICANT_DOT if cell.significant else "") if narrow else cell.text,
+            f"{names[row]} against {names[column]}: {_win_text(cell)}",
+            cell.win_fraction,
+            is_framed=cell.significant and not narrow,
         )
-        for row, line in enumerate(pairs.matrix)
+        for row, line in enumerate(table.matrix)
         for column, cell in enumerate(line)
         if cell is not None
     ]
 
 
-def _shaded(cell: HeatmapCell, top: float) -> HeatmapCell:
-    return cell if cell.shade is None else replace(cell, shade=cell.shade / top)
+def _win_text(cell: WinCell) -> str:
+    return f"wins/ties/losses {cell.text}; {'significant' if cell.significant else 'not significant'}"
 
 
-def _wins_words(cell: WinCell) -> str:
-    told = "told apart" if cell.told_apart else "not told apart"
-    return f"wins/ties/losses {cell.text}; {told}"
-
-
-def _sentence(pairs: Pairs, systems: Sequence[SystemInfo]) -> str:
-    shares = [
-        (cell.share, row, column)
-        for row, line in enumerate(pairs.matrix)
+def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
+    fractions = [
+        (cell.win_fraction, row, column)
+        for row, line in enumerate(table.matrix)
         for column, cell in enumerate(line)
-        if cell is not None and cell.share is not None
+        if cell is not None and cell.win_fraction is not None
     ]
-    if not shares:
-        return f"Nothing is known about wins on {pairs.metric}."
-    share, row, column = max(shares)
+    if not fractions:
+        return f"There are no win counts for {table.metric}."
+    fraction, row, column = max(fractions)
     return (
-        f"On {pairs.metric} {systems[row].name} wins {format_value(share, 2)} of the units from "
-        f"{systems[column].name}, the largest share among {len(systems)} systems."
+        f"On {table.metric} {systems[row].name} wins {format_value(fraction, 2)} of the units from "
+        f"{systems[column].name}, the largest fraction among {len(systems)} systems."
+    )
+
+
+def confusion_chart(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]], name: str = "") -> Chart:
+    """A confusion matrix: one row per true class, one column per predicted class and one for all others.
+
+    Shades are fractions of a row.
+    """
+    cells = [
+        _confusion_cell(row, column, units, sum(line), classes)
+        for row, line in enumerate(counts)
+        for column, units in enumerate(line)
+    ]
+    size = cell_size(cells)
+    labels = shorten_labels(list(classes), MAX_CLASS_LABEL)
+    rows = [f"{label} (n {format_count(sum(line))})" for label, line in zip(labels, counts, strict=True)]
+    columns = [*labels, "others"]
+    layers = heatmap(cells, rows, columns, size)
+    layers += [column_header("true ↓  predicted →", -10, align="right", y=-10)]
+    layers += shade_legend("0", "1", y=len(rows) * size.height + 20)
+    return chart(
+        name or f"confusion-{slug(system)}",
+        f"Confusion matrix of {shorten_label(system)} for the most frequent classes",
+        _describe_confusion(system, classes, counts),
+        layers,
+        subtitle="Fractions of the units of each true class; framed: correct predictions.",
+        **size.of(rows, columns),
+    )
+
+
+def _confusion_cell(row: int, column: int, units: int, total: int, classes: Sequence[str]) -> HeatmapCell:
+    fraction = units / total if total else 0.0
+    predicted = classes[column] if column < len(classes) else "another class"
+    return HeatmapCell(
+        row,
+        column,
+        format_value(fraction, 2) if units else "",
+        f"{format_count(units)} of {format_count(total)} units of {classes[row]} are predicted as {predicted}",
+        fraction,
+        is_framed=row == column,
+    )
+
+
+def _describe_confusion(system: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    correct = sum(line[row] for row, line in enumerate(counts))
+    total = sum(map(sum, counts))
+    errors = [
+        (units, classes[row], classes[column])
+        for row, line in enumerate(counts)
+        for column, units in enumerate(line[:-1])
+        if row != column and units
+    ]
+    most = max(errors, default=None)
+    confused = f"; {most[1]} is most often predicted as {most[2]} ({format_count(most[0])} units)" if most else ""
+    return (
+        f"{system} predicts {format_count(correct)} of {format_count(total)} units of the {len(classes)} most frequent "
+        f"classes correctly{confused}."
     )

@@ -1,4 +1,4 @@
-"""The league: every system on one metric with its interval, the chance level, and who is tied with whom."""
+"""Point-and-interval charts: the leaderboard (one row per system) and the paired differences (a forest plot)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
 from equipoise.report.charts.marks import (
+    HAS_CHANCE,
+    PIXELS,
     ROW_POSITION,
     TOOLTIP,
     Row,
@@ -21,253 +23,236 @@ from equipoise.report.charts.marks import (
     row_step,
     scale_axis,
     text_column,
+    text_marks,
     text_width,
     value_label,
 )
 from equipoise.report.charts.theme import LIGHT, Spec
 
 if TYPE_CHECKING:
-    from equipoise.report.view_model import League, LeagueRow, Pair, Pairs
+    from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable
 
-WIDTH = 380
+LEADERBOARD_WIDTH = 380
+DIFFERENCE_WIDTH = 360
 GAP = 18
-LETTER_STEP = 14
+TIE_GROUP_STEP = 14
+MAX_PAIRS = 30
+MAX_SYSTEM_LABEL = 24
+SIGNIFICANCE_LEGEND = (
+    ("circle", LIGHT["lead"], LIGHT["lead"], "significant"),
+    ("diamond", LIGHT["paper"], LIGHT["behind"], "not significant"),
+)
 
 
-def leaderboard_chart(league: League, name: str = "league") -> Chart:
-    """The systems from best to worst; circles are tied with the leader, open diamonds are behind it.
+def leaderboard_chart(board: Leaderboard, name: str = "leaderboard") -> Chart:
+    """The systems from best to worst; circles are tied with the best system, open diamonds are worse.
 
-    Two systems share a letter where the data cannot tell them apart.
+    Systems that share a letter do not differ significantly.
     """
-    leaders = set(league.rows[0].bands) if league.rows else set()
-    called = shorten_labels([row.system for row in league.rows])
-    rows = [_row(place, row, league, leaders) for place, row in enumerate(league.rows)]
-    rows = [{**row, "name": name} for row, name in zip(rows, called, strict=True)]
-    x = scale_axis(league.scale, metric_axis_title(league.metric, league.better))
-    figures = WIDTH + GAP
-    letters = figures + text_width(row["figure"] for row in rows) + GAP
-    layers = [row_lines(WIDTH), *_chance(league, rows, x), *interval_bars(x), points(x), row_labels()]
-    layers += [text_column("figure", figures), column_header(f"value [{league.level} interval]", figures)]
-    if leaders:
-        layers += [_letters(league, letters), column_header("tie bands", letters), *_key(rows)]
+    best_groups = set(board.rows[0].tie_groups) if board.rows else set()
+    labels = shorten_labels([row.system for row in board.rows])
+    rows = [_system_row(index, row, board, best_groups) for index, row in enumerate(board.rows)]
+    rows = [{**row, "name": label} for row, label in zip(rows, labels, strict=True)]
+    x = scale_axis(board.scale, metric_axis_title(board.metric, board.better))
+    scores = LEADERBOARD_WIDTH + GAP
+    groups = scores + text_width(row["label"] for row in rows) + GAP
+    layers = [row_lines(LEADERBOARD_WIDTH), *_chance_marks(board, rows, x), *interval_bars(x), points(x), row_labels()]
+    layers += [text_column("label", scores), column_header(f"value [{board.confidence_level} interval]", scores)]
+    if best_groups:
+        layers += [_tie_groups(board, groups), column_header("tie bands", groups), *_leaderboard_legend(rows)]
     return chart(
         name,
-        f"{_systems(len(rows))} by {league.metric}",
-        _sentence(league),
+        f"{_systems(len(rows))} by {board.metric}",
+        _describe_leaderboard(board),
         layers,
-        subtitle=_subtitle(league, leaders),
-        width=WIDTH,
+        subtitle=_leaderboard_subtitle(board, best_groups),
+        width=LEADERBOARD_WIDTH,
         height=row_step(len(rows)),
         data={"values": rows},
     )
 
 
-def _row(place: int, row: LeagueRow, league: League, leaders: set[str]) -> Row:
-    ahead = not leaders or bool(leaders & set(row.bands))
-    colour = LIGHT["lead" if ahead else "behind"]
+def _system_row(index: int, row: LeaderboardRow, board: Leaderboard, best_groups: set[str]) -> Row:
+    tied = not best_groups or bool(best_groups & set(row.tie_groups))
+    color = LIGHT["lead" if tied else "behind"]
     return {
-        "row": place,
-        "value": row.figure.value,
-        "low": row.figure.low,
-        "high": row.figure.high,
+        "row": index,
+        "value": row.score.number,
+        "low": row.score.low,
+        "high": row.score.high,
         "chance": row.chance,
-        "figure": value_label(row.figure),
-        "shape": "circle" if ahead else "diamond",
-        "fill": colour if ahead else LIGHT["paper"],
-        "stroke": colour,
-        "says": _says(row, league),
+        "label": value_label(row.score),
+        "shape": "circle" if tied else "diamond",
+        "fill": color if tied else LIGHT["paper"],
+        "stroke": color,
+        "tooltip": _system_tooltip(row, board),
     }
 
 
-def _says(row: LeagueRow, league: League) -> str:
-    parts = [f"{row.system}: {league.metric} {value_label(row.figure)}", f"n {row.n}"]
+def _system_tooltip(row: LeaderboardRow, board: Leaderboard) -> str:
+    parts = [f"{row.system}: {board.metric} {value_label(row.score)}", f"n {row.n}"]
     parts += [f"undefined {row.undefined}"] if row.undefined not in ("", "0") else []
     parts += [f"chance {row.chance_text}"] if row.chance_text else []
     parts += [f"rank {row.rank}"] if row.rank else []
-    parts += [f"tie bands {' '.join(row.bands)}"] if row.bands else []
-    parts += [f"to the leader {row.difference}, adjusted p {row.p}"] if row.difference else []
+    parts += [f"tie bands {' '.join(row.tie_groups)}"] if row.tie_groups else []
+    parts += [f"difference to the best {row.difference}, adjusted p {row.p}"] if row.difference else []
     return "; ".join(parts)
 
 
-def _chance(league: League, rows: list[Row], x: Spec) -> list[Spec]:
-    """One line where luck scores the same for all; else a short one a row."""
+def _chance_marks(board: Leaderboard, rows: list[Row], x: Spec) -> list[Spec]:
+    """One line if the chance level is the same for all systems; otherwise a short line per row."""
     levels = {row["chance"] for row in rows}
-    mark: Spec = {"strokeDash": [4, 3], "strokeWidth": 1.3}
+    dashed: Spec = {"strokeDash": [4, 3], "strokeWidth": 1.3}
     if len(levels) == 1 and None not in levels:
-        label: Spec = {
-            "data": {"values": [{"value": rows[0]["chance"], "text": f"chance {league.rows[0].chance_text}"}]},
-            "mark": {"type": "text", "align": "left", "dx": -2, "fill": LIGHT["chance"]},
-            "encoding": {
-                "x": {**x, "field": "value"},
-                "y": {"value": -11},
-                "text": {"field": "text"},
-            },
-        }
-        return [reference_line(rows[0]["chance"], x, colour="chance", **mark), label]
+        text = {"value": rows[0]["chance"], "text": f"chance {board.rows[0].chance_text}"}
+        where: Spec = {"x": {**x, "field": "value"}, "y": {"value": -11}}
+        label = text_marks([text], where, align="left", dx=-2, fill=LIGHT["chance"])
+        return [reference_line(rows[0]["chance"], x, color="chance", **dashed), label]
     return [
         {
-            "transform": [{"filter": "isValid(datum.chance)"}],
-            "mark": {"type": "tick", "orient": "vertical", "size": 18, "thickness": 1.5, **mark}
+            "transform": [HAS_CHANCE],
+            "mark": {"type": "tick", "orient": "vertical", "size": 18, "thickness": 1.5, **dashed}
             | {"color": LIGHT["chance"]},
             "encoding": {"y": ROW_POSITION, "x": {**x, "field": "chance"}, **TOOLTIP},
         }
     ]
 
 
-def _letters(league: League, left: float) -> Spec:
-    """Each letter in a column of its own, so that a band is seen as what stands below each other."""
-    known = sorted({letter for row in league.rows for letter in row.bands}, key=lambda each: (len(each), each))
-    marks = [
-        {"row": place, "letter": letter, "at": left + known.index(letter) * LETTER_STEP}
-        for place, row in enumerate(league.rows)
-        for letter in row.bands
+def _tie_groups(board: Leaderboard, left: float) -> Spec:
+    """The letters of the tie groups; each letter has its own column."""
+    letters = sorted(
+        {letter for row in board.rows for letter in row.tie_groups}, key=lambda letter: (len(letter), letter)
+    )
+    rows = [
+        {"row": index, "letter": letter, "at": left + letters.index(letter) * TIE_GROUP_STEP}
+        for index, row in enumerate(board.rows)
+        for letter in row.tie_groups
     ]
-    return {
-        "data": {"values": marks},
-        "mark": {"type": "text", "align": "left", "fontWeight": "bold"},
-        "encoding": {
-            "y": ROW_POSITION,
-            "x": {"field": "at", "type": "quantitative", "scale": None, "axis": None},
-            "text": {"field": "letter"},
-        },
-    }
+    return text_marks(
+        rows, {"y": ROW_POSITION, "x": {"field": "at", **PIXELS}}, "letter", align="left", fontWeight="bold"
+    )
 
 
-def _key(rows: list[Row]) -> list[Spec]:
+def _leaderboard_legend(rows: list[Row]) -> list[Spec]:
     if len(rows) < 2:
         return []
-    lead, behind = LIGHT["lead"], LIGHT["behind"]
     entries = [
-        ("circle", lead, lead, "tied with the leader"),
-        ("diamond", LIGHT["paper"], behind, "behind it"),
+        ("circle", LIGHT["lead"], LIGHT["lead"], "tied with the best"),
+        ("diamond", LIGHT["paper"], LIGHT["behind"], "worse than the best"),
     ]
     return legend(entries[: len({row["shape"] for row in rows if row["value"] is not None})])
 
 
-def _subtitle(league: League, leaders: set[str]) -> str:
-    said = []
-    if len(league.rows) > 1 and leaders:
-        said.append("The data cannot tell systems apart that share a letter.")
-    if len({row.chance for row in league.rows} - {None}) > 1:
-        said.append("Short red lines are chance levels.")
-    return " ".join(said)
+def _leaderboard_subtitle(board: Leaderboard, best_groups: set[str]) -> str:
+    notes = []
+    if len(board.rows) > 1 and best_groups:
+        notes.append("Systems that share a letter do not differ significantly.")
+    if len({row.chance for row in board.rows} - {None}) > 1:
+        notes.append("Short red lines are chance levels.")
+    return " ".join(notes)
 
 
 def _systems(count: int) -> str:
     return "One system" if count == 1 else f"{count} systems"
 
 
-def _sentence(league: League) -> str:
-    if not league.rows:
-        return f"No system was measured on {league.metric}."
-    best, last = league.rows[0], league.rows[-1]
-    lead = f"{best.system} has {league.metric} {value_label(best.figure)}"
-    if len(league.rows) == 1:
+def _describe_leaderboard(board: Leaderboard) -> str:
+    if not board.rows:
+        return f"No system has a score on {board.metric}."
+    best, worst = board.rows[0], board.rows[-1]
+    first = f"{best.system} has {board.metric} {value_label(best.score)}"
+    if len(board.rows) == 1:
         chance = f", chance is {best.chance_text}" if best.chance_text else ""
-        return f"{lead}{chance}."
-    tied = [row.system for row in league.rows[1:] if set(row.bands) & set(best.bands)]
-    whom = f"; tied with it: {', '.join(tied)}" if tied else ""
-    end = f"{last.system} has {value_label(last.figure)}"
-    return f"Of {len(league.rows)} systems {lead} and stands first, {end}{whom}."
+        return f"{first}{chance}."
+    tied = [row.system for row in board.rows[1:] if set(row.tie_groups) & set(best.tie_groups)]
+    ties = f"; tied with it: {', '.join(tied)}" if tied else ""
+    last = f"{worst.system} has {value_label(worst.score)}"
+    return f"Of {len(board.rows)} systems {first} and is first, {last}{ties}."
 
 
-# The forest: the difference of every pair of systems with its interval, and a line where there is none.
+def difference_chart(table: PairwiseTable, name: str = "differences") -> Chart:
+    """A forest plot of paired differences: filled circles are significant, open diamonds are not.
 
-FOREST_WIDTH = 360
-FOREST_GAP = 18
-MAX_PAIRS = 30
-LONGEST_SIDE = 24
-KEY = (
-    ("circle", LIGHT["lead"], LIGHT["lead"], "told apart"),
-    ("diamond", LIGHT["paper"], LIGHT["behind"], "not told apart"),
-)
-
-
-def difference_chart(pairs: Pairs, name: str = "forest") -> Chart:
-    """Differences of pairs; filled circles where the data tell the two apart, open diamonds where not.
-
-    With more pairs than a picture can hold only those with the leader are drawn.
+    With more than ``MAX_PAIRS`` pairs, only those with the best system are drawn.
     """
-    drawn = shown_pairs(pairs)
-    systems = list(dict.fromkeys(name for pair in drawn for name in (pair.a, pair.b)))
-    called = dict(zip(systems, shorten_labels(systems, LONGEST_SIDE), strict=True))
-    rows = [_forest_row(place, pair, called) for place, pair in enumerate(drawn)]
-    x = scale_axis(pairs.scale, f"difference in {pairs.metric}")
-    figures = FOREST_WIDTH + FOREST_GAP
-    chances = figures + max(text_width(row["figure"] for row in rows), 120) + FOREST_GAP
-    worse, better = ("second better", "first better")
-    if pairs.better == "down":
-        worse, better = better, worse
-    zero = _place(0.0, pairs)
+    pairs = shown_pairs(table)
+    systems = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
+    labels = dict(zip(systems, shorten_labels(systems, MAX_SYSTEM_LABEL), strict=True))
+    rows = [_pair_row(index, pair, labels) for index, pair in enumerate(pairs)]
+    x = scale_axis(table.scale, f"difference in {table.metric}")
+    differences = DIFFERENCE_WIDTH + GAP
+    p_values = differences + max(text_width(row["label"] for row in rows), 120) + GAP
+    left, right = ("second better", "first better") if table.better == "up" else ("first better", "second better")
+    zero = _pixel(0.0, table)
     layers = [
-        row_lines(FOREST_WIDTH),
-        reference_line(0.0, x, colour="soft", strokeWidth=1.2),
+        row_lines(DIFFERENCE_WIDTH),
+        reference_line(0.0, x, color="soft", strokeWidth=1.2),
         *interval_bars(x),
         points(x),
         row_labels(),
-        text_column("figure", figures),
-        text_column("p", chances),
-        column_header("difference [interval]", figures),
-        column_header("adjusted p", chances),
-        column_header(f"← {worse}", zero - 8, align="right"),
-        column_header(f"{better} →", zero + 8),
-        *legend(KEY),
+        text_column("label", differences),
+        text_column("p", p_values),
+        column_header("difference [interval]", differences),
+        column_header("adjusted p", p_values),
+        column_header(f"← {left}", zero - 8, align="right"),
+        column_header(f"{right} →", zero + 8),
+        *legend(SIGNIFICANCE_LEGEND),
     ]
-    left_out = len(pairs.rows) - len(drawn)
+    left_out = len(table.rows) - len(pairs)
     return chart(
         name,
-        f"Paired differences in {pairs.metric}",
-        _forest_sentence(pairs),
+        f"Paired differences in {table.metric}",
+        _describe_differences(table),
         layers,
-        subtitle=f"Only pairs with the leader; {left_out} others are in the table." if left_out else "",
-        width=FOREST_WIDTH,
+        subtitle=f"Only pairs with the best system; {left_out} others are in the table." if left_out else "",
+        width=DIFFERENCE_WIDTH,
         height=row_step(len(rows)),
         data={"values": rows},
     )
 
 
-def shown_pairs(pairs: Pairs) -> tuple[Pair, ...]:
-    """The pairs that are drawn: all, or those with the first system where all would be too many."""
-    if len(pairs.rows) <= MAX_PAIRS:
-        return pairs.rows
-    leader = pairs.rows[0].a
-    return tuple(pair for pair in pairs.rows if leader in (pair.a, pair.b))[:MAX_PAIRS]
+def shown_pairs(table: PairwiseTable) -> tuple[PairDifference, ...]:
+    """The pairs that are drawn: all, or those with the best system if there are more than ``MAX_PAIRS``."""
+    if len(table.rows) <= MAX_PAIRS:
+        return table.rows
+    best = table.rows[0].a
+    return tuple(pair for pair in table.rows if best in (pair.a, pair.b))[:MAX_PAIRS]
 
 
-def _forest_row(place: int, pair: Pair, called: Mapping[str, str]) -> Row:
-    apart = bool(pair.winner)
-    colour = LIGHT["lead" if apart else "behind"]
-    figure = value_label(pair.figure)
+def _pair_row(index: int, pair: PairDifference, labels: Mapping[str, str]) -> Row:
+    significant = bool(pair.winner)
+    color = LIGHT["lead" if significant else "behind"]
+    label = value_label(pair.difference)
     counts = "" if pair.wins is None else f"; win/tie/loss {pair.wins}/{pair.ties}/{pair.losses}"
-    verdict = f"{pair.winner} is better" if apart else pair.reason or "not told apart"
+    verdict = f"{pair.winner} is better" if significant else pair.reason or "not significant"
     return {
-        "row": place,
-        "name": f"{called[pair.a]} − {called[pair.b]}",
-        "value": pair.figure.value,
-        "low": pair.figure.low,
-        "high": pair.figure.high,
-        "figure": figure,
-        "p": pair.adjusted,
-        "shape": "circle" if apart else "diamond",
-        "fill": colour if apart else LIGHT["paper"],
-        "stroke": colour,
-        "says": f"{pair.a} minus {pair.b}: {figure}; adjusted p {pair.adjusted}; {verdict}{counts}",
+        "row": index,
+        "name": f"{labels[pair.a]} − {labels[pair.b]}",
+        "value": pair.difference.number,
+        "low": pair.difference.low,
+        "high": pair.difference.high,
+        "label": label,
+        "p": pair.p_adjusted,
+        "shape": "circle" if significant else "diamond",
+        "fill": color if significant else LIGHT["paper"],
+        "stroke": color,
+        "tooltip": f"{pair.a} minus {pair.b}: {label}; adjusted p {pair.p_adjusted}; {verdict}{counts}",
     }
 
 
-def _place(value: float, pairs: Pairs) -> float:
-    """Where a value stands in the plot, from its left edge."""
-    low, high = pairs.scale.low, pairs.scale.high
-    return (value - low) / (high - low) * FOREST_WIDTH if high > low else FOREST_WIDTH / 2
+def _pixel(value: float, table: PairwiseTable) -> float:
+    """The position of a value, in pixels from the left edge of the plot."""
+    low, high = table.scale.low, table.scale.high
+    return (value - low) / (high - low) * DIFFERENCE_WIDTH if high > low else DIFFERENCE_WIDTH / 2
 
 
-def _forest_sentence(pairs: Pairs) -> str:
-    if not pairs.rows:
-        return f"There is no pair of systems to compare on {pairs.metric}."
-    apart = [pair for pair in pairs.rows if pair.winner]
-    widest = max(pairs.rows, key=lambda pair: abs(pair.figure.value or 0.0))
-    count = "one pair" if len(pairs.rows) == 1 else f"{len(pairs.rows)} pairs"
+def _describe_differences(table: PairwiseTable) -> str:
+    if not table.rows:
+        return f"There is no pair of systems to compare on {table.metric}."
+    significant = [pair for pair in table.rows if pair.winner]
+    largest = max(table.rows, key=lambda pair: abs(pair.difference.number or 0.0))
+    count = "one pair" if len(table.rows) == 1 else f"{len(table.rows)} pairs"
     return (
-        f"Of {count} on {pairs.metric} the data tell {len(apart)} apart; the largest difference is "
-        f"{widest.a} minus {widest.b}, {value_label(widest.figure)}, adjusted p {widest.adjusted}."
+        f"Of {count} on {table.metric}, {len(significant)} differ significantly; the largest difference is "
+        f"{largest.a} minus {largest.b}, {value_label(largest.difference)}, adjusted p {largest.p_adjusted}."
     )

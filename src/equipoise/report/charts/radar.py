@@ -1,4 +1,4 @@
-"""Several scores of several systems as stars, with their intervals along the spokes."""
+"""Radar chart: several scores of several models, with intervals along the axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
-from equipoise.report.charts.marks import TOOLTIP, Row, legend
+from equipoise.report.charts.marks import PIXELS, Row, legend, line, position, series_points, text_marks
 from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec, series_style
 from equipoise.stats.formatting import format_interval, format_value
 
@@ -17,25 +17,28 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
 
 RADIUS = 170
-"""Pixels from the middle of the star to its rim."""
-_PLAIN: Spec = {"type": "quantitative", "scale": None, "axis": None}
+"""Pixels from the center to the outer ring."""
+MARGIN = 30
+MODEL_OFFSET = 5.0
+"""Pixels between the intervals of two models on one axis."""
+_WHERE: Spec = position(PIXELS, PIXELS)
 
 
 def radar_chart(scores: Mapping[str, Mapping[str, Estimate]], name: str = "five-scores") -> Chart:
-    """A star a model: a spoke a score, its interval along the spoke. ``scores`` are by score and model."""
-    spokes = list(scores)
-    models = list(dict.fromkeys(model for own in scores.values() for model in own))
-    ends = [end for own in scores.values() for each in own.values() for end in _reach(each)]
-    rim = max(0.2, float(np.ceil(max(ends, default=1.0) * 5) / 5))
-    layers = _web(spokes, rim)
-    for place, model in enumerate(models):
-        layers += _star(model, place, len(models), [scores[spoke].get(model) for spoke in spokes], spokes, rim)
-    colours = [series_style(place) for place in range(len(models))]
+    """One outline per model, one axis per score with the interval along it. ``scores`` are by score and model."""
+    axes = list(scores)
+    models = list(dict.fromkeys(model for by_model in scores.values() for model in by_model))
+    ends = [end for by_model in scores.values() for estimate in by_model.values() for end in _finite_ends(estimate)]
+    limit = max(0.2, float(np.ceil(max(ends, default=1.0) * 5) / 5))
+    layers = _grid(axes, limit)
+    for index, model in enumerate(models):
+        layers += _outline(model, index, len(models), [scores[axis].get(model) for axis in axes], axes, limit)
+    styles = [series_style(index) for index in range(len(models))]
     layers += legend(
-        [(shape, fill, fill, text) for (fill, shape), text in zip(colours, shorten_labels(models, 28), strict=True)]
+        [(shape, fill, fill, text) for (fill, shape), text in zip(styles, shorten_labels(models, 28), strict=True)]
     )
     parts = [
-        f"{model}: " + ", ".join(f"{spoke} {format_value(own[model].value)}" for spoke, own in scores.items())
+        f"{model}: " + ", ".join(f"{axis} {format_value(by_model[model].value)}" for axis, by_model in scores.items())
         for model in models
     ]
     return chart(
@@ -43,118 +46,88 @@ def radar_chart(scores: Mapping[str, Mapping[str, Estimate]], name: str = "five-
         "The scores of each model",
         f"{'; '.join(parts)}.",
         layers,
-        subtitle="0 in the middle, lines along the spokes are intervals; below 0 is drawn as 0.",
-        width=2 * RADIUS + 60,
-        height=2 * RADIUS + 60,
+        subtitle="The center is 0; lines along the axes are intervals; values below 0 are drawn as 0.",
+        width=2 * (RADIUS + MARGIN),
+        height=2 * (RADIUS + MARGIN),
     )
 
 
-def _reach(each: Estimate) -> tuple[float, ...]:
-    known = (each.value, each.interval.low, each.interval.high)
-    return tuple(value for value in known if not isnan(value))
+def _finite_ends(estimate: Estimate) -> tuple[float, ...]:
+    ends = (estimate.value, estimate.interval.low, estimate.interval.high)
+    return tuple(end for end in ends if not isnan(end))
 
 
-def _place(spoke: int, spokes: int, share: float, aside: float = 0.0) -> dict[str, float]:
-    """The pixel at a share of the way to the rim, ``aside`` pixels to the right of the spoke."""
-    angle = 2 * pi * spoke / spokes
-    far = RADIUS * min(max(share, 0.0), 1.1)
-    middle = RADIUS + 30
+def _pixel(axis: int, n_axes: int, fraction: float, offset: float = 0.0) -> dict[str, float]:
+    """The pixel at a fraction of the radius on an axis, ``offset`` pixels to the right of the axis."""
+    angle = 2 * pi * axis / n_axes
+    distance = RADIUS * min(max(fraction, 0.0), 1.1)
+    center = RADIUS + MARGIN
     return {
-        "x": middle + far * sin(angle) + aside * cos(angle),
-        "y": middle - far * cos(angle) + aside * sin(angle),
+        "x": center + distance * sin(angle) + offset * cos(angle),
+        "y": center - distance * cos(angle) + offset * sin(angle),
     }
 
 
-_AT: Spec = {"x": {"field": "x", **_PLAIN}, "y": {"field": "y", **_PLAIN}}
-
-
-def _web(spokes: Sequence[str], rim: float) -> list[Spec]:
-    """Rings with their values, spokes and their names."""
-    many = len(spokes)
-    steps = [step / 5 for step in range(1, round(rim * 5) + 1)]
+def _grid(axes: Sequence[str], limit: float) -> list[Spec]:
+    """The rings with their values, and the axes with their names."""
+    n_axes = len(axes)
+    steps = [step / 5 for step in range(1, round(limit * 5) + 1)]
     rings: list[Row] = [
-        {**_place(spoke % many, many, step / rim), "ring": step, "step": spoke}
+        {**_pixel(axis % n_axes, n_axes, step / limit), "ring": step, "step": axis}
         for step in steps
-        for spoke in range(many + 1)
+        for axis in range(n_axes + 1)
     ]
     rays: list[Row] = [
-        {**_place(spoke, many, share), "ring": spoke, "step": share} for spoke in range(many) for share in (0.0, 1.0)
+        {**_pixel(axis, n_axes, fraction), "ring": axis, "step": fraction}
+        for axis in range(n_axes)
+        for fraction in (0.0, 1.0)
     ]
-    values: list[Row] = [{**_place(0, many, step / rim), "text": format_value(step, 1)} for step in steps]
-    names = [_name(spoke, many, text) for spoke, text in enumerate(spokes)]
-    line = {"type": "line", "stroke": LIGHT["grid"], "strokeWidth": 1, "aria": False}
-    by_ring: Spec = {"detail": {"field": "ring"}, "order": {"field": "step"}}
+    values: list[Row] = [{**_pixel(0, n_axes, step / limit), "text": format_value(step, 1)} for step in steps]
+    names = [_axis_name(axis, n_axes, text) for axis, text in enumerate(axes)]
+    by_ring: Spec = {**_WHERE, "detail": {"field": "ring"}, "order": {"field": "step"}}
     return [
-        {"data": {"values": rings}, "mark": line, "encoding": {**_AT, **by_ring}},
-        {"data": {"values": rays}, "mark": line, "encoding": {**_AT, **by_ring}},
-        _words(values, align="left", dx=4, fill=LIGHT["soft"], fontSize=SMALL_SIZE),
-        *(_words([row], align=row["align"], fontSize=TEXT_SIZE) for row in names),
+        line(rings, by_ring, LIGHT["grid"], width=1),
+        line(rays, by_ring, LIGHT["grid"], width=1),
+        text_marks(values, _WHERE, align="left", dx=4, fill=LIGHT["soft"], fontSize=SMALL_SIZE),
+        *(text_marks([row], _WHERE, align=row["align"], fontSize=TEXT_SIZE) for row in names),
     ]
 
 
-def _name(spoke: int, many: int, text: str) -> Row:
-    at = _place(spoke, many, 1.08)
-    side = sin(2 * pi * spoke / many)
+def _axis_name(axis: int, n_axes: int, text: str) -> Row:
+    side = sin(2 * pi * axis / n_axes)
     align = "center" if abs(side) < 0.05 else "left" if side > 0 else "right"
-    return {**at, "text": text.removesuffix("_score").replace("_", " "), "align": align}
+    return {**_pixel(axis, n_axes, 1.08), "text": text.removesuffix("_score").replace("_", " "), "align": align}
 
 
-def _words(rows: list[Row], **mark: object) -> Spec:
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "text", **mark},
-        "encoding": {**_AT, "text": {"field": "text"}},
-    }
-
-
-def _star(
+def _outline(
     model: str,
-    place: int,
-    models: int,
+    index: int,
+    n_models: int,
     values: Sequence[Estimate | None],
-    spokes: Sequence[str],
-    rim: float,
+    axes: Sequence[str],
+    limit: float,
 ) -> list[Spec]:
-    """The outline of a model, a mark on every spoke, and the intervals beside each other."""
-    colour, shape = series_style(place)
-    many, aside = len(spokes), 5.0 * (place - (models - 1) / 2)
-    known = [(at, each) for at, each in enumerate(values) if each is not None and not isnan(each.value)]
-    marks: list[Row] = [
+    """The outline of a model, a point on every axis, and the intervals, offset per model."""
+    color, shape = series_style(index)
+    n_axes, offset = len(axes), MODEL_OFFSET * (index - (n_models - 1) / 2)
+    finite = [(axis, value) for axis, value in enumerate(values) if value is not None and not isnan(value.value)]
+    points: list[Row] = [
         {
-            **_place(at, many, each.value / rim, aside),
-            "step": at,
-            "says": f"{model}: {spokes[at]} {format_value(each.value)} {format_interval(each.interval)}",
+            **_pixel(axis, n_axes, estimate.value / limit, offset),
+            "step": axis,
+            "tooltip": f"{model}: {axes[axis]} {format_value(estimate.value)} {format_interval(estimate.interval)}",
         }
-        for at, each in known
+        for axis, estimate in finite
     ]
-    whiskers: list[Row] = [
-        {**_place(at, many, end / rim, aside), "spoke": at}
-        for at, each in known
-        if each.interval.known
-        for end in (each.interval.low, each.interval.high)
+    intervals: list[Row] = [
+        {**_pixel(axis, n_axes, end / limit, offset), "axis": axis}
+        for axis, estimate in finite
+        if estimate.interval.known
+        for end in (estimate.interval.low, estimate.interval.high)
     ]
-    closed = [*marks, {**marks[0], "step": many}] if len(marks) == many else []
+    closed = [*points, {**points[0], "step": n_axes}] if len(points) == n_axes else []
     return [
-        {
-            "data": {"values": closed},
-            "mark": {"type": "line", "stroke": colour, "strokeWidth": 1.2, "opacity": 0.6, "aria": False},
-            "encoding": {**_AT, "order": {"field": "step"}},
-        },
-        {
-            "data": {"values": whiskers},
-            "mark": {"type": "line", "stroke": colour, "strokeWidth": 2.4, "aria": False},
-            "encoding": {**_AT, "detail": {"field": "spoke"}},
-        },
-        {
-            "data": {"values": marks},
-            "mark": {
-                "type": "point",
-                "shape": shape,
-                "fill": colour,
-                "stroke": colour,
-                "size": 50,
-                "opacity": 1,
-            },
-            "encoding": {**_AT, **TOOLTIP},
-        },
+        line(closed, {**_WHERE, "order": {"field": "step"}}, color, width=1.2, opacity=0.6),
+        line(intervals, {**_WHERE, "detail": {"field": "axis"}}, color, width=2.4),
+        series_points(points, _WHERE, color, shape),
     ]

@@ -1,9 +1,9 @@
-"""How every chart looks: one palette with a light and a dark side, one font, one set of shapes.
+"""The theme of all charts: a light and a dark palette, a font, and shapes of series.
 
-A chart is drawn on light ground. The dark side is the same drawing with each colour of ``LIGHT`` replaced by
-its partner in ``DARK``: in a file by ``render``, in a page by the style sheet of ``interactive``. So every
-colour has a name and all light colours differ. No colour says anything alone: shapes, letters, dashes or
-texts say it too.
+A chart is drawn with the light palette. The dark version replaces each colour of ``LIGHT`` by the colour of the
+same name in ``DARK``: ``render`` does it in a file, the style sheet of ``html.charts`` in a page. So every colour
+has a name and all light colours differ. No information is in colour alone: shapes, letters, dashes or texts
+repeat it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Spec = dict[str, Any]
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 FONT: Final = "sans-serif"
-"""The generic family: it is there in every browser and in every converter."""
+"""The generic family, available in every browser and converter."""
 TEXT_SIZE: Final = 13
 SMALL_SIZE: Final = 12
 TITLE_SIZE: Final = 15
 
-# The colours of systems follow Okabe and Ito, made darker until each has contrast 4.5 with white paper.
+# The colours of systems are those of Okabe and Ito, darkened to a contrast of 4.5 with white.
 LIGHT: Final[dict[str, str]] = {
     "paper": "#ffffff",
     "ink": "#1c2530",
@@ -90,23 +90,23 @@ SHAPES: Final = (
 SYSTEM_COLOURS: Final = 8
 HEAT_STEPS: Final = 7
 FIRST_DARK_STEP: Final = 5
-"""From this step of the heat on, text stands in the colour ``on_high``."""
+"""From this heatmap step on, text has the colour ``on_high``."""
 
 
-def series_style(place: int) -> tuple[str, str]:
-    """The colour and the shape of the system at this place; 64 pairs before one comes again.
+def series_style(index: int) -> tuple[str, str]:
+    """The colour and the shape of the series with this index; there are 64 distinct pairs.
 
     >>> series_style(0), series_style(8)
     (('#0072b2', 'circle'), ('#0072b2', 'square'))
     """
-    colour = LIGHT[f"system{place % SYSTEM_COLOURS}"]
-    return colour, SHAPES[(place + place // SYSTEM_COLOURS) % len(SHAPES)]
+    color = LIGHT[f"system{index % SYSTEM_COLOURS}"]
+    return color, SHAPES[(index + index // SYSTEM_COLOURS) % len(SHAPES)]
 
 
 def heat_color(shade: float) -> tuple[str, str]:
-    """The colour of a cell with this shade (0 to 1) and that of the text in it.
+    """The colours of a cell with this shade (0 to 1) and of its text.
 
-    Steps instead of a gradient: each has a name, and so a dark side.
+    There are steps instead of a gradient because each colour needs a dark counterpart.
 
     >>> heat_color(0.0), heat_color(1.0)
     (('#f3f7fb', '#17212c'), ('#0b4c85', '#fdfeff'))
@@ -116,7 +116,7 @@ def heat_color(shade: float) -> tuple[str, str]:
 
 
 def theme_config() -> Spec:
-    """The configuration of all charts."""
+    """The Vega-Lite configuration of all charts."""
     text = {"font": FONT, "fontSize": SMALL_SIZE, "fill": LIGHT["ink"]}
     axis = {
         "aria": False,

@@ -1,9 +1,8 @@
-"""The frontier: the best value that each system reaches for a cost, and what a budget affords."""
+"""Charts of tuning: the grid as a heatmap, inner and outer scores per fold, and the cost frontier."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import ceil, floor, log10
+from collections.abc import Mapping, Sequence
 
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
 from equipoise.report.charts.heatmap import HeatmapCell, cell_size, heatmap, shade_legend
@@ -13,37 +12,47 @@ from equipoise.report.charts.marks import (
     Row,
     column_header,
     legend,
+    line,
     linear_axis,
+    literals,
+    log_axis,
+    log_scale,
     points,
+    position,
+    reference_line,
     row_labels,
     row_lines,
     row_step,
     scale_axis,
+    series_labels,
     text_column,
+    text_marks,
     text_width,
+    with_grid,
 )
 from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.report.tables import axis_scale
 from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
-from equipoise.report.view_model import AxisScale, Fold, HeatCell, SystemInfo, TrialPoint, Tuned
+from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, SystemInfo, TrialPoint, TuningView
 from equipoise.stats.formatting import format_value
 
-# Tuning: the grid as a heat table, and what each fold chose with its value inside and outside.
-
-TUNING_WIDTH = 340
+FOLD_WIDTH = 340
 GAP = 18
-LONGEST_CHOICE = 48
-BRIEF = {BEST: "best", BASELINE: "base", BUDGET: "budget"}
-"""What a cell has room for; folds are counted with a cross."""
+MAX_CHOICE = 48
+SHORT_MARKS = {BEST: "best", BASELINE: "base", BUDGET: "budget"}
+"""Short texts of the marks of a cell; the number of folds is written as ×n."""
+WIDTH, HEIGHT = 600, 340
+LOG_RATIO = 20
+"""Costs that differ by this factor or more get a logarithmic axis."""
 
 
-def grid_heatmap(tuned: Tuned) -> Chart:
-    """Every point of the grid; frames are around the points that a fold chose."""
+def grid_heatmap(tuned: TuningView) -> Chart:
+    """Every point of the grid; points that a fold selected are framed."""
     grid = tuned.grid
-    across = grid.column_head.replace("_", " ")
-    down = grid.row_head.replace("_", " ")
+    column_title = grid.column_title.replace("_", " ")
+    row_title = grid.row_title.replace("_", " ")
     cells = [
-        _cell(row, column, cell, f"{down} {label}, {across} {grid.columns[column]}".removeprefix(" , "))
+        _grid_cell(row, column, cell, f"{row_title} {label}, {column_title} {grid.columns[column]}".removeprefix(" , "))
         for row, (label, line) in enumerate(grid.rows)
         for column, cell in enumerate(line)
         if cell is not None
@@ -51,46 +60,46 @@ def grid_heatmap(tuned: Tuned) -> Chart:
     size = cell_size(cells)
     rows = shorten_labels([label or "all" for label, _ in grid.rows])
     layers = heatmap(cells, rows, list(grid.columns), size)
-    layers += [column_header(f"{across} →", 0, y=-30), column_header(down, -10, align="right", y=-10)]
-    layers += shade_legend("worst seen", "best seen", y=len(rows) * size.height + 20)
+    layers += [column_header(f"{column_title} →", 0, y=-30), column_header(row_title, -10, align="right", y=-10)]
+    layers += shade_legend("worst", "best", y=len(rows) * size.height + 20)
     best = next((trial for trial in tuned.trials if trial.best), None)
-    peak = f", best {best.text} at {best.label}" if best else ""
+    best_text = f", best {best.text} at {best.label}" if best else ""
     return chart(
         f"tuning-grid-{slug(tuned.system)}",
-        f"The grid of {shorten_label(tuned.system)} by {tuned.metric}",
-        f"{tuned.system} was measured at {len(tuned.trials)} points of the grid on {tuned.metric}{peak}.",
+        f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
+        f"{tuned.system} was evaluated at {len(tuned.trials)} points of the grid on {tuned.metric}{best_text}.",
         layers,
-        subtitle="On the units that also chose, so optimistic. Framed: chosen by so many (×) folds.",
+        subtitle="Optimistic: on the units used for selection. Framed: selected by n folds (×n).",
         **size.of(rows, grid.columns),
     )
 
 
-def _cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell:
-    brief = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
-    marks = [BRIEF.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in brief]
+def _grid_cell(row: int, column: int, cell: HeatCell, where: str) -> HeatmapCell:
+    shown = [mark for mark in cell.marks if mark != BUDGET or BEST not in cell.marks]
+    marks = [SHORT_MARKS.get(mark) or mark.replace(f"{CHOSEN} by ", "×") for mark in shown]
     cost = f"; cost {cell.note}" if cell.note else ""
-    said = f"; {', '.join(cell.marks)}" if cell.marks else ""
+    marked = f"; {', '.join(cell.marks)}" if cell.marks else ""
     return HeatmapCell(
         row,
         column,
         cell.text,
-        f"{where}: {cell.text}{cost}{said}",
+        f"{where}: {cell.text}{cost}{marked}",
         cell.shade,
-        below=" ".join(marks),
-        strong=any(mark.startswith(CHOSEN) for mark in cell.marks),
+        subtext=" ".join(marks),
+        is_framed=any(mark.startswith(CHOSEN) for mark in cell.marks),
     )
 
 
-def fold_chart(tuned: Tuned) -> Chart:
-    """For every fold the value on the units that chose (open) and on those that had no say (filled)."""
+def fold_chart(tuned: TuningView) -> Chart:
+    """The inner score (open) and the score on held-out units (filled) of every fold."""
     x = scale_axis(tuned.scale, tuned.metric)
-    figures = TUNING_WIDTH + GAP
-    rows = [_fold_row(place, fold) for place, fold in enumerate(tuned.folds)]
-    choices = figures + text_width(row["figures"] for row in rows) + GAP
+    scores = FOLD_WIDTH + GAP
+    rows = [_fold_row(index, fold) for index, fold in enumerate(tuned.folds)]
+    choices = scores + text_width(row["scores"] for row in rows) + GAP
     inner = [{**row, "value": row["inner"], **_look("diamond", "paper", "behind")} for row in rows]
     outer = [{**row, "value": row["outer"], **_look("circle", "lead", "lead")} for row in rows]
     layers: list[Spec] = [
-        row_lines(TUNING_WIDTH),
+        row_lines(FOLD_WIDTH),
         {
             "mark": {"type": "rule", "stroke": LIGHT["line"], "strokeWidth": 2},
             "encoding": {"y": ROW_POSITION, "x": {**x, "field": "inner"}, "x2": {"field": "outer"}},
@@ -98,45 +107,45 @@ def fold_chart(tuned: Tuned) -> Chart:
         {"data": {"values": inner}, **points(x)},
         {"data": {"values": outer}, **points(x)},
         row_labels(),
-        text_column("figures", figures),
+        text_column("scores", scores),
         text_column("choice", choices),
-        column_header("inner → outer", figures),
+        column_header("inner → outer", scores),
         column_header("chosen", choices),
         *legend(
             [
-                ("diamond", LIGHT["paper"], LIGHT["behind"], "inner: on the units that chose"),
-                ("circle", LIGHT["lead"], LIGHT["lead"], "outer: on units that had no say"),
+                ("diamond", LIGHT["paper"], LIGHT["behind"], "inner: on the units used for selection"),
+                ("circle", LIGHT["lead"], LIGHT["lead"], "outer: on held-out units"),
             ]
         ),
     ]
     return chart(
         f"tuning-folds-{slug(tuned.system)}",
-        f"The folds of {shorten_label(tuned.system)} by {tuned.metric}",
-        _folds_sentence(tuned),
+        f"Folds of {shorten_label(tuned.system)} by {tuned.metric}",
+        _describe_folds(tuned),
         layers,
-        width=TUNING_WIDTH,
+        width=FOLD_WIDTH,
         height=row_step(len(rows)),
         data={"values": rows},
     )
 
 
-def _fold_row(place: int, fold: Fold) -> Row:
+def _fold_row(index: int, fold: FoldScore) -> Row:
     return {
-        "row": place,
+        "row": index,
         "name": _fold_label(fold),
         "inner": fold.inner,
         "outer": fold.outer,
-        "figures": f"{fold.inner_text} → {fold.outer_text}",
-        "choice": shorten_label(fold.chosen, LONGEST_CHOICE),
-        "says": (
+        "scores": f"{fold.inner_text} → {fold.outer_text}",
+        "choice": shorten_label(fold.chosen, MAX_CHOICE),
+        "tooltip": (
             f"{_fold_label(fold)}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n} units; "
             f"chosen {fold.chosen}"
         ),
     }
 
 
-def _fold_label(fold: Fold) -> str:
-    """A fold by its number, or how many folds of several splits chose the same."""
+def _fold_label(fold: FoldScore) -> str:
+    """The number of a fold, or how many folds of several splits selected the same point."""
     return f"{fold.name} folds" if " of " in fold.name else f"fold {fold.name}"
 
 
@@ -144,224 +153,131 @@ def _look(shape: str, fill: str, stroke: str) -> Row:
     return {"shape": shape, "fill": LIGHT[fill], "stroke": LIGHT[stroke]}
 
 
-def _folds_sentence(tuned: Tuned) -> str:
-    facts = ", ".join(f"{name} {text}" for name, text in tuned.facts[:3])
+def _describe_folds(tuned: TuningView) -> str:
+    summary = ", ".join(f"{name} {text}" for name, text in tuned.summary[:3])
     chosen = len({fold.chosen for fold in tuned.folds})
     points = "one point" if chosen == 1 else f"{chosen} different points"
     folds = sum(trial.chosen for trial in tuned.trials)
-    return f"The {folds} folds of {tuned.system} chose {points} of the grid; {facts}."
+    return f"The {folds} folds of {tuned.system} selected {points} of the grid; {summary}."
 
 
-WIDTH, HEIGHT = 600, 340
-LINE_HEIGHT = 14
-LOGARITHMIC = 20
-"""Costs that differ by this factor are drawn on a logarithmic axis."""
-
-
-def cost_frontier_chart(tuned: Sequence[Tuned], systems: Sequence[SystemInfo], name: str = "frontier") -> Chart:
-    """A stepped line a system: the best value among the points that cost no more. Small marks are others."""
-    places = {system.name: place for place, system in enumerate(systems)}
-    called = dict(zip(places, shorten_labels(list(places), 28), strict=True))
-    points = [row for each in tuned for row in _points(each, places[each.system])]
-    corners = [row for row in points if row["frontier"]]
-    budget = next((each.budget for each in tuned if each.budget is not None), None)
-    costs = [row["cost"] for row in points] + ([] if budget is None else [budget])
+def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInfo], name: str = "frontier") -> Chart:
+    """One stepped line per system: the best score among the points that cost no more. Small marks are others."""
+    index_of = {system.name: index for index, system in enumerate(systems)}
+    points = [row for view in tuned for row in _trial_rows(view, index_of[view.system])]
+    frontier = [row for row in points if row["frontier"]]
+    budget = next((view.budget for view in tuned if view.budget is not None), None)
     metric, unit = tuned[0].metric, tuned[0].cost_unit
-    log = min(costs) > 0 and max(costs) / min(costs) >= LOGARITHMIC
-    across = log_scale(min(costs), max(costs)) if log else axis_scale([], [0.0, max(costs)])
-    title = f"{unit or 'cost'} for one unit{' (logarithmic)' if log else ''}"
-    x = linear_axis(across.low, across.high, across.ticks, title, **({"type": "log"} if log else {}))
-    up = axis_scale([], [row["value"] for row in points])
-    y = scale_axis(up, metric)
-    for each in (x, y):
-        each["axis"]["grid"] = True
+    x = _cost_axis([row["cost"] for row in points] + ([] if budget is None else [budget]), unit)
+    y_scale = axis_scale([], [row["value"] for row in points])
+    y = with_grid(scale_axis(y_scale, metric))
+    where = position(x, y, "cost", "value")
+    max_cost = x["scale"]["domain"][1]
     layers = [
-        *_budget(budget, unit, x),
-        _others([row for row in points if not row["frontier"]], x, y),
-        *(_line([row for row in corners if row["system"] == each.system], x, y) for each in tuned),
-        _corners(corners, x, y),
-        _ends(points, called, up),
+        *_budget_line(budget, unit, x),
+        _other_points([row for row in points if not row["frontier"]], where),
+        *(_frontier_line([row for row in frontier if row["system"] == view.system], where, max_cost) for view in tuned),
+        _frontier_points(frontier, where),
+        *_frontier_labels(points, index_of, y_scale),
     ]
     return chart(
         name,
-        f"What more {unit or 'cost'} would buy",
-        _sentence(tuned, budget),
+        f"{metric} by {unit or 'cost'}",
+        _describe_frontier(tuned, budget),
         layers,
-        subtitle=f"Lines: the best {metric} that is to be had for the cost, on the units that chose it.",
+        subtitle=f"Lines: the best {metric} at or below each cost, on the units used for selection.",
         width=WIDTH,
         height=HEIGHT,
     )
 
 
-def _points(tuned: Tuned, place: int) -> list[Row]:
+def _cost_axis(costs: Sequence[float], unit: str) -> Spec:
+    title = f"{unit or 'cost'} per unit"
+    if min(costs) > 0 and max(costs) / min(costs) >= LOG_RATIO:
+        scale = log_scale(min(costs), max(costs))
+        return with_grid(log_axis(scale.low, scale.high, scale.ticks, f"{title} (logarithmic)"))
+    scale = axis_scale([], [0.0, max(costs)])
+    return with_grid(linear_axis(scale.low, scale.high, scale.ticks, title))
+
+
+def _trial_rows(view: TuningView, index: int) -> list[Row]:
     """Every trial with a cost, cheapest first."""
-    colour, shape = series_style(place)
-    known = [(trial.cost, trial) for trial in tuned.trials if trial.cost is not None]
+    color, shape = series_style(index)
+    with_cost = [(trial.cost, trial) for trial in view.trials if trial.cost is not None]
     return [
         {
-            "system": tuned.system,
+            "system": view.system,
             "cost": cost,
             "value": trial.value,
             "frontier": trial.frontier,
             "shape": shape,
-            "fill": colour,
-            "stroke": LIGHT["ink"] if trial.within_budget else colour,
-            "says": _says(tuned, trial),
+            "fill": color,
+            "stroke": LIGHT["ink"] if trial.within_budget else color,
+            "tooltip": _trial_tooltip(view, trial),
         }
-        for cost, trial in sorted(known, key=lambda each: (each[0], each[1].value))
+        for cost, trial in sorted(with_cost, key=lambda pair: (pair[0], pair[1].value))
     ]
 
 
-def _says(tuned: Tuned, trial: TrialPoint) -> str:
+def _trial_tooltip(view: TuningView, trial: TrialPoint) -> str:
     within = "; the best within the budget" if trial.within_budget else ""
-    cost = f"{trial.cost_text} {tuned.cost_unit}".rstrip()
-    return f"{tuned.system}, {trial.label}: {tuned.metric} {trial.text}; {cost}{within}"
+    cost = f"{trial.cost_text} {view.cost_unit}".rstrip()
+    return f"{view.system}, {trial.label}: {view.metric} {trial.text}; {cost}{within}"
 
 
-def _where(x: Spec, y: Spec) -> Spec:
-    return {"x": {**x, "field": "cost"}, "y": {**y, "field": "value"}}
-
-
-def _others(rows: list[Row], x: Spec, y: Spec) -> Spec:
-    own = {"type": "nominal", "scale": None}
+def _other_points(rows: list[Row], where: Spec) -> Spec:
+    """The points that are not on the frontier, small and faint."""
     return {
         "data": {"values": rows},
         "mark": {"type": "point", "size": 14, "filled": True, "opacity": 0.4},
-        "encoding": {
-            **_where(x, y),
-            "shape": {"field": "shape", **own},
-            "fill": {"field": "fill", **own},
-            **TOOLTIP,
-        },
+        "encoding": {**where, **literals("shape", "fill"), **TOOLTIP},
     }
 
 
-def _line(rows: list[Row], x: Spec, y: Spec) -> Spec:
-    """What the cost buys; beyond the last corner more of it buys nothing more of what was tried."""
-    colour = rows[0]["fill"] if rows else LIGHT["ink"]
-    drawn = [{"cost": row["cost"], "value": row["value"]} for row in rows]
-    drawn += [{**drawn[-1], "cost": x["scale"]["domain"][1]}] if drawn else []
-    return {
-        "data": {"values": drawn},
-        "mark": {
-            "type": "line",
-            "interpolate": "step-after",
-            "stroke": colour,
-            "strokeWidth": 2,
-            "aria": False,
-        },
-        "encoding": _where(x, y),
-    }
+def _frontier_line(rows: list[Row], where: Spec, max_cost: float) -> Spec:
+    """A stepped line through the frontier, extended to the largest cost."""
+    steps = [{"cost": row["cost"], "value": row["value"]} for row in rows]
+    steps += [{**steps[-1], "cost": max_cost}] if steps else []
+    return line(steps, where, rows[0]["fill"] if rows else LIGHT["ink"], interpolate="step-after")
 
 
-def _corners(rows: list[Row], x: Spec, y: Spec) -> Spec:
-    own = {"type": "nominal", "scale": None}
+def _frontier_points(rows: list[Row], where: Spec) -> Spec:
     return {
         "data": {"values": rows},
         "mark": {"type": "point", "size": 40, "strokeWidth": 1.4, "opacity": 1},
-        "encoding": {
-            **_where(x, y),
-            "shape": {"field": "shape", **own},
-            "fill": {"field": "fill", **own},
-            "stroke": {"field": "stroke", **own},
-            **TOOLTIP,
-        },
+        "encoding": {**where, **literals("shape", "fill", "stroke"), **TOOLTIP},
     }
 
 
-def _budget(budget: float | None, unit: str, x: Spec) -> list[Spec]:
+def _budget_line(budget: float | None, unit: str, x: Spec) -> list[Spec]:
     if budget is None:
         return []
-    data: Spec = {"values": [{"cost": budget, "text": f"budget {format_value(budget, 0)} {unit}".rstrip()}]}
-    at = {"x": {**x, "field": "cost"}}
+    text = {"value": budget, "text": f"budget {format_value(budget, 0)} {unit}".rstrip()}
+    where: Spec = {"x": {**x, "field": "value"}, "y": {"value": -10}}
     return [
-        {
-            "data": data,
-            "mark": {"type": "rule", "stroke": LIGHT["chance"], "strokeDash": [4, 3], "strokeWidth": 1.3},
-            "encoding": at,
-        },
-        {
-            "data": data,
-            "mark": {"type": "text", "fill": LIGHT["chance"]},
-            "encoding": {**at, "y": {"value": -10}, "text": {"field": "text"}},
-        },
+        reference_line(budget, x, color="chance", strokeDash=[4, 3], strokeWidth=1.3),
+        text_marks([text], where, fill=LIGHT["chance"]),
     ]
 
 
-def _ends(points: list[Row], called: dict[str, str], up: AxisScale) -> Spec:
-    """The names at the right end, moved apart where lines end close together."""
+def _frontier_labels(points: list[Row], index_of: Mapping[str, int], y_scale: AxisScale) -> list[Spec]:
+    """The names of the systems at the value of their most expensive frontier point."""
     last: dict[str, Row] = {}
     for row in points:
         if row["frontier"] or row["system"] not in last:
             last[row["system"]] = row
-    spread = up.high - up.low
-    ends = sorted(((up.high - row["value"]) / spread * HEIGHT, name) for name, row in last.items())
-    labels = [
-        {"at": at, "text": called[name], "shape": last[name]["shape"], "fill": last[name]["fill"]}
-        for at, (_, name) in zip(spread_labels([at for at, _ in ends]), ends, strict=True)
-    ]
-    y: Spec = {"field": "at", "type": "quantitative", "scale": None, "axis": None}
-    own = {"type": "nominal", "scale": None}
-    return {
-        "data": {"values": labels},
-        "layer": [
-            {
-                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "aria": False},
-                "encoding": {
-                    "x": {"value": WIDTH + 14},
-                    "y": y,
-                    "shape": {"field": "shape", **own},
-                    "fill": {"field": "fill", **own},
-                },
-            },
-            {
-                "mark": {"type": "text", "align": "left"},
-                "encoding": {"x": {"value": WIDTH + 24}, "y": y, "text": {"field": "text"}},
-            },
-        ],
-    }
+    height = y_scale.high - y_scale.low
+    positions = [(y_scale.high - row["value"]) / height * HEIGHT for row in last.values()]
+    return series_labels(list(last), positions, WIDTH, style_index=[index_of[name] for name in last])
 
 
-def spread_labels(places: Sequence[float], apart: float = LINE_HEIGHT) -> list[float]:
-    """Places in ascending order, pushed down until neighbours are apart, and the whole moved back up.
-
-    >>> spread_labels([10.0, 12.0, 50.0], 10.0)
-    [6.0, 16.0, 50.0]
-    """
-    groups: list[list[float]] = []
-    for place in places:
-        groups.append([place])
-        while len(groups) > 1 and _top(groups[-1], apart) < _bottom(groups[-2], apart) + apart:
-            groups[-2:] = [groups[-2] + groups[-1]]
-    return [_top(group, apart) + apart * step for group in groups for step in range(len(group))]
-
-
-def _top(group: Sequence[float], apart: float) -> float:
-    return sum(group) / len(group) - apart * (len(group) - 1) / 2
-
-
-def _bottom(group: Sequence[float], apart: float) -> float:
-    return _top(group, apart) + apart * (len(group) - 1)
-
-
-def log_scale(low: float, high: float) -> AxisScale:
-    """A logarithmic axis with ticks at 1, 2 and 5 times the powers of ten."""
-    ticks = [
-        (step * 10.0**power) for power in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for step in (1, 2, 5)
-    ]
-    first = max(tick for tick in ticks if tick <= low)
-    last = min([tick for tick in ticks if tick >= high] or [ticks[-1]])
-    shown = tuple((tick, format_value(tick, max(0, -floor(log10(tick))))) for tick in ticks if first <= tick <= last)
-    return AxisScale(first, last, shown)
-
-
-def _sentence(tuned: Sequence[Tuned], budget: float | None) -> str:
-    said = []
-    for each in tuned:
-        held = next((trial for trial in each.trials if trial.within_budget), None)
-        best = next((trial for trial in each.trials if trial.best), None)
-        chosen = held if budget is not None and held else best
+def _describe_frontier(tuned: Sequence[TuningView], budget: float | None) -> str:
+    scores = []
+    for view in tuned:
+        within_budget = next((trial for trial in view.trials if trial.within_budget), None)
+        best = next((trial for trial in view.trials if trial.best), None)
+        chosen = within_budget if budget is not None and within_budget else best
         if chosen:
-            said.append(f"{each.system} {chosen.text} for {chosen.cost_text} {each.cost_unit}".rstrip())
+            scores.append(f"{view.system} {chosen.text} for {chosen.cost_text} {view.cost_unit}".rstrip())
     within = f"Within {format_value(budget, 0)} {tuned[0].cost_unit}" if budget is not None else "At their best points"
-    return f"{within} the systems reach on {tuned[0].metric}: {', '.join(said)}."
+    return f"{within} the systems reach on {tuned[0].metric}: {', '.join(scores)}."

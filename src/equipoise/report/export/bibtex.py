@@ -78,7 +78,7 @@ def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterat
             if estimate.interval.known and estimate.interval.method in INTERVALS:
                 yield INTERVALS[estimate.interval.method]
     if comparison is not None:
-        yield from _parts(get_test(comparison.question.test).cite)
+        yield from _parts(get_test(comparison.config.test).cite)
         tests = sum(each.metric == comparison.primary for each in comparison.contrasts)
         if tests > 1 and comparison.correction in CORRECTIONS:
             yield CORRECTIONS[comparison.correction]

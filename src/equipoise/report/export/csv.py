@@ -78,7 +78,7 @@ def _facts(estimate: Estimate) -> tuple[Any, ...]:
         _known(estimate.value),
         _known(reach.low),
         _known(reach.high),
-        reach.level,
+        reach.confidence_level,
         estimate.n,
         estimate.undefined,
         _known(estimate.chance),

@@ -1,4 +1,4 @@
-"""A table for a page on GitHub: one row a system, best first, what luck would score below."""
+"""A Markdown table for GitHub: one row per system, best first, and the chance level below."""
 
 from __future__ import annotations
 

@@ -188,18 +188,18 @@ def _intervals(sheet: PaperTable) -> str:
     if not known:
         return ""
     methods = ", ".join(dict.fromkeys(interval.method for interval in known))
-    levels = " and ".join(dict.fromkeys(format_percent(interval.level) for interval in known))
+    levels = " and ".join(dict.fromkeys(format_percent(interval.confidence_level) for interval in known))
     return f"In brackets: {levels} intervals ({methods})."
 
 
 def _letters(comparison: Comparison) -> str:
     """What the letters mean, and which test and correction they come from."""
-    question = comparison.question
+    config = comparison.config
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided"
-    flips = "" if comparison.flips is None else f", {format_count(comparison.flips)} flips"
+    permutations = "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} flips"
     return (
-        f"Systems that share a letter on a metric cannot be told apart at {format_percent(question.level)}. "
-        f"{test}{flips}, seed {question.seed}; {comparison.families_of(comparison.metrics)}."
+        f"Systems that share a letter on a metric cannot be told apart at {format_percent(config.confidence_level)}. "
+        f"{test}{permutations}, seed {config.seed}; {comparison.families_of(comparison.metrics)}."
     )
 
 

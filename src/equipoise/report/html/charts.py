@@ -1,12 +1,12 @@
-"""Charts inside a page: the drawing that the files have, and a small script that lets its marks speak.
+"""Embed charts in an HTML page: the SVG of the chart files, and a small script for tooltips and zoom.
 
 The engine that draws these specifications in a browser (Vega, Vega-Lite and their embedding) can be bundled
 without a network and runs without ``eval`` (its interpreter, ``ast: true``). But the bundle takes 0.9 MB, not
 quite half of what a whole page may have, it draws nothing before the script ran, and it adds style elements
 of its own, which a strict content-security policy forbids. The drawings of a page with four systems and all
-charts take 0.12 MB, stand in print and without scripts, and change to dark ground by a style sheet alone. So
-the page gets the drawings: each mark carries what it says in ``data-says``, and ``layer.js`` (4 kB) shows it
-to the pointer, to the arrow keys and to screen readers, and looks closer at maps.
+charts take 0.12 MB, work in print and without scripts, and switch to the dark theme by a style sheet alone. So the page
+embeds SVG: each mark has a ``data-tooltip``, and ``charts.js`` (4 kB) shows it on hover, with the arrow keys and
+to screen readers, and zooms projections.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from equipoise.report.charts.theme import DARK, FONT, LIGHT
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
-    from equipoise.report.view_model import Page
+    from equipoise.report.view_model import Report
 
-_FOR_READERS = ("role", "aria-roledescription", "aria-hidden", "class", "pointer-events", "font-family")
+_REMOVED = ("role", "aria-roledescription", "aria-hidden", "class", "pointer-events", "font-family")
 _TITLES = ("title", "subtitle")
-_NO_NEWS = {"opacity": "1", "transform": "translate(0,0)", "font-weight": "normal"}
+_DEFAULTS = {"opacity": "1", "transform": "translate(0,0)", "font-weight": "normal"}
 _SVG = f"{{{SVG}}}"
-_LOOK = """\
+_STYLE = """\
 svg[data-chart]{max-width:100%;height:auto;overflow:visible;touch-action:manipulation}
 svg[data-chart]:focus-visible{outline:2px solid var(--chart-lead);outline-offset:2px}
 svg[data-chart] text{pointer-events:none}
@@ -43,7 +43,7 @@ background:var(--chart-ink);color:var(--chart-paper)}
 
 
 class EmbeddedChart(TypedDict):
-    """What a page needs of a chart: ``svg`` is finished markup, the others are texts still to be escaped."""
+    """A chart for a page: ``svg`` is safe markup, the other texts must be escaped."""
 
     name: str
     title: str
@@ -52,17 +52,17 @@ class EmbeddedChart(TypedDict):
 
 
 def embed_chart(chart: Chart) -> EmbeddedChart:
-    """The chart as markup to be put into a page as it stands. All its marks are children of one image."""
+    """The chart as SVG markup. All its marks are children of one image."""
     root = svg_tree(chart)
-    _without_ground(root)
+    _remove_background(root)
     for element in root.iter():
-        says = element.attrib.pop("aria-label", "")
-        if says and element.get("aria-roledescription") not in _TITLES:
-            element.set("data-says", says)
-        for attribute in _FOR_READERS:
+        label = element.attrib.pop("aria-label", "")
+        if label and element.get("aria-roledescription") not in _TITLES:
+            element.set("data-tooltip", label)
+        for attribute in _REMOVED:
             element.attrib.pop(attribute, None)
-        for attribute, usual in _NO_NEWS.items():
-            if element.get(attribute) == usual:
+        for attribute, default in _DEFAULTS.items():
+            if element.get(attribute) == default:
                 del element.attrib[attribute]
     root.set("font-family", FONT)
     root.set("role", "img")
@@ -77,15 +77,15 @@ def embed_chart(chart: Chart) -> EmbeddedChart:
 
 
 def chart_script() -> str:
-    """The script for all charts of a page, to be put in once, after them."""
-    return (files("equipoise.report.charts") / "layer.js").read_text(encoding="utf-8")
+    """The script for all charts of a page, to be included once, after them."""
+    return (files("equipoise.report.html") / "charts.js").read_text(encoding="utf-8")
 
 
 def chart_style() -> str:
     """The style sheet for all charts of a page.
 
-    Every colour is a custom property such as ``--chart-ink``. Dark ground is what the reader's system asks
-    for, unless ``data-theme`` of the root element is ``light`` or ``dark``; print is always light.
+    Every colour is a custom property such as ``--chart-ink``. The theme follows ``prefers-color-scheme``,
+    unless ``data-theme`` of the root element is ``light`` or ``dark``; print is always light.
     """
     light, dark = _properties(LIGHT), _properties(DARK)
     paints = "".join(
@@ -98,7 +98,7 @@ def chart_style() -> str:
         f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
         f':root[data-theme="dark"]{{{dark}}}\n'
         f"@media print{{:root:root:root{{{light}}}}}\n"
-        f"{paints}{_LOOK}"
+        f"{paints}{_STYLE}"
     )
 
 
@@ -110,55 +110,53 @@ def _property(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _without_ground(root: ElementTree.Element) -> None:
-    """Remove the paper, which the page has, and what is never seen."""
+def _remove_background(root: ElementTree.Element) -> None:
+    """Remove the background, which the page provides, and hidden elements."""
     for parent in list(root.iter()):
         for child in list(parent):
-            paper = parent is root and child.tag == f"{_SVG}rect"
-            unseen = child.get("display") == "none" or child.get("class") == "background"
-            if paper or unseen:
+            background = parent is root and child.tag == f"{_SVG}rect"
+            hidden = child.get("display") == "none" or child.get("class") == "background"
+            if background or hidden:
                 parent.remove(child)
 
 
-# The charts of a page as drawings inside it; without the converter the page says what is missing.
-
 _SECTIONS = (
-    ("league", "league"),
-    ("forest", "pairs"),
-    ("wins", "pairs"),
+    ("leaderboard", "leaderboard"),
+    ("differences", "pairwise"),
+    ("wins", "pairwise"),
     ("slices", "slices"),
     ("distribution", "distributions"),
     ("tuning", "tuning"),
     ("frontier", "frontiers"),
-    ("map", "maps"),
+    ("projection", "projections"),
 )
-"""Where a chart belongs, by how its name begins; the first that fits."""
+"""Chart name prefix and section id; the first match applies."""
 
 
 @dataclass(frozen=True)
 class PageCharts:
-    """The charts of each section, and a sentence where there could be none."""
+    """The charts of each section, and a note if they could not be rendered."""
 
     by_section: Mapping[str, tuple[EmbeddedChart, ...]]
     note: str = ""
 
 
-def page_charts(page: Page) -> PageCharts:
-    """Every chart of the page, drawn; none where the converter is not installed."""
-    drawn: dict[str, list[EmbeddedChart]] = {}
-    for chart in report_charts(page):
+def page_charts(report: Report) -> PageCharts:
+    """Every chart of the report; none if the converter is not installed."""
+    by_section: dict[str, list[EmbeddedChart]] = {}
+    for chart in report_charts(report):
         try:
-            picture = embed_chart(chart)
+            embedded = embed_chart(chart)
         except MissingExtraError as error:
-            return PageCharts({}, f"The charts are missing: {error.sentence}. {error.hint} brings them.")
-        drawn.setdefault(section_of(chart.name), []).append(picture)
-    return PageCharts({section: tuple(pictures) for section, pictures in drawn.items()})
+            return PageCharts({}, f"The charts are missing: {error.message}. To add them: {error.hint}")
+        by_section.setdefault(section_of(chart.name), []).append(embedded)
+    return PageCharts({section: tuple(charts) for section, charts in by_section.items()})
 
 
 def section_of(name: str) -> str:
-    """Where a chart belongs; one of an unknown kind stands with the distributions.
+    """The section of a chart; an unknown kind is put with the distributions.
 
     >>> section_of("tuning-grid-bm25"), section_of("frontier")
     ('tuning', 'frontiers')
     """
-    return next((section for start, section in _SECTIONS if name.startswith(start)), "distributions")
+    return next((section for prefix, section in _SECTIONS if name.startswith(prefix)), "distributions")

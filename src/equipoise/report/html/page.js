@@ -40,5 +40,5 @@ for (const id of partLinks.keys()) sight.observe(byId(id));
 
 // Paper cannot be unfolded. What is drawn as a picture stands in a table already, and texts to copy are no reading.
 addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details.fold:not(.drawn-too)")) fold.open = true;
+  for (const fold of document.querySelectorAll("details.fold:not(.also-table)")) fold.open = true;
 });

@@ -1,4 +1,8 @@
-"""The page as one HTML file: style, script, data and drawings inside it, and nothing fetched."""
+"""Render a report as one self-contained HTML file with its styles, scripts, data and charts.
+
+The first half holds the helpers that the templates call: grouping of rows, the unit data as JSON, pixel
+positions of the small charts in tables, and heatmap classes. ``render_html`` is the entry point.
+"""
 
 from __future__ import annotations
 
@@ -13,74 +17,69 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from equipoise.report.escaping import inert
-from equipoise.report.html import charts as interactive
-from equipoise.report.html.charts import PageCharts, page_charts
+from equipoise.report.html.charts import PageCharts, chart_script, chart_style, page_charts
 from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import (
         AxisScale,
-        Explorer,
-        Grid,
         HeatCell,
         Hit,
-        LeagueRow,
+        LeaderboardRow,
         Number,
-        Page,
+        Report,
         SliceRow,
-        Tuned,
+        TuningGrid,
+        TuningView,
         UnitDetail,
+        UnitExplorer,
     )
 
-# Rows put together for the page: who stands where, slices of one name, and what is known of tunings.
 
-
-def group_by_tie(rows: Sequence[LeagueRow]) -> list[tuple[str, list[LeagueRow]]]:
-    """Those that lead or are tied for it, those behind them, and those that nothing is known of."""
-    leaders = rows[0].bands
-    first = [row for row in rows if share_tie_group(leaders, row.bands)]
-    behind = [row for row in rows if row.bands and not share_tie_group(leaders, row.bands)]
-    named = [
-        ("Leads" if len(first) == 1 else "Tied for first", first),
-        ("Behind the leader", behind),
-        ("Without a value", [row for row in rows if not row.bands]),
+def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[LeaderboardRow]]]:
+    """The systems that are best or tied for it, those that are worse, and those without a score."""
+    best = rows[0].tie_groups
+    tied = [row for row in rows if share_tie_group(best, row.tie_groups)]
+    worse = [row for row in rows if row.tie_groups and not share_tie_group(best, row.tie_groups)]
+    groups = [
+        ("Best" if len(tied) == 1 else "Tied for first", tied),
+        ("Worse than the best", worse),
+        ("Without a score", [row for row in rows if not row.tie_groups]),
     ]
-    return [(what, group) for what, group in named if group]
+    return [(title, group) for title, group in groups if group]
 
 
-def share_tie_group(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two systems have a letter in common."""
-    return bool(set(one) & set(other))
+def share_tie_group(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Whether two systems have a tie group in common."""
+    return bool(set(a) & set(b))
 
 
 def group_slices(rows: Iterable[SliceRow]) -> list[tuple[str, list[SliceRow]]]:
-    """The rows of each slice, in the order in which they stand."""
+    """The rows of each slice, in their order."""
     return [(name, list(group)) for name, group in groupby(rows, key=lambda row: row.name)]
 
 
-def setting_names(tuned: Iterable[Tuned]) -> list[str]:
-    """What is said of at least one tuning, each once."""
-    return list(dict.fromkeys(name for each in tuned for name, _ in each.facts))
+def setting_names(views: Iterable[TuningView]) -> list[str]:
+    """The names in the summary of at least one tuning, each once."""
+    return list(dict.fromkeys(name for view in views for name, _ in view.summary))
 
 
-# The units as JSON inside the page: columns instead of rows, so that it stays small.
-
-# In JSON these stand only inside strings. As escapes they cannot end the element, nor open another.
+# In JSON these characters occur only inside strings. Escaped, they cannot end the script element or open another.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_PLACES = 4
+_DECIMALS = 4
 
 
-def unit_data_json(page: Page) -> str:
-    """Everything that the explorer needs, safe to stand between two script tags.
+def unit_data_json(report: Report) -> str:
+    """The data of the unit explorer by column, safe inside a script element.
 
     >>> safe_json({"text": "</script><b>"})
     '{"text":"\\\\u003c/script\\\\u003e\\\\u003cb\\\\u003e"}'
     """
-    return "" if page.explorer is None else safe_json(_content(page, page.explorer))
+    return "" if report.explorer is None else safe_json(_content(report, report.explorer))
 
 
 def safe_json(value: Any) -> str:
-    """JSON that a parser of HTML reads as nothing but text."""
+    """JSON that an HTML parser reads as plain text."""
     text = json.dumps(_inert(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
@@ -88,30 +87,30 @@ def safe_json(value: Any) -> str:
 
 
 def _inert(value: Any) -> Any:
-    """The same value with every text made safe to show."""
+    """The same value with control characters removed from every text."""
     if isinstance(value, str):
         return inert(value)
     if isinstance(value, list | tuple):
-        return [_inert(each) for each in value]
-    return {key: _inert(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_inert(element) for element in value]
+    return {key: _inert(element) for key, element in value.items()} if isinstance(value, dict) else value
 
 
-def _content(page: Page, explorer: Explorer) -> dict[str, Any]:
+def _content(report: Report, explorer: UnitExplorer) -> dict[str, Any]:
     return {
-        "systems": [{"name": each.name, "letter": each.letter} for each in page.systems],
+        "systems": [{"name": system.name, "letter": system.letter} for system in report.systems],
         "columns": [
             {
-                "metric": each.metric,
-                "better": each.better,
-                "values": [[_rounded(value) for value in row] for row in each.values],
+                "metric": column.metric,
+                "better": column.better,
+                "values": [[_rounded(value) for value in row] for row in column.values],
             }
-            for each in explorer.columns
+            for column in explorer.columns
         ],
         "units": explorer.units,
-        "slices": [{"name": each.name, "values": each.values, "of": each.of_unit} for each in explorer.slices],
+        "slices": [{"name": part.name, "values": part.values, "of": part.value_index} for part in explorer.slices],
         "texts": explorer.texts,
-        "items": [[each.id, each.text, each.where] for each in explorer.items],
-        "details": [None if each is None else _detail(each) for each in explorer.details],
+        "items": [[item.id, item.text, item.source] for item in explorer.items],
+        "details": [None if detail is None else _detail(detail) for detail in explorer.details],
         "total": explorer.total,
     }
 
@@ -121,61 +120,57 @@ def _detail(detail: UnitDetail) -> list[Any]:
 
 
 def _hits(hits: tuple[Hit, ...]) -> list[Any]:
-    """Places of the items, their scores, and the ranks (from 0) of the right ones."""
-    right = [rank for rank, hit in enumerate(hits) if hit.relevant]
-    return [[hit.item for hit in hits], [_rounded(hit.score) for hit in hits], right]
+    """Indices of the items, their scores, and the ranks (from 0) of the relevant ones."""
+    relevant = [rank for rank, hit in enumerate(hits) if hit.relevant]
+    return [[hit.item for hit in hits], [_rounded(hit.score) for hit in hits], relevant]
 
 
 def _rounded(value: Number) -> Number:
     if value is None:
         return None
-    short = round(value, _PLACES)
+    short = round(value, _DECIMALS)
     return int(short) if short == int(short) else short
 
 
-# Where else a page can lead: only a server has other pages, so a page on its own has none of these.
-
 Link = tuple[str, str]
-"""What it is called, and its address."""
+"""A title and a URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """The way back, the same page ordered by other metrics, and files to take away."""
+    """Links that only a server can offer: the list of runs, this report sorted by other metrics, and files."""
 
     home: str
-    orders: tuple[Link, ...] = ()
+    sort_links: tuple[Link, ...] = ()
     files: tuple[Link, ...] = ()
 
-
-# The small drawings inside tables: where things lie, in pixels; how they look is for the style sheet.
 
 WIDTH = 200
 HEIGHT = 22
 MARGIN = 8
 HEAT_STEPS = 7
-SIGNS = {BEST: "★", BASELINE: "○", BUDGET: "◎", CHOSEN: "✓"}
-"""What a cell of a grid has room for."""
+SYMBOLS = {BEST: "★", BASELINE: "○", BUDGET: "◎", CHOSEN: "✓"}
+"""Symbols of the marks in a grid cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class PixelScale:
-    """Places on a scale that is drawn ``WIDTH`` pixels wide."""
+    """Pixel positions on an axis that is ``WIDTH`` pixels wide."""
 
     scale: AxisScale
     width: int = WIDTH
     height: int = HEIGHT
 
     def x(self, value: Number) -> str:
-        """Where a number lies, to a tenth of a pixel; numbers outside stay at the edge.
+        """The position of a number, to a tenth of a pixel; numbers outside the axis are clipped.
 
         >>> from equipoise.report.view_model import AxisScale
         >>> PixelScale(AxisScale(0.0, 1.0, ())).x(0.5)
         '100'
         """
         low, high = self.scale.low, self.scale.high
-        share = 0.0 if value is None or high <= low else (value - low) / (high - low)
-        return f"{MARGIN + min(max(share, 0.0), 1.0) * (self.width - 2 * MARGIN):.1f}".removesuffix(".0")
+        fraction = 0.0 if value is None or high <= low else (value - low) / (high - low)
+        return f"{MARGIN + min(max(fraction, 0.0), 1.0) * (self.width - 2 * MARGIN):.1f}".removesuffix(".0")
 
     @property
     def middle(self) -> str:
@@ -184,21 +179,21 @@ class PixelScale:
 
     @property
     def labels(self) -> tuple[tuple[str, str], ...]:
-        """Places and texts of the first tick, of 0 or the middle one, and of the last: more do not fit."""
+        """Positions and texts of the first tick, of 0 or the middle tick, and of the last: more do not fit."""
         ticks = self.scale.ticks
         if not ticks:
             return ()
-        inner = [at for at, (value, _) in enumerate(ticks) if value == 0] or [len(ticks) // 2]
-        chosen = [0, inner[0], len(ticks) - 1] if self._has_room(ticks[inner[0]][0]) else [0, len(ticks) - 1]
-        return tuple((self.x(ticks[at][0]), ticks[at][1]) for at in dict.fromkeys(chosen))
+        inner = [index for index, (value, _) in enumerate(ticks) if value == 0] or [len(ticks) // 2]
+        shown = [0, inner[0], len(ticks) - 1] if self._has_room(ticks[inner[0]][0]) else [0, len(ticks) - 1]
+        return tuple((self.x(ticks[index][0]), ticks[index][1]) for index in dict.fromkeys(shown))
 
     def _has_room(self, value: float) -> bool:
-        """Whether a label can stand here without touching those at the ends."""
+        """Whether a label here does not overlap those at the ends."""
         return 6 * MARGIN <= float(self.x(value)) <= self.width - 6 * MARGIN
 
 
 def heat_class(shade: Number) -> str:
-    """The class of a cell with this shade; none where there is nothing to shade.
+    """The CSS class of a cell with this shade; ``plain`` if it has none.
 
     >>> heat_class(0.0), heat_class(1.0), heat_class(None)
     ('heat0', 'heat6', 'plain')
@@ -212,87 +207,86 @@ def grid_symbol(mark: str) -> str:
     >>> grid_symbol("best"), grid_symbol("chosen by 4")
     ('★', '✓4')
     """
-    return SIGNS.get(mark) or SIGNS[CHOSEN] + mark.removeprefix(f"{CHOSEN} by ")
+    return SYMBOLS.get(mark) or SYMBOLS[CHOSEN] + mark.removeprefix(f"{CHOSEN} by ")
 
 
 def is_selected(cell: HeatCell) -> bool:
-    """Whether a fold chose this point."""
+    """Whether a fold selected this point."""
     return any(mark.startswith(CHOSEN) for mark in cell.marks)
 
 
-def grid_legend(grid: Grid) -> list[tuple[str, str]]:
-    """The signs that this grid has, and what they mean."""
+def grid_legend(grid: TuningGrid) -> list[tuple[str, str]]:
+    """The symbols in this grid and their meanings."""
     cells = [cell for _, row in grid.rows for cell in row if cell is not None]
-    seen = {mark for cell in cells for mark in cell.marks}
-    known = [(SIGNS[mark], mark) for mark in (BEST, BASELINE, BUDGET) if mark in seen]
-    return [*known, (SIGNS[CHOSEN], "chosen by so many folds")] if any(map(is_selected, cells)) else known
-
-
-# What a template does with every value before it escapes it.
+    present = {mark for cell in cells for mark in cell.marks}
+    entries = [(SYMBOLS[mark], mark) for mark in (BEST, BASELINE, BUDGET) if mark in present]
+    if any(map(is_selected, cells)):
+        entries.append((SYMBOLS[CHOSEN], "number of folds that selected it"))
+    return entries
 
 
 def shown_value(value: Any) -> Any:
-    """A text without control characters; markup and whatever is no text stay as they are."""
+    """A text without control characters, applied before escaping; markup and other types are unchanged."""
     return inert(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 PACKAGE = "equipoise.report.html"
 TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
-LARGE = 6
-"""With more pairs than this only those with the leader stand there unfolded."""
-SCRIPTS = ("page.js", "tables.js", "take.js", "units.js")
+MAX_OPEN_PAIRS = 6
+"""With more pairs than this, only those with the best system are shown unfolded."""
+SCRIPTS = ("page.js", "tables.js", "downloads.js", "units.js")
 
 
-def render_html(page: Page, *, charts: bool = True, links: PageLinks | None = None) -> str:
-    """The page as text; the same page gives the same bytes.
+def render_html(report: Report, *, charts: bool = True, links: PageLinks | None = None) -> str:
+    """The report as HTML; the same report gives the same bytes.
 
-    ``charts=False`` leaves the charts out; ``links`` lead to other pages where a server has some.
+    ``charts=False`` leaves the charts out; ``links`` are the links of a server.
     """
-    pictures = page_charts(page) if charts else PageCharts({})
-    style = interactive.chart_style() + _asset("style.css")
+    drawn = page_charts(report) if charts else PageCharts({})
+    style = chart_style() + _asset("style.css")
     script = _script()
     text: str = (
         _environment()
         .get_template("page.html")
         .render(
-            page=page,
-            letters={each.name: each.letter for each in page.systems},
-            places={each.name: place for place, each in enumerate(page.systems)},
-            pictures=pictures,
+            report=report,
+            letters={system.name: system.letter for system in report.systems},
+            positions={system.name: index for index, system in enumerate(report.systems)},
+            charts=drawn,
             links=links,
-            sections=_sections(page),
+            sections=_sections(report),
             policy=content_security_policy(style, script),
             style=style,
             script=script,
-            data=unit_data_json(page),
+            data=unit_data_json(report),
         )
     )
     return text
 
 
-def _sections(page: Page) -> list[tuple[str, str]]:
-    """The ids and headings of what this page has, in order."""
-    named: list[tuple[str, str, object]] = [
-        # What is wrong comes before what is claimed.
-        ("findings", "Findings", page.findings),
+def _sections(report: Report) -> list[tuple[str, str]]:
+    """The ids and headings of the sections of this report, in order."""
+    sections: list[tuple[str, str, object]] = [
+        # Findings come before the verdict.
+        ("findings", "Findings", report.findings),
         ("verdict", "Verdict", True),
-        ("league", "League table" if page.pairs else "Scores", page.leagues),
-        ("pairs", "Paired differences", page.pairs),
-        ("slices", "Slices", page.slices),
-        ("units", "Unit by unit", page.explorer),
-        ("distributions", "Distributions", page.distributions),
-        ("tuning", "Tuning", page.tuned),
-        ("maps", "Map", page.maps),
-        ("findings", "Findings", not page.findings),
+        ("leaderboard", "Leaderboard" if report.pairwise else "Scores", report.leaderboards),
+        ("pairwise", "Paired differences", report.pairwise),
+        ("slices", "Slices", report.slices),
+        ("units", "Unit by unit", report.explorer),
+        ("distributions", "Distributions", report.distributions),
+        ("tuning", "Tuning", report.tuning),
+        ("projections", "Projection", report.projections),
+        ("findings", "Findings", not report.findings),
         ("protocol", "Protocol and provenance", True),
-        ("take", "Take it with you", page.downloads or page.notes),
+        ("downloads", "Downloads", report.downloads or report.notes),
     ]
-    return [(name, heading) for name, heading, present in named if present]
+    return [(name, heading) for name, heading, present in sections if present]
 
 
 def content_security_policy(style: str, script: str) -> str:
-    """What the browser may do: these very styles and scripts, drawings inside the page, and nothing else."""
+    """A policy that allows exactly these styles and scripts and embedded images, and nothing else."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -316,7 +310,7 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         finalize=shown_value,
     )
-    environment.globals.update(MARKS=MARKS, LARGE=LARGE, Ruler=PixelScale)
+    environment.globals.update(MARKS=MARKS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, PixelScale=PixelScale)
     for function in (
         heat_class,
         grid_symbol,
@@ -333,9 +327,9 @@ def _environment() -> Any:
 
 @lru_cache(maxsize=1)
 def _script() -> str:
-    """All scripts as one, which keeps its names to itself."""
-    own = "\n".join(_asset(name) for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{own}}})();\n{interactive.chart_script()}'
+    """All scripts as one, in a function scope."""
+    source = "\n".join(_asset(name) for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{source}}})();\n{chart_script()}'
 
 
 @lru_cache(maxsize=8)

@@ -291,7 +291,7 @@ class RayExecutor(Executor):
         cell.refused.add(node)
         if answer.unfit:
             if node not in self._unfit:
-                self._note(f"{answer.outcome.sentence}; nothing more is sent there")
+                self._note(f"{answer.outcome.message}; nothing more is sent there")
             self._unfit.add(node)
         return self._largest(cell.refused) >= cores
 

@@ -168,7 +168,7 @@ def test_places_and_chunks_of_an_ambiguous_answer_are_counted() -> None:
     (where,) = result.verification.answers
     assert (where.places, where.chunks, result.verification.chunks) == (4, 3, 6)
     (issue,) = result.answer_issues
-    assert (issue.issue_type, issue.suggestion) == ("ambiguous", "4 places, 3 of 6 chunks")
+    assert (issue.issue_type, issue.suggestion) == ("ambiguous", "4 occurrences, in 3 of 6 chunks")
     assert "EQ103" in {finding.code for finding in result.findings}
 
 
@@ -183,7 +183,7 @@ def test_an_answer_that_every_border_cuts_is_told() -> None:
     answer = "w8 w9 w10 w11"
     cut = one(answer, " ".join(words), chunk_size=10, overlap=0)
     assert (cut.answers_found, kinds(cut)) == (1, ["cut_by_chunks"])
-    assert any(finding.code == "EQ102" and "borders cut it" in finding.sentence for finding in cut.findings)
+    assert any(finding.code == "EQ102" and "boundaries split it" in finding.message for finding in cut.findings)
     assert kinds(one(answer, " ".join(words), chunk_size=10, overlap=5)) == []
 
 
@@ -258,7 +258,7 @@ def test_kinds_that_nobody_gave_are_not_made_up() -> None:
     assert result.unknown_names == ()
     assert "exact" not in result.summary
     assert "Multi-hop: not given" in result.summary
-    assert "no category is given; no difficulty is given" in result.summary
+    assert "no category is specified; no difficulty is specified" in result.summary
 
 
 def test_questions_asked_twice_and_telling_ones_are_findings_here_as_in_a_comparison() -> None:
@@ -340,7 +340,7 @@ def test_the_summary_says_what_makes_a_fixture_invalid() -> None:
     last = result.summary.splitlines()[-2:]
     assert "✗ Status: invalid (1 answer missing; 1 duplicate question; too few questions;" in last[0]
     assert "Answers verified: 19/20; 1 not in the document" in result.summary
-    assert "Duplicates: 1 question asked before" in result.summary
+    assert "Duplicates: 1 question" in result.summary
 
 
 def test_questions_that_were_made_already_are_taken_as_they_are() -> None:

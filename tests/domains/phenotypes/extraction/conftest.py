@@ -1,4 +1,4 @@
-"""Short documents about the small ontology of signs."""
+"""Short annotated documents about the ontology of signs, and a retriever over the toy ontology."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedDocument,
     Annotation,
 )
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from toy_ontology import obo
 
 NOTES = {
     "a": "A [small head|T:04|affirmed] was seen. No [tremor|T:11|negated].",
@@ -39,3 +42,15 @@ def document(name: str, marked: str) -> AnnotatedDocument:
 @pytest.fixture(scope="session")
 def signs() -> AnnotatedCorpus:
     return AnnotatedCorpus(tuple(document(name, marked) for name, marked in NOTES.items()), source="signs")
+
+
+@pytest.fixture(scope="session")
+def toy_retriever(tmp_path_factory: pytest.TempPathFactory) -> TermRetriever:
+    """Character n-grams over the toy ontology; shared by property-based tests."""
+    return TermRetriever("tfidf:", load_ontology(obo(tmp_path_factory.mktemp("toy") / "toy.obo")))
+
+
+@pytest.fixture
+def retriever(toy_retriever: TermRetriever) -> TermRetriever:
+    """The same retriever, function-scoped."""
+    return toy_retriever

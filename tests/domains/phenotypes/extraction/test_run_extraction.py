@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
     Annotation,
@@ -24,7 +25,7 @@ from equipoise.errors import InputError, PairingError, ParameterError, UnknownNa
 from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"resamples": 100, "chunk_threshold": 0.5}
+QUICK: dict[str, Any] = {"n_resamples": 100, "chunk_threshold": 0.5}
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +80,16 @@ def test_every_gold_entry_is_traced_once_and_found_ones_are_hits(found: Any) -> 
     stages = found.stages
     assert sum(stages.values()) == sum(len(each) for each in found.gold.sets().values())
     assert stages["found"] == sum(hits for hits, _, _ in counts(found, "strict"))
-    assert found.mistakes.gold["right"] == stages["found"]
+    assert found.errors_by_kind.gold["right"] == stages["found"]
 
 
 def test_gold_spans_part_the_losses_of_chunker_and_model(found: Any) -> None:
-    spans = found.spans
+    spans = found.gold_span_oracle
     marked = sum(len(each) for each in found.gold.sets().values())
-    assert spans.found + spans.chunker + spans.model == marked
+    assert spans.n_found + spans.n_lost_by_chunking + spans.n_lost_by_model == marked
     # Every span is a label or a synonym of its term, word for word.
-    assert spans.asked["gold span finds its term first"].value == 1.0
-    assert spans.model == 0
+    assert spans.retrieval["gold span finds its term first"].value == 1.0
+    assert spans.n_lost_by_model == 0
 
 
 def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Ontology, signs: AnnotatedCorpus) -> None:
@@ -97,7 +98,7 @@ def test_alternative_ids_are_followed_and_unknown_ones_are_listed(ontology: Onto
     gold = resolve_annotations(replace(signs, documents=(odd, *signs.documents[1:])), ontology)
     assert ("T:07", "affirmed") in gold.sets()["b"]
     assert gold.resolutions.count("alternative") == 1
-    assert "'T:77'" in gold.problems[0].sentence
+    assert "'T:77'" in gold.problems[0].message
     assert gold.sets()["a"] == resolve_annotations(signs, ontology).sets()["a"]
 
 
@@ -109,7 +110,7 @@ def test_a_document_of_which_no_id_is_known_is_lost_and_not_without_gold(
     assert strange.id not in gold.sets()
     assert gold.annotated.without_gold == ("d",)
     assert [(each.where, bool(each.hint)) for each in gold.lost] == [("document a", True)]
-    assert gold.told[-1].startswith("document a has no gold id")
+    assert gold.problem_messages[-1].startswith("document a has no gold id")
 
 
 def test_ids_of_another_ontology_are_refused(ontology: Ontology, signs: AnnotatedCorpus) -> None:
@@ -154,8 +155,8 @@ def test_chance_levels_are_exact_and_soft_ones_are_never_below(found: Any) -> No
 
 def test_gold_spans_are_asked_for_the_first_term_once(ontology: Ontology, signs: AnnotatedCorpus) -> None:
     single = run_extraction(signs, "tfidf:", ontology, num_results=1, bootstrap=False)
-    assert single.spans is not None
-    assert single.spans.asked.names == ("gold span finds its term first",)
+    assert single.gold_span_oracle is not None
+    assert single.gold_span_oracle.retrieval.names == ("gold span finds its term first",)
 
 
 def test_what_was_written_can_be_predicted_from_again_and_scored(found: Any, tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_a_lost_document_makes_the_run_partial(ontology: Ontology, signs: Annota
     lost = replace(signs, problems=(AnnotationIssue("x.json", "is not JSON", lost=True),))
     found = run_extraction(lost, "tfidf:", ontology, output=tmp_path, bootstrap=False, **QUICK)
     run = load_run(tmp_path / json.loads((tmp_path / "extraction_results.json").read_text())["run"])
-    assert found.gold.lost_sentence == "1 document could not be read: x.json"
+    assert found.gold.lost_message == "1 document could not be read: x.json"
     assert "x.json" in run.caution
 
 
@@ -199,12 +200,12 @@ def test_runs_are_compared_by_document_and_namesakes_go_by_folder(
 ) -> None:
     strict = run_extraction(signs, "tfidf:", ontology, **{**QUICK, "chunk_threshold": 0.9})
     files = [written(found, tmp_path / "default"), written(strict, tmp_path / "high")]
-    compared = compare_extractions(files, flips=100, resamples=100)
+    compared = compare_extractions(files, config=StatsConfig(n_permutations=100, n_resamples=100))
     assert compared.primary == "F1(mode=id)"
     assert set(compared.order) == {found.result.system, strict.result.system}
     twins = compare_extractions(
         [files[0], written(found, tmp_path / "twin")], "F1(average=macro,mode=id)",
-        primary="F1(average=macro,mode=id)", flips=100, resamples=100,
+        primary="F1(average=macro,mode=id)", config=StatsConfig(n_permutations=100, n_resamples=100),
     )  # fmt: skip
     assert set(twins.order) == {"default", "twin"}
     assert twins.contrasts[0].difference == 0.0
@@ -238,4 +239,4 @@ def test_the_gate_fails_closed_on_another_mode_and_opens_for_itself(
     for other in (strict, macro):
         closed = check_gate(stored(other, "other"), against=BaselineCheck(base, 0.01))
         assert not closed.passed
-        assert "different ways" in closed.verdicts[-1].sentence
+        assert "different ways" in closed.verdicts[-1].message

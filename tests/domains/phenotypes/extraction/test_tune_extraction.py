@@ -106,7 +106,7 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
     assert "EQ201" in [each.code for each in stored.result.findings]
     judged = check_gate(stored, [f"{same.primary}>=0"])
     assert not judged.passed
-    assert "EQ201" in judged.verdicts[0].sentence
+    assert "EQ201" in judged.verdicts[0].message
     others = AnnotatedCorpus(
         tuple(
             type(each)(each.id, f"{each.text} Seen today.", each.annotations, each.language) for each in signs.documents
@@ -120,7 +120,7 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
 def test_a_tuning_is_deployed_with_all_that_it_was_made_with(
     ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path
 ) -> None:
-    made: dict[str, Any] = {"chunkers": ("sentence",), "multi": False, "include_assertions": True}
+    made: dict[str, Any] = {"chunkers": ("sentence",), "multi_vector": False, "include_assertions": True}
     found = tune_extraction(signs, "tfidf:", ontology, budget=3, folds=2, output=tmp_path, **made)
     kept = read_tuned_parameters(tmp_path)
     run = run_extraction(

@@ -18,11 +18,11 @@ def test_ancestors_are_what_can_be_reached_upwards_in_the_fewest_steps(ontology)
     graph = upward(ontology)
     for place in range(len(ontology)):
         reached = nx.single_source_shortest_path_length(graph, place)
-        rows = ontology.lineage.rows
+        rows = ontology.ancestor_table.rows
         found = dict(
             zip(
                 rows[place].tolist(),
-                ontology.lineage.steps[rows.starts[place] : rows.starts[place + 1]],
+                ontology.ancestor_table.steps[rows.starts[place] : rows.starts[place + 1]],
                 strict=True,
             )
         )
@@ -37,7 +37,7 @@ def test_descendants_are_ancestors_the_other_way_round(ontology):
     for place in range(len(ontology)):
         expected = sorted({place} | nx.ancestors(graph, place))
         assert ontology.descendants(place).tolist() == expected
-        assert ontology.lineage.below[place] == len(expected)
+        assert ontology.ancestor_table.below[place] == len(expected)
 
 
 @settings(max_examples=50)
@@ -62,7 +62,7 @@ def test_branches_are_the_children_of_the_only_root():
     ontology = ontology_of({"r": [], "x": ["r"], "y": ["r"], "p": ["x"], "q": ["x", "y"], "s": ["p"]})
     branches = ontology.branches()
     assert [ontology.ids[top] for top in branches.tops] == ["x", "y"]
-    x, y, p, q, s, r = (ontology.place(name) for name in "xypqsr")
+    x, y, p, q, s, r = (ontology.index_of(name) for name in "xypqsr")
     assert branches.share(np.array([x, p, q, s, r]), np.array([s, y, y, q, x])).tolist() == [
         True,
         False,

@@ -31,7 +31,7 @@ def ontology() -> Ontology:
 
 def test_a_live_id_is_its_own_term(ontology):
     assert ontology.resolve("T:0003").how == "live"
-    assert ontology.labels[ontology.place("T:0003")] == "fever"
+    assert ontology.labels[ontology.index_of("T:0003")] == "fever"
 
 
 def test_an_alternative_id_leads_to_its_term(ontology):
@@ -74,7 +74,7 @@ def test_an_obsolete_id_without_one_successor_says_what_to_consider(ontology, ol
 )
 def test_an_unknown_id_gets_the_nearest_help(ontology, given, hint):
     with pytest.raises(UnknownNameError, match="Tests 2026-01-02 has no term") as caught:
-        ontology.place(given)
+        ontology.index_of(given)
     assert caught.value.hint == hint
 
 
@@ -87,4 +87,4 @@ def test_what_was_followed_is_counted(ontology):
 
 
 def test_all_unknown_ids_can_be_named_at_once(ontology):
-    assert list(ontology.book.unknown(["T:0001", "T:5555", "T:0096"])) == ["T:5555", "T:0096"]
+    assert list(ontology.id_resolver.unknown(["T:0001", "T:5555", "T:0096"])) == ["T:5555", "T:0096"]

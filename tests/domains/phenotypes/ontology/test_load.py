@@ -46,7 +46,7 @@ def test_live_terms_keep_the_order_of_the_file_and_the_edges_among_them(small):
     assert ontology.synonyms == (("Coughing",), ())
     assert ontology.definitions == ("Air.", "")
     assert ontology.parents[0].tolist() == [1]
-    assert ontology.outside == 1
+    assert ontology.n_external_parents == 1
     assert list(ontology.obsolete) == ["T:3"]
     assert repr(ontology) == "<Ontology t: 2 terms>"
     assert ontology.citation == "t"
@@ -98,10 +98,10 @@ def hpo() -> Ontology:
 def test_the_real_ontology_is_read_without_running_the_package_that_carries_it(hpo):
     assert hpo.name == "Human Phenotype Ontology"
     assert len(hpo) > 19_000
-    assert hpo.labels[hpo.place("HP:0001250")] == "Seizure"
+    assert hpo.labels[hpo.index_of("HP:0001250")] == "Seizure"
     assert f"release {hpo.release}, unaltered" in hpo.citation
     assert [hpo.labels[root] for root in hpo.roots] == ["All"]
-    assert hpo.outside == 0
+    assert hpo.n_external_parents == 0
     assert len(hpo.branches("HP:0000118").tops) > 20
 
 

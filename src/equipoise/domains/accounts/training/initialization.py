@@ -1,8 +1,9 @@
-"""Points laid out along a tree: every child at the same distance from its parent, siblings spread around it.
+"""Initial points and the combinatorial construction: a spanning tree laid out in hyperbolic space.
 
-The construction of Sala, De Sa, Gu and Re (2018): move the parent to the origin, place its children around it
-with the direction of the grandparent left free, and move everything back. On the hyperboloid the move is a
-Lorentz boost, and a whole layer is placed at once.
+``constant_edge_layout`` is the construction of Sala, De Sa, Gu and Re (2018): move the parent to the origin, place
+its children around it except in the direction of the grandparent, and move everything back. On the hyperboloid the
+move is a Lorentz boost, and a whole layer is placed at once. ``cone_initialization`` is the start of training: each
+node in the cone of its parent, at a radius that decreases with the size of its subtree.
 """
 
 from __future__ import annotations
@@ -22,102 +23,113 @@ NO_PARENT = -1
 
 
 def spanning_tree_parents(tree: Tree) -> Ints:
-    """One parent for each node, the first on a shortest path from a root; -1 for the roots."""
+    """One parent per node, the first on a shortest path from a root; -1 for roots."""
     parent = np.full(len(tree), NO_PARENT, dtype=np.int64)
-    child, above = tree.edges[:, 0], tree.edges[:, 1]
-    shortest = tree.depth[above] + 1.0 == tree.depth[child]
-    # Written from the last edge to the first, so that the first one stays.
-    parent[child[shortest][::-1]] = above[shortest][::-1]
+    child, parents = tree.edges[:, 0], tree.edges[:, 1]
+    shortest = tree.depth[parents] + 1.0 == tree.depth[child]
+    # Assigned from the last edge to the first, so that the first one remains.
+    parent[child[shortest][::-1]] = parents[shortest][::-1]
     return parent
 
 
 def constant_edge_layout(tree: Tree, dim: int, edge: float, rng: np.random.Generator, radius: float) -> Floats:
-    """Hyperboloid points with every spanning edge of length ``edge``; a forest hangs from a free origin."""
+    """Hyperboloid points with all spanning edges of length ``edge``; several roots are placed around the origin."""
     parent = spanning_tree_parents(tree)
     roots = tree.roots
     points = np.zeros((len(tree), dim + 1))
     points[:, 0] = 1.0
     if len(roots) > 1:
-        points[roots] = _around(np.zeros(len(roots), dtype=np.int64), np.eye(1, dim + 1), None, edge, rng)
-    for level in range(1, int(tree.depth.max(initial=0.0)) + 1):
-        layer = np.flatnonzero(tree.depth == level)
+        points[roots] = _place_children(np.zeros(len(roots), dtype=np.int64), np.eye(1, dim + 1), None, edge, rng)
+    for depth_level in range(1, int(tree.depth.max(initial=0.0)) + 1):
+        layer = np.flatnonzero(tree.depth == depth_level)
         layer = layer[np.argsort(parent[layer], kind="stable")]
-        above, at = np.unique(parent[layer], return_inverse=True)
-        points[layer] = _around(at, points[above], _towards_parent(points, above, parent), edge, rng)
+        parents, parent_index = np.unique(parent[layer], return_inverse=True)
+        points[layer] = _place_children(
+            parent_index, points[parents], _towards_parent(points, parents, parent), edge, rng
+        )
     return on_hyperboloid(points[:, 1:], math.sinh(radius))
 
 
 def _towards_parent(points: Floats, nodes: Ints, parent: Ints) -> Floats:
-    """Unit directions to the parent of each node, seen from the node at the origin; zero for a root."""
+    """Unit directions to the parent of each node, after the node was moved to the origin; zero for a root."""
     origin = np.zeros_like(points[:1])
     origin[0, 0] = 1.0
     target = np.where((parent[nodes] == NO_PARENT)[:, None], origin, points[parent[nodes]])
-    seen = lorentz_boost(points[nodes], target, back=True)[:, 1:]
-    length = np.sqrt((seen * seen).sum(axis=1))
-    return np.divide(seen, length[:, None], out=np.zeros_like(seen), where=length[:, None] > 1e-9)
+    relative = lorentz_boost(points[nodes], target, inverse=True)[:, 1:]
+    length = np.sqrt((relative * relative).sum(axis=1))
+    return np.divide(relative, length[:, None], out=np.zeros_like(relative), where=length[:, None] > 1e-9)
 
 
-def lorentz_boost(base: Floats, points: Floats, *, back: bool = False) -> Floats:
-    """The points moved as the move of the origin to ``base`` does; ``back`` undoes that move."""
-    sign = -1.0 if back else 1.0
-    along = np.einsum("ij,ij->i", base[:, 1:], points[:, 1:])
-    time = base[:, 0] * points[:, 0] + sign * along
-    factor = sign * points[:, 0] + along / (1.0 + base[:, 0])
+def lorentz_boost(base: Floats, points: Floats, *, inverse: bool = False) -> Floats:
+    """The boost that moves the origin to ``base``, applied to the points; ``inverse`` moves ``base`` to the origin."""
+    sign = -1.0 if inverse else 1.0
+    space_product = np.einsum("ij,ij->i", base[:, 1:], points[:, 1:])
+    time = base[:, 0] * points[:, 0] + sign * space_product
+    factor = sign * points[:, 0] + space_product / (1.0 + base[:, 0])
     return np.concatenate([time[:, None], points[:, 1:] + factor[:, None] * base[:, 1:]], axis=1)
 
 
-def _around(at: Ints, centres: Floats, behind: Floats | None, edge: float, rng: np.random.Generator) -> Floats:
-    """Points around their centres, ``at`` sorted; ``behind`` is the direction left free, zero for none."""
+def _place_children(
+    parent_index: Ints, centres: Floats, parent_directions: Floats | None, edge: float, rng: np.random.Generator
+) -> Floats:
+    """Points around their parents (``parent_index`` is sorted); the direction of the grandparent is left free."""
     dim = centres.shape[1] - 1
-    free = np.zeros((len(centres), dim)) if behind is None else behind
-    has_parent = np.asarray(free.any(axis=1))
-    counts = np.bincount(at, minlength=len(centres))
-    nth = np.arange(len(at)) - (np.cumsum(counts) - counts)[at]
+    if parent_directions is None:
+        parent_directions = np.zeros((len(centres), dim))
+    has_parent = np.asarray(parent_directions.any(axis=1))
+    counts = np.bincount(parent_index, minlength=len(centres))
+    nth = np.arange(len(parent_index)) - (np.cumsum(counts) - counts)[parent_index]
     if dim == 2:
-        turn = 2.0 * np.pi * (nth + has_parent[at]) / (counts + has_parent)[at]
-        start = np.arctan2(free[at, 1], free[at, 0])
+        turn = 2.0 * np.pi * (nth + has_parent[parent_index]) / (counts + has_parent)[parent_index]
+        start = np.arctan2(parent_directions[parent_index, 1], parent_directions[parent_index, 0])
         directions = np.stack([np.cos(start + turn), np.sin(start + turn)], axis=1)
     else:
-        directions = _spread(at, counts, free, dim, rng)
-    tips = np.concatenate([np.full((len(at), 1), np.cosh(edge)), np.sinh(edge) * directions], axis=1)
-    return lorentz_boost(centres[at], tips)
+        directions = _spread_directions(parent_index, counts, parent_directions, dim, rng)
+    targets = np.concatenate([np.full((len(parent_index), 1), np.cosh(edge)), np.sinh(edge) * directions], axis=1)
+    return lorentz_boost(centres[parent_index], targets)
 
 
-def _spread(at: Ints, counts: Ints, free: Floats, dim: int, rng: np.random.Generator) -> Floats:
-    """Directions in other dimensions: random, then pushed away from the parent and from their mean."""
-    directions = rng.standard_normal((len(at), dim))
+def _spread_directions(
+    parent_index: Ints, counts: Ints, parent_directions: Floats, dim: int, rng: np.random.Generator
+) -> Floats:
+    """Random directions for dimensions other than 2, moved away from the parent and from their mean."""
+    directions = rng.standard_normal((len(parent_index), dim))
     directions /= np.sqrt((directions * directions).sum(axis=1))[:, None]
     if dim == 1:
         return directions
     for _ in range(3):
-        mean = np.stack([np.bincount(at, weights=directions[:, axis], minlength=len(counts)) for axis in range(dim)], 1)
-        mean = (mean + free) / (counts + 1.0)[:, None]
-        directions = directions - mean[at] - 0.5 * free[at] * np.maximum((directions * free[at]).sum(1), 0.0)[:, None]
+        mean = np.stack(
+            [np.bincount(parent_index, weights=directions[:, axis], minlength=len(counts)) for axis in range(dim)], 1
+        )
+        mean = (mean + parent_directions) / (counts + 1.0)[:, None]
+        towards = parent_directions[parent_index]
+        directions = (
+            directions - mean[parent_index] - 0.5 * towards * np.maximum((directions * towards).sum(1), 0.0)[:, None]
+        )
         length = np.sqrt((directions * directions).sum(axis=1))
         directions /= np.maximum(length, 1e-9)[:, None]
     return directions
 
 
-# The start of training: every node in the cone of its parent, as far out as its subtree is small.
-
-
-def cone_initialization(tree: Tree, dim: int, rng: np.random.Generator, *, inner: float, outer: float) -> Floats:
-    """Hyperboloid points: largest subtrees at radius ``inner``, leaves at ``outer``, a single root at 0."""
+def cone_initialization(
+    tree: Tree, dim: int, rng: np.random.Generator, *, min_radius: float, max_radius: float
+) -> Floats:
+    """Hyperboloid points: large subtrees at ``min_radius``, leaves at ``max_radius``, a single root at 0."""
     count = len(tree)
     parent = spanning_tree_parents(tree)
     descendants = np.bincount(tree.closure()[:, 1], minlength=count)
-    share = 1.0 - np.log1p(descendants) / max(np.log(count), 1.0)
-    radius = inner + (outer - inner) * share
+    fraction = 1.0 - np.log1p(descendants) / max(np.log(count), 1.0)
+    radius = min_radius + (max_radius - min_radius) * fraction
     directions = _unit(rng.standard_normal((count, dim)))
     if len(tree.roots) == 1:
         radius[tree.roots] = 0.0
-    for level in range(1, int(tree.depth.max(initial=0.0)) + 1):
-        layer = np.flatnonzero(tree.depth == level)
+    for depth_level in range(1, int(tree.depth.max(initial=0.0)) + 1):
+        layer = np.flatnonzero(tree.depth == depth_level)
         layer = layer[(parent[layer] != NO_PARENT) & (radius[parent[layer]] > 0.0)]
         axis = directions[parent[layer]]
-        away = directions[layer] - np.einsum("ij,ij->i", directions[layer], axis)[:, None] * axis
+        orthogonal = directions[layer] - np.einsum("ij,ij->i", directions[layer], axis)[:, None] * axis
         angle = np.minimum(2.0 * np.arcsin(np.exp(-0.5 * radius[parent[layer]])), 0.5 * np.pi)[:, None]
-        directions[layer] = _unit(np.cos(angle) * axis + np.sin(angle) * _unit(away))
+        directions[layer] = _unit(np.cos(angle) * axis + np.sin(angle) * _unit(orthogonal))
     return np.concatenate([np.cosh(radius)[:, None], np.sinh(radius)[:, None] * directions], axis=1)
 
 

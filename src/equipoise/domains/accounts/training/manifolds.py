@@ -1,7 +1,7 @@
-"""The spaces that training walks in: distances, the direction away from another point, and a step along it.
+"""Manifolds that training runs on: distances with their gradients, and the exponential map.
 
-Hyperbolic training walks on the hyperboloid, time coordinate first, whatever model the points are handed over
-in: the models are isometric, and the exponential map is exact and cheap there (Nickel and Kiela 2018).
+Hyperbolic training runs on the hyperboloid, time coordinate first, for both the Lorentz and the Poincare model:
+the models are isometric, and the exponential map is exact and cheap there (Nickel and Kiela 2018).
 """
 
 from __future__ import annotations
@@ -15,87 +15,87 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 MAX_STEP = 0.5
-"""No point moves farther than this in one step, whatever the rate."""
+"""Upper limit of the length of one step, for any learning rate."""
 
 
 class Manifold(Protocol):
-    """What training needs of a space. Points are rows; ``away`` gives tangent vectors of length one at x."""
+    """The operations that training needs. Points are rows of an array."""
 
-    curved: ClassVar[bool]
-    reach: float
-    """The longest space part that a point may have."""
+    is_hyperbolic: ClassVar[bool]
+    max_norm: float
+    """Largest norm of the coordinates (on the hyperboloid: without time)."""
 
-    def apart(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """The distances, and the unit tangents at x that lead straight away from y."""
+    def distance_and_gradient(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Distances d(x, y), and their gradients by x: unit tangent vectors at x that point away from y."""
         ...
 
-    def moved(self, x: Floats, tangent: Floats) -> Floats:
-        """The points reached from x along these tangents, inside the radius."""
+    def exp_map(self, x: Floats, tangent: Floats) -> Floats:
+        """Exponential map at x of these tangent vectors; steps are limited to ``MAX_STEP``, norms to ``max_norm``."""
         ...
 
 
 class EuclideanManifold:
-    """Euclidean space, bounded by a radius far outside where anything useful lies."""
+    """Euclidean space; ``radius`` is a bound far outside the range of useful points."""
 
-    curved: ClassVar[bool] = False
+    is_hyperbolic: ClassVar[bool] = False
 
     def __init__(self, radius: float = 1e6) -> None:
-        self.reach = radius
+        self.max_norm = radius
 
-    def apart(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Straight distances; two points that coincide push each other nowhere."""
+    def distance_and_gradient(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Euclidean distances; the gradient of two equal points is 0."""
         difference = x - y
         length = np.sqrt(np.einsum("...i,...i->...", difference, difference))
         return length, difference / np.maximum(length, 1e-12)[..., None]
 
-    def moved(self, x: Floats, tangent: Floats) -> Floats:
-        """A straight step."""
-        reached = x + _shortened(tangent, _lengths(tangent))
-        return _within(reached, self.reach)
+    def exp_map(self, x: Floats, tangent: Floats) -> Floats:
+        """Vector addition."""
+        moved_points = x + _limit_steps(tangent, _norms(tangent))
+        return _clip_norms(moved_points, self.max_norm)
 
 
 class Hyperboloid:
-    """Hyperbolic space of curvature -1; no point goes farther from the origin than ``radius``.
+    """Hyperbolic space of curvature -1; ``radius`` limits the distance from the origin.
 
-    At 17 the time coordinate is 1e7, and the inner product of two points still has seven digits.
+    At radius 17 the time coordinate is 1e7, and the inner product of two points still has seven digits.
     """
 
-    curved: ClassVar[bool] = True
+    is_hyperbolic: ClassVar[bool] = True
 
     def __init__(self, radius: float = 17.0) -> None:
-        self.reach = math.sinh(radius)
+        self.max_norm = math.sinh(radius)
 
-    def apart(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """arcosh of the inner product; points nearer than 1e-6 count as that near."""
+    def distance_and_gradient(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """arcosh of the negative Lorentz product; distances below 1e-6 are set to 1e-6."""
         product = x[..., 0] * y[..., 0] - np.einsum("...i,...i->...", x[..., 1:], y[..., 1:])
         product = np.maximum(product, 1.0 + 1e-12)
-        sine = np.sqrt(product * product - 1.0)
-        return np.log(product + sine), (product[..., None] * x - y) / sine[..., None]
+        sinh = np.sqrt(product * product - 1.0)
+        return np.log(product + sinh), (product[..., None] * x - y) / sinh[..., None]
 
-    def moved(self, x: Floats, tangent: Floats) -> Floats:
-        """Along the geodesic; the time coordinate is then computed anew, so that no error piles up."""
+    def exp_map(self, x: Floats, tangent: Floats) -> Floats:
+        """Move along the geodesic; the time coordinate is recomputed, so that errors do not accumulate."""
         square = np.einsum("...i,...i->...", tangent[..., 1:], tangent[..., 1:]) - tangent[..., 0] ** 2
         length = np.sqrt(np.maximum(square, 0.0))
-        step = _shortened(tangent, length)
+        step = _limit_steps(tangent, length)
         length = np.minimum(length, MAX_STEP)
         ratio = np.where(length > 1e-8, np.sinh(length) / np.maximum(length, 1e-8), 1.0)
-        return on_hyperboloid((np.cosh(length)[:, None] * x + ratio[:, None] * step)[:, 1:], self.reach)
+        return on_hyperboloid((np.cosh(length)[:, None] * x + ratio[:, None] * step)[:, 1:], self.max_norm)
 
 
-def on_hyperboloid(space: Floats, reach: float) -> Floats:
-    """The points with these space coordinates; those longer than the reach are cut to it."""
-    space = _within(space, reach)
-    time = np.sqrt(1.0 + np.einsum("...i,...i->...", space, space))
-    return np.concatenate([time[:, None], space], axis=1)
+def on_hyperboloid(coordinates: Floats, max_norm: float) -> Floats:
+    """Points with these space coordinates, (n, dim) -> (n, dim + 1); norms are clipped to ``max_norm``."""
+    coordinates = _clip_norms(coordinates, max_norm)
+    time = np.sqrt(1.0 + np.einsum("...i,...i->...", coordinates, coordinates))
+    return np.concatenate([time[:, None], coordinates], axis=1)
 
 
-def _within(rows: Floats, reach: float) -> Floats:
-    return rows * (reach / np.maximum(_lengths(rows), reach))[:, None]
+def _clip_norms(rows: Floats, max_norm: float) -> Floats:
+    return rows * (max_norm / np.maximum(_norms(rows), max_norm))[:, None]
 
 
-def _lengths(rows: Floats) -> Floats:
+def _norms(rows: Floats) -> Floats:
     return np.sqrt(np.einsum("...i,...i->...", rows, rows))
 
 
-def _shortened(tangent: Floats, length: Floats) -> Floats:
+def _limit_steps(tangent: Floats, length: Floats) -> Floats:
     return tangent * (MAX_STEP / np.maximum(length, MAX_STEP))[..., None]

@@ -1,4 +1,9 @@
-"""The loops of settling, compiled by numba: who is near, the gradient of a batch, and Adam's step."""
+"""Refinement: the last stage of training, compiled by numba.
+
+Each node is trained against exactly those negatives that rank before one of its positives, or nearly do. They are
+searched among all nodes every ``REFRESH_EVERY`` epochs. The loss is ``objective.hinge_loss``; Riemannian Adam with
+one second moment per point moves the points. Distance proxies are those of ``numba_sgd``.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +28,28 @@ if TYPE_CHECKING:
     from equipoise.domains.accounts.training.sampling import PositivePairs
     from equipoise.types import Bools, Floats, Ints
 
-Short = NDArray[np.int32]
+Int32s = NDArray[np.int32]
 
-LONGEST_STEP = 1.0
-CHUNK = 64
-"""Products are looked at this many at a time: most chunks hold nobody near."""
-_FIRST, _SECOND = 0.9, 0.99
+MAX_STEP = 1.0
+PRODUCTS_PER_SCAN = 64
+"""Block size of the scan for small products: most blocks have none below the limit."""
+_BETA1, _BETA2 = 0.9, 0.99
 
 
 class AdamState(NamedTuple):
-    """What Adam keeps of every point, and the gradient of the batch at hand."""
+    """Moments of Riemannian Adam for every point, and the gradient of the current batch."""
 
     gradient: Floats
     momentum: Floats
-    square: Floats
-    last: Ints
-    """The step that touched the point last; moments fade with the steps since."""
-    times: Ints
+    second_moment: Floats
+    last_step: Ints
+    """The step that updated the point last; moments decay with the steps since then."""
+    n_updates: Ints
     touched: Bools
 
 
 def new_adam_state(points: Floats) -> AdamState:
-    """Nothing moved yet."""
+    """The state before the first step."""
     count = len(points)
     zero = np.zeros(count, dtype=np.int64)
     return AdamState(
@@ -53,25 +58,25 @@ def new_adam_state(points: Floats) -> AdamState:
 
 
 @compiled
-def search_limits(points: Floats, curved: bool, starts: Ints, targets: Ints, margin: float) -> Floats:
-    """For each node the separation of its farthest relative, farther by the margin; below 0 for none."""
-    found = np.full(len(points), -1.0)
-    for x in range(len(points)):
-        if starts[x] == starts[x + 1]:
+def search_limits(points: Floats, is_hyperbolic: bool, starts: Ints, targets: Ints, margin: float) -> Floats:
+    """The proxy of the farthest positive of each node plus the margin, (n_nodes,); -1 without positives."""
+    limits = np.full(len(points), -1.0)
+    for node in range(len(points)):
+        if starts[node] == starts[node + 1]:
             continue
-        apart = 0.0
-        for at in range(starts[x], starts[x + 1]):
-            apart = max(apart, distance_proxy(points[x], points, targets[at], curved))
-        found[x] = add_margin(apart, margin, curved)
-    return found
+        proxy = 0.0
+        for at in range(starts[node], starts[node + 1]):
+            proxy = max(proxy, distance_proxy(points[node], points, targets[at], is_hyperbolic))
+        limits[node] = add_margin(proxy, margin, is_hyperbolic)
+    return limits
 
 
 @compiled
-def add_margin(apart: float, margin: float, curved: bool) -> float:
-    """The separation at which the squared distance is larger by the margin."""
-    if not curved:
-        return apart + margin
-    distance, _ = distance_from_proxy(apart, True)
+def add_margin(proxy: float, margin: float, is_hyperbolic: bool) -> float:
+    """The proxy at which the squared distance is larger by the margin."""
+    if not is_hyperbolic:
+        return proxy + margin
+    distance, _ = distance_from_proxy(proxy, True)
     return math.cosh(math.sqrt(distance * distance + margin))
 
 
@@ -79,205 +84,233 @@ def add_margin(apart: float, margin: float, curved: bool) -> float:
 def violating_in_rows(
     product: Floats,
     first: int,
-    limit: Floats,
+    limits: Floats,
     starts: Ints,
     targets: Ints,
-    most: int,
+    max_kept: int,
     seed: int,
-    known: Bools,
+    excluded: Bools,
     counts: Ints,
-) -> tuple[Short, Floats]:
-    """The strangers of the rows' nodes within their limits and how many each stands for, row after row.
+) -> tuple[Int32s, Floats]:
+    """Negatives of the nodes of these rows within their limits, and the multiplicity of each, row after row.
 
-    ``known`` is work space and left all false; ``counts`` takes how many each node has.
+    ``excluded`` is a work array and is all false on return; ``counts`` receives the number of negatives per node.
     """
-    state = np.full(1, seed, dtype=np.uint64)
+    rng_state = np.full(1, seed, dtype=np.uint64)
     width = product.shape[1]
-    here, apart = np.empty(width, np.int32), np.empty(width, product.dtype)
-    who, weight = np.empty(1024, np.int32), np.empty(1024)
+    candidates, proxies = np.empty(width, np.int32), np.empty(width, product.dtype)
+    ids, multiplicity = np.empty(1024, np.int32), np.empty(1024)
     end = 0
     for row in range(product.shape[0]):
-        x = first + row
-        if limit[x] < 0.0:
+        node = first + row
+        if limits[node] < 0.0:
             continue
-        for at in range(starts[x], starts[x + 1]):
-            known[targets[at]] = True
-        known[x] = True
-        found = below_limit(product[row], limit[x], known, here)
-        for at in range(starts[x], starts[x + 1]):
-            known[targets[at]] = False
-        known[x] = False
-        kept = min(found, most)
-        while end + kept > len(who):
-            who, weight = np.concatenate((who, who)), np.concatenate((weight, weight))
-        if found <= most:
-            who[end : end + kept] = here[:kept]
-            weight[end : end + kept] = 1.0
+        for at in range(starts[node], starts[node + 1]):
+            excluded[targets[at]] = True
+        excluded[node] = True
+        n_found = below_limit(product[row], limits[node], excluded, candidates)
+        for at in range(starts[node], starts[node + 1]):
+            excluded[targets[at]] = False
+        excluded[node] = False
+        n_kept = min(n_found, max_kept)
+        while end + n_kept > len(ids):
+            ids, multiplicity = np.concatenate((ids, ids)), np.concatenate((multiplicity, multiplicity))
+        if n_found <= max_kept:
+            ids[end : end + n_kept] = candidates[:n_kept]
+            multiplicity[end : end + n_kept] = 1.0
         else:
-            for k in range(found):
-                apart[k] = product[row, here[k]]
-            subsample(state, here[:found], apart[:found], who[end : end + kept], weight[end : end + kept])
-        counts[x] = kept
-        end += kept
-    return who[:end].copy(), weight[:end].copy()
+            for k in range(n_found):
+                proxies[k] = product[row, candidates[k]]
+            subsample(
+                rng_state,
+                candidates[:n_found],
+                proxies[:n_found],
+                ids[end : end + n_kept],
+                multiplicity[end : end + n_kept],
+            )
+        counts[node] = n_kept
+        end += n_kept
+    return ids[:end].copy(), multiplicity[:end].copy()
 
 
 @compiled
-def below_limit(apart: Floats, limit: float, known: Bools, here: Short) -> int:
-    """Fill ``here`` with the places below the limit that are not known; returns their number."""
-    found = 0
-    for begin in range(0, len(apart), CHUNK):
-        end = min(begin + CHUNK, len(apart))
+def below_limit(proxies: Floats, limit: float, excluded: Bools, candidates: Int32s) -> int:
+    """Fill ``candidates`` with the ids at or below the limit that are not excluded; returns their number."""
+    n_found = 0
+    for begin in range(0, len(proxies), PRODUCTS_PER_SCAN):
+        end = min(begin + PRODUCTS_PER_SCAN, len(proxies))
         below = np.int32(0)
-        for y in range(begin, end):
-            below += np.int32(apart[y] <= limit)
+        for other in range(begin, end):
+            below += np.int32(proxies[other] <= limit)
         if below:
-            for y in range(begin, end):
-                if apart[y] <= limit and not known[y]:
-                    here[found] = y
-                    found += 1
-    return found
+            for other in range(begin, end):
+                if proxies[other] <= limit and not excluded[other]:
+                    candidates[n_found] = other
+                    n_found += 1
+    return n_found
 
 
 @compiled
-def subsample(state: NDArray[np.uint64], here: Short, apart: Floats, who: Short, weight: Floats) -> None:
-    """Keep the nearest for half of the room, and draw from the others for the rest; spoils ``here``."""
-    half = len(who) // 2
-    edge = np.partition(apart, half)[half]
-    kept, others = 0, 0
-    for k in range(len(here)):
-        if apart[k] < edge and kept < half:
-            who[kept], weight[kept] = here[k], 1.0
-            kept += 1
+def subsample(
+    rng_state: NDArray[np.uint64], candidates: Int32s, proxies: Floats, ids: Int32s, multiplicity: Floats
+) -> None:
+    """Keep the nearest for half of the places, and sample the rest from the others; overwrites ``candidates``."""
+    half = len(ids) // 2
+    edge = np.partition(proxies, half)[half]
+    n_kept, n_others = 0, 0
+    for k in range(len(candidates)):
+        if proxies[k] < edge and n_kept < half:
+            ids[n_kept], multiplicity[n_kept] = candidates[k], 1.0
+            n_kept += 1
         else:
-            here[others] = here[k]
-            others += 1
-    room = len(who) - kept
+            candidates[n_others] = candidates[k]
+            n_others += 1
+    room = len(ids) - n_kept
     for k in range(room):
-        pick = random_int(state, k, others)
-        here[k], here[pick] = here[pick], here[k]
-        who[kept + k], weight[kept + k] = here[k], others / room
+        pick = random_int(rng_state, k, n_others)
+        candidates[k], candidates[pick] = candidates[pick], candidates[k]
+        ids[n_kept + k], multiplicity[n_kept + k] = candidates[k], n_others / room
 
 
 @compiled
 def hinge_gradient(
     points: Floats,
-    curved: bool,
-    pieces: Ints,
+    is_hyperbolic: bool,
+    chunks: Ints,
     targets: Ints,
     starts: Ints,
-    who: Short,
-    weight: Floats,
+    ids: Int32s,
+    multiplicity: Floats,
     margin: float,
     damping: float,
     state: AdamState,
 ) -> tuple[Ints, float]:
-    """Add up the gradient of these pieces; returns the points it touches and the loss.
+    """Accumulate the gradient of these chunks; returns the updated points and the summed hinge.
 
-    A pair behind n strangers counts as ``1 / (1 + damping n)`` of one.
+    See ``objective.hinge_loss``. The gradient of a pair with a hinge h has the weight ``1 / (1 + damping h / margin)``.
     """
-    most, crowd = int((pieces[:, 2] - pieces[:, 1]).max()), int((starts[1:] - starts[:-1]).max())
-    near, near_slope, ahead, depth = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    far, far_slope, force = np.empty(crowd), np.empty(crowd), np.empty(crowd)
-    others, stands_for = np.empty(crowd, np.int64), np.empty(crowd)
-    touched, moving, loss = np.empty(len(points), np.int64), 0, 0.0
-    for piece in range(len(pieces)):
-        x, begin, end = pieces[piece]
+    max_positives, max_negatives = int((chunks[:, 2] - chunks[:, 1]).max()), int((starts[1:] - starts[:-1]).max())
+    # Squared distances (of positives: plus the margin), their derivatives by the proxy, and gradient weights.
+    positive_squares, positive_slopes = np.empty(max_positives), np.empty(max_positives)
+    positive_weights, hinge = np.empty(max_positives), np.empty(max_positives)
+    negative_squares, negative_slopes = np.empty(max_negatives), np.empty(max_negatives)
+    negative_weights = np.empty(max_negatives)
+    negative_ids, multiplicities = np.empty(max_negatives, np.int64), np.empty(max_negatives)
+    touched, n_touched, loss = np.empty(len(points), np.int64), 0, 0.0
+    for chunk in range(len(chunks)):
+        node, begin, end = chunks[chunk]
         m, k, farthest = end - begin, 0, 0.0
         for j in range(m):
-            apart = distance_proxy(points[x], points, targets[begin + j], curved)
-            farthest = max(farthest, apart)
-            near[j], near_slope[j] = squared_distance(apart, curved)
-            near[j] += margin
-            ahead[j], depth[j] = 0.0, 0.0
-        limit = add_margin(farthest, margin, curved)
-        for at in range(starts[x], starts[x + 1]):
-            apart = distance_proxy(points[x], points, who[at], curved)
-            if apart < limit:
-                far[k], far_slope[k] = squared_distance(apart, curved)
-                others[k], stands_for[k], force[k] = who[at], weight[at], 0.0
+            proxy = distance_proxy(points[node], points, targets[begin + j], is_hyperbolic)
+            farthest = max(farthest, proxy)
+            positive_squares[j], positive_slopes[j] = squared_distance(proxy, is_hyperbolic)
+            positive_squares[j] += margin
+            positive_weights[j], hinge[j] = 0.0, 0.0
+        max_proxy = add_margin(farthest, margin, is_hyperbolic)
+        for at in range(starts[node], starts[node + 1]):
+            proxy = distance_proxy(points[node], points, ids[at], is_hyperbolic)
+            if proxy < max_proxy:
+                negative_squares[k], negative_slopes[k] = squared_distance(proxy, is_hyperbolic)
+                negative_ids[k], multiplicities[k], negative_weights[k] = ids[at], multiplicity[at], 0.0
                 k += 1
         for w in range(k):
             for j in range(m):
-                excess = max(near[j] - far[w], 0.0)
-                depth[j] += stands_for[w] * excess
-                ahead[j] += stands_for[w] if excess > 0.0 else 0.0
+                excess = max(positive_squares[j] - negative_squares[w], 0.0)
+                hinge[j] += multiplicities[w] * excess
+                positive_weights[j] += multiplicities[w] if excess > 0.0 else 0.0
         for j in range(m):
-            loss += depth[j]
-            depth[j] = 1.0 / (1.0 + damping * depth[j] / margin)
-            ahead[j] *= depth[j]
+            loss += hinge[j]
+            pair_weight = 1.0 / (1.0 + damping * hinge[j] / margin)
+            positive_weights[j] *= pair_weight
             for w in range(k):
-                force[w] += depth[j] if near[j] > far[w] else 0.0
+                negative_weights[w] += pair_weight if positive_squares[j] > negative_squares[w] else 0.0
         for j in range(m):
-            if ahead[j] > 0.0:
-                moving = accumulate_gradient(
-                    points, curved, x, targets[begin + j], ahead[j] * near_slope[j], state, touched, moving
+            if positive_weights[j] > 0.0:
+                coefficient = positive_weights[j] * positive_slopes[j]
+                n_touched = accumulate_gradient(
+                    points, is_hyperbolic, node, targets[begin + j], coefficient, state, touched, n_touched
                 )
         for w in range(k):
-            if force[w] > 0.0:
-                share = -force[w] * stands_for[w] * far_slope[w]
-                moving = accumulate_gradient(points, curved, x, others[w], share, state, touched, moving)
-    return touched[:moving], loss
+            if negative_weights[w] > 0.0:
+                coefficient = -negative_weights[w] * multiplicities[w] * negative_slopes[w]
+                n_touched = accumulate_gradient(
+                    points, is_hyperbolic, node, negative_ids[w], coefficient, state, touched, n_touched
+                )
+    return touched[:n_touched], loss
 
 
 @compiled
-def squared_distance(apart: float, curved: bool) -> tuple[float, float]:
-    """The squared distance of a separation, and its derivative by the separation."""
-    if not curved:
-        return apart, 1.0
-    distance, inverse = distance_from_proxy(apart, True)
+def squared_distance(proxy: float, is_hyperbolic: bool) -> tuple[float, float]:
+    """The squared distance of a proxy, and its derivative by the proxy."""
+    if not is_hyperbolic:
+        return proxy, 1.0
+    distance, inverse = distance_from_proxy(proxy, True)
     return distance * distance, 2.0 * distance * inverse
 
 
 @compiled
 def accumulate_gradient(
-    points: Floats, curved: bool, x: int, y: int, share: float, state: AdamState, touched: Ints, moving: int
+    points: Floats,
+    is_hyperbolic: bool,
+    node: int,
+    other: int,
+    coefficient: float,
+    state: AdamState,
+    touched: Ints,
+    n_touched: int,
 ) -> int:
-    """Add the gradient of ``share`` times the separation of two points; returns how many points move."""
-    for node in (x, y):
-        if not state.touched[node]:
-            state.touched[node] = True
-            touched[moving] = node
-            moving += 1
+    """Add the gradient of ``coefficient`` times the proxy of two points; returns the number of updated points."""
+    for moving in (node, other):
+        if not state.touched[moving]:
+            state.touched[moving] = True
+            touched[n_touched] = moving
+            n_touched += 1
     for i in range(points.shape[1]):
-        if curved:
-            state.gradient[x, i] -= share * points[y, i]
-            state.gradient[y, i] -= share * points[x, i]
+        if is_hyperbolic:
+            state.gradient[node, i] -= coefficient * points[other, i]
+            state.gradient[other, i] -= coefficient * points[node, i]
         else:
-            pull = 2.0 * share * (points[x, i] - points[y, i])
-            state.gradient[x, i] += pull
-            state.gradient[y, i] -= pull
-    return moving
+            difference = 2.0 * coefficient * (points[node, i] - points[other, i])
+            state.gradient[node, i] += difference
+            state.gradient[other, i] -= difference
+    return n_touched
 
 
 @compiled
 def adam_step(
-    points: Floats, curved: bool, reach: float, state: AdamState, touched: Ints, steps: int, rate: float
+    points: Floats,
+    is_hyperbolic: bool,
+    max_norm: float,
+    state: AdamState,
+    touched: Ints,
+    steps: int,
+    learning_rate: float,
 ) -> None:
-    """Move what the batch touched, by Adam; its gradient is spent."""
-    for y in touched:
-        state.touched[y] = False
-        slope, carried = state.gradient[y], state.momentum[y]
-        project_to_tangent(points[y], slope, curved)
-        project_to_tangent(points[y], carried, curved)
-        since = steps - state.last[y]
-        state.last[y] = steps
-        state.times[y] += 1
-        length, faded = 0.0, _FIRST**since
-        for i in range(len(slope)):
-            length += -slope[i] * slope[i] if curved and i == 0 else slope[i] * slope[i]
-            carried[i] = faded * carried[i] + (1.0 - _FIRST) * slope[i]
-            slope[i] = 0.0
-        state.square[y] = _SECOND**since * state.square[y] + (1.0 - _SECOND) * max(length, 0.0)
-        scale = math.sqrt(state.square[y] / (1.0 - _SECOND ** state.times[y]))
+    """Move the points of the batch by Adam, and reset their gradients."""
+    for node in touched:
+        state.touched[node] = False
+        gradient, momentum = state.gradient[node], state.momentum[node]
+        project_to_tangent(points[node], gradient, is_hyperbolic)
+        project_to_tangent(points[node], momentum, is_hyperbolic)
+        elapsed = steps - state.last_step[node]
+        state.last_step[node] = steps
+        state.n_updates[node] += 1
+        length, decay = 0.0, _BETA1**elapsed
+        for i in range(len(gradient)):
+            length += -gradient[i] * gradient[i] if is_hyperbolic and i == 0 else gradient[i] * gradient[i]
+            momentum[i] = decay * momentum[i] + (1.0 - _BETA1) * gradient[i]
+            gradient[i] = 0.0
+        state.second_moment[node] = _BETA2**elapsed * state.second_moment[node] + (1.0 - _BETA2) * max(length, 0.0)
+        scale = math.sqrt(state.second_moment[node] / (1.0 - _BETA2 ** state.n_updates[node]))
         if scale > 0.0:
-            exp_map_step(points, y, carried, rate / (1.0 - _FIRST ** state.times[y]) / scale, curved, reach)
+            corrected_rate = learning_rate / (1.0 - _BETA1 ** state.n_updates[node]) / scale
+            exp_map_step(points, node, momentum, corrected_rate, is_hyperbolic, max_norm)
 
 
 @compiled
-def project_to_tangent(point: Floats, vector: Floats, curved: bool) -> None:
-    """Keep of an ambient vector what is tangent at the point."""
-    if not curved:
+def project_to_tangent(point: Floats, vector: Floats, is_hyperbolic: bool) -> None:
+    """Project an ambient vector to the tangent space of the point, in place."""
+    if not is_hyperbolic:
         return
     product = -point[0] * vector[0]
     for i in range(1, len(point)):
@@ -287,124 +320,132 @@ def project_to_tangent(point: Floats, vector: Floats, curved: bool) -> None:
 
 
 @compiled
-def exp_map_step(points: Floats, y: int, tangent: Floats, rate: float, curved: bool, reach: float) -> None:
-    """Move a point against a tangent, no farther than the longest step and not out of its space."""
-    square = -tangent[0] * tangent[0] if curved else tangent[0] * tangent[0]
+def exp_map_step(
+    points: Floats, node: int, tangent: Floats, learning_rate: float, is_hyperbolic: bool, max_norm: float
+) -> None:
+    """Move a point against a tangent vector; the step is limited to ``MAX_STEP``, the norm to ``max_norm``."""
+    square = -tangent[0] * tangent[0] if is_hyperbolic else tangent[0] * tangent[0]
     for i in range(1, len(tangent)):
         square += tangent[i] * tangent[i]
     length = math.sqrt(max(square, 0.0))
-    if length * rate < 1e-14:
+    if length * learning_rate < 1e-14:
         return
-    distance = min(length * rate, LONGEST_STEP)
-    keep = math.cosh(distance) if curved else 1.0
-    share = (math.sinh(distance) if curved else distance) / length
+    distance = min(length * learning_rate, MAX_STEP)
+    scale = math.cosh(distance) if is_hyperbolic else 1.0
+    coefficient = (math.sinh(distance) if is_hyperbolic else distance) / length
     square = 0.0
-    for i in range(1 if curved else 0, len(tangent)):
-        points[y, i] = keep * points[y, i] - share * tangent[i]
-        square += points[y, i] * points[y, i]
-    project_to_ball(points, y, square, curved, reach)
+    for i in range(1 if is_hyperbolic else 0, len(tangent)):
+        points[node, i] = scale * points[node, i] - coefficient * tangent[i]
+        square += points[node, i] * points[node, i]
+    project_to_ball(points, node, square, is_hyperbolic, max_norm)
 
-
-# The end of training: every node against exactly those strangers that rank before one of its relatives.
 
 MARGIN = 2.0
-"""By how much the square of a stranger's distance should exceed a relative's."""
+"""The squared distance of a negative should exceed that of a positive by this much."""
 REFRESH_SLACK = 2.0
-"""Strangers beyond the margin by this much are kept too, since points move until the next look."""
+"""Negatives beyond the margin by this much are kept too, since points move until the next search."""
 MAX_NEGATIVES_PER_NODE = 1024
-"""Strangers kept for a node: the nearest half of them, and of the others a sample that stands for all."""
+"""Negatives kept per node: the nearest half, and a weighted sample of the others."""
 REFRESH_EVERY = 8
-"""Epochs between two looks at all pairs."""
-RATES = (0.1, 0.004)
-"""First and last length of steps in the space."""
+"""Epochs between two searches over all pairs."""
+LEARNING_RATES = (0.1, 0.004)
+"""First and last length of a step."""
 POSITIVES_PER_CHUNK = 64
-"""Relatives of one node at a time; more of them would all see the same sample of strangers."""
+"""Positives of one node per chunk; they share one sample of negatives."""
 DAMPING = 5.0
-"""A pair behind one in so many of all nodes weighs half: some nodes have parents too far apart to please."""
-_ROWS = 64
-_BATCHES, _PIECES = 128, 64
+"""The damping is DAMPING / n_nodes: some nodes have parents that are too far apart to satisfy all pairs."""
+_ROWS_PER_BLOCK = 64
+_MAX_BATCHES, _MIN_CHUNKS_PER_BATCH = 128, 64
 
 
 @dataclass(frozen=True, slots=True)
 class ViolatingNegatives:
-    """Whom each node is to be told from: those of node i are ``who[starts[i]:starts[i + 1]]``.
+    """The negatives of node i are ``ids[starts[i]:starts[i + 1]]``.
 
-    ``weight`` is how many strangers each of them stands for.
+    ``multiplicity`` is the number of negatives that each of them represents (1 unless subsampled).
     """
 
     starts: Ints
-    who: Short
-    weight: Floats
+    ids: Int32s
+    multiplicity: Floats
 
 
 class HardNegativeRefinement:
-    """One run: the points, which are moved in place, and the moments of Adam."""
+    """Refinement of one set of points, in place, with the state of Adam."""
 
     def __init__(
         self,
-        space: Manifold,
+        manifold: Manifold,
         points: Floats,
-        relatives: PositivePairs,
+        positives: PositivePairs,
         rng: np.random.Generator,
-        rates: tuple[float, float] = RATES,
+        learning_rates: tuple[float, float] = LEARNING_RATES,
     ) -> None:
-        self.space, self.points, self.rng, self.rates = space, points, rng, rates
-        self.links = relatives.links
-        self.pieces = relatives.cut(POSITIVES_PER_CHUNK)
-        self.batches = int(np.clip(len(self.pieces) // _PIECES, 1, _BATCHES))
+        self.manifold, self.points, self.rng, self.learning_rates = manifold, points, rng, learning_rates
+        self.lists = positives.lists
+        self.chunks = positives.chunked(POSITIVES_PER_CHUNK)
+        self.batches = int(np.clip(len(self.chunks) // _MIN_CHUNKS_PER_BATCH, 1, _MAX_BATCHES))
         self.state = new_adam_state(points)
         self.steps = 0
-        self.strangers = ViolatingNegatives(np.zeros(len(points) + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+        self.negatives = ViolatingNegatives(np.zeros(len(points) + 1, np.int64), np.empty(0, np.int32), np.empty(0))
 
     def epoch(self, done: int, epochs: int) -> float:
-        """One walk over all pieces, at the rate that this share of the way asks for; returns the loss."""
+        """One epoch over all chunks at the learning rate of epoch ``done`` of ``epochs``; returns the loss."""
         if done % REFRESH_EVERY == 0:
-            self.strangers = find_violating_negatives(
-                self.space, self.points, self.links.starts, self.links.targets, self.rng
+            self.negatives = find_violating_negatives(
+                self.manifold, self.points, self.lists.starts, self.lists.targets, self.rng
             )
-        rate = geometric_decay(*self.rates, done / max(1, epochs - 1))
-        order = self.rng.permutation(len(self.pieces))
+        learning_rate = geometric_decay(*self.learning_rates, done / max(1, epochs - 1))
+        order = self.rng.permutation(len(self.chunks))
         loss = 0.0
         for batch in np.array_split(order, self.batches):
             self.steps += 1
-            near, far = self.links.targets, self.strangers
-            touched, lost = hinge_gradient(
-                self.points, self.space.curved, self.pieces[batch], near, far.starts, far.who, far.weight,
-                MARGIN, DAMPING / len(self.points), self.state,
+            negatives = self.negatives
+            touched, batch_loss = hinge_gradient(
+                self.points, self.manifold.is_hyperbolic, self.chunks[batch], self.lists.targets,
+                negatives.starts, negatives.ids, negatives.multiplicity, MARGIN, DAMPING / len(self.points), self.state,
             )  # fmt: skip
-            adam_step(self.points, self.space.curved, self.space.reach, self.state, touched, self.steps, rate)
-            loss += lost
+            adam_step(
+                self.points,
+                self.manifold.is_hyperbolic,
+                self.manifold.max_norm,
+                self.state,
+                touched,
+                self.steps,
+                learning_rate,
+            )
+            loss += batch_loss
         return loss
 
 
 def find_violating_negatives(
-    space: Manifold, points: Floats, starts: Ints, targets: Ints, rng: np.random.Generator
+    manifold: Manifold, points: Floats, starts: Ints, targets: Ints, rng: np.random.Generator
 ) -> ViolatingNegatives:
-    """The strangers of each node that rank before its farthest relative, or would soon."""
-    left, right = _factors(points, space.curved)
-    # In the type of the products, since comparing two types converts every one of them.
-    limits = search_limits(points, space.curved, starts, targets, MARGIN + REFRESH_SLACK).astype(left.dtype)
-    found: list[tuple[Short, Floats]] = []
+    """The negatives of each node that rank before its farthest positive, within the margin and the slack."""
+    left, right = _factors(points, manifold.is_hyperbolic)
+    # In the type of the products: a comparison of two types would convert every product.
+    limits = search_limits(points, manifold.is_hyperbolic, starts, targets, MARGIN + REFRESH_SLACK).astype(left.dtype)
+    blocks: list[tuple[Int32s, Floats]] = []
     counts = np.zeros(len(points), dtype=np.int64)
-    known = np.zeros(len(points), dtype=np.bool_)
-    product = np.empty((_ROWS, len(points)), dtype=left.dtype)
-    for begin in range(0, len(points), _ROWS):
-        rows = left[begin : begin + _ROWS]
+    excluded = np.zeros(len(points), dtype=np.bool_)
+    product = np.empty((_ROWS_PER_BLOCK, len(points)), dtype=left.dtype)
+    for begin in range(0, len(points), _ROWS_PER_BLOCK):
+        rows = left[begin : begin + _ROWS_PER_BLOCK]
         block = np.matmul(rows, right, out=product[: len(rows)])
         seed = int(rng.integers(1 << 32))
-        found.append(
-            violating_in_rows(block, begin, limits, starts, targets, MAX_NEGATIVES_PER_NODE, seed, known, counts)
+        blocks.append(
+            violating_in_rows(block, begin, limits, starts, targets, MAX_NEGATIVES_PER_NODE, seed, excluded, counts)
         )
-    who, weight = (np.concatenate(each) for each in zip(*found, strict=True))
-    return ViolatingNegatives(np.concatenate([[0], np.cumsum(counts)]), who, weight)
+    ids, multiplicity = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
+    return ViolatingNegatives(np.concatenate([[0], np.cumsum(counts)]), ids, multiplicity)
 
 
-def _factors(points: Floats, curved: bool) -> tuple[Floats, Floats]:
-    """Two matrices whose product is the separation of all points: cosh of the distance, or its square.
+def _factors(points: Floats, is_hyperbolic: bool) -> tuple[Floats, Floats]:
+    """Two matrices whose product is the matrix of distance proxies of all points.
 
-    In float32 unless the points lie so far out that seven digits could not tell their distances.
+    In float32 unless the points are so far from the origin that seven digits do not suffice.
     """
-    if curved:
+    if is_hyperbolic:
         left, right = points, points * np.where(np.arange(points.shape[1]) == 0, 1.0, -1.0)
     else:
         square = np.einsum("ij,ij->i", points, points)[:, None]
@@ -412,5 +453,5 @@ def _factors(points: Floats, curved: bool) -> tuple[Floats, Floats]:
         left = np.concatenate([square, one, -2.0 * points], axis=1)
         right = np.concatenate([one, square, points], axis=1)
     size = np.einsum("ij,ij->i", left, left).max(initial=0.0)
-    kind = np.float32 if size < 1e6 else np.float64
-    return left.astype(kind), np.ascontiguousarray(right.T.astype(kind))
+    dtype = np.float32 if size < 1e6 else np.float64
+    return left.astype(dtype), np.ascontiguousarray(right.T.astype(dtype))

@@ -1,8 +1,12 @@
-"""Steps of training compiled by numba, and an epoch of flat space: one piece at a time, and no batch.
+"""Stochastic gradient descent compiled by numba: the kernels of one step, and two epochs built from them.
 
-The epochs of curved space, in ``crowd_compiled`` and ``settle_compiled``, take the same steps; a flag tells
-the spaces apart. In curved space the separation of two points is the cosh of their distance, in flat space
-its square; both order points as the distance does and need no logarithm.
+``sgd_epoch`` runs in Euclidean space with its own negatives per chunk of positives, ``shared_negatives_epoch`` on
+the hyperboloid with negatives that 64 chunks share. Both minimise ``objective.softmax_loss``, the
+first with distances, the second with squared distances. The flag ``is_hyperbolic`` selects the manifold.
+
+A distance proxy is the cosh of the distance on the hyperboloid and the squared distance in Euclidean space. Both
+increase with the distance and need no logarithm. Gradients are multiplied by the temperature, so that the learning
+rate is the longest step that one pair can cause.
 """
 
 from __future__ import annotations
@@ -16,452 +20,515 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from equipoise.domains.accounts.training.sampling import Family
+    from equipoise.domains.accounts.training.sampling import RelatedLists
     from equipoise.types import Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Without fastmath: with it, code just compiled and code from the cache differ in the last digit.
 compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True))
 
-LONGEST_STEP = 0.5
-NEGLIGIBLE = 1e-7
-"""A pull below this share moves nobody."""
+MAX_STEP = 0.5
+MIN_GRADIENT_WEIGHT = 1e-7
+"""Pairs with a smaller gradient weight are skipped."""
 
 
 @compiled
-def distance_proxy(u: Floats, points: Floats, y: int, curved: bool) -> float:
-    """The cosh of the distance in curved space, its square in flat space."""
-    # Two sums, so that one addition need not wait for the other.
-    even, odd, last = 0.0, 0.0, len(u) - 1
-    if curved:
+def distance_proxy(node_point: Floats, points: Floats, other: int, is_hyperbolic: bool) -> float:
+    """cosh of the distance on the hyperboloid, squared distance in Euclidean space."""
+    # Two sums, so that additions do not depend on each other.
+    even, odd, last = 0.0, 0.0, len(node_point) - 1
+    if is_hyperbolic:
         for i in range(1, last, 2):
-            even += u[i] * points[y, i]
-            odd += u[i + 1] * points[y, i + 1]
+            even += node_point[i] * points[other, i]
+            odd += node_point[i + 1] * points[other, i + 1]
         if last % 2:
-            even += u[last] * points[y, last]
-        return max(u[0] * points[y, 0] - (even + odd), 1.0 + 1e-12)
+            even += node_point[last] * points[other, last]
+        return max(node_point[0] * points[other, 0] - (even + odd), 1.0 + 1e-12)
     for i in range(0, last, 2):
-        even += (u[i] - points[y, i]) ** 2
-        odd += (u[i + 1] - points[y, i + 1]) ** 2
+        even += (node_point[i] - points[other, i]) ** 2
+        odd += (node_point[i + 1] - points[other, i + 1]) ** 2
     if not last % 2:
-        even += (u[last] - points[y, last]) ** 2
+        even += (node_point[last] - points[other, last]) ** 2
     return max(even + odd, 1e-24)
 
 
 @compiled
-def distance_from_proxy(apart: float, curved: bool) -> tuple[float, float]:
-    """The distance of a separation, and one over the length of ``factor * u - y`` (its sinh when curved)."""
-    if curved:
-        sine = math.sqrt(apart * apart - 1.0)
-        return math.log(apart + sine), 1.0 / sine
-    distance = math.sqrt(apart)
+def distance_from_proxy(proxy: float, is_hyperbolic: bool) -> tuple[float, float]:
+    """The distance of a proxy, and 1 / length of the ambient vector between the points (1 / sinh if hyperbolic)."""
+    if is_hyperbolic:
+        sinh = math.sqrt(proxy * proxy - 1.0)
+        return math.log(proxy + sinh), 1.0 / sinh
+    distance = math.sqrt(proxy)
     return distance, 1.0 / distance
 
 
 @compiled
-def project_to_ball(points: Floats, y: int, square: float, curved: bool, reach: float) -> None:
-    """Bring a point back inside the reach (a length of space coordinates), and set its time coordinate."""
-    if square > reach * reach:
-        shrink = reach / math.sqrt(square)
-        for i in range(1 if curved else 0, points.shape[1]):
-            points[y, i] *= shrink
-        square = reach * reach
-    if curved:
-        points[y, 0] = math.sqrt(1.0 + square)
+def project_to_ball(points: Floats, other: int, square: float, is_hyperbolic: bool, max_norm: float) -> None:
+    """Clip the norm of the space coordinates of a point to ``max_norm``, and recompute its time coordinate."""
+    if square > max_norm * max_norm:
+        shrink = max_norm / math.sqrt(square)
+        for i in range(1 if is_hyperbolic else 0, points.shape[1]):
+            points[other, i] *= shrink
+        square = max_norm * max_norm
+    if is_hyperbolic:
+        points[other, 0] = math.sqrt(1.0 + square)
 
 
 @compiled
 def move_along_geodesic(
-    points: Floats, y: int, u: Floats, step: float, apart: float, inverse: float, curved: bool, reach: float
+    points: Floats,
+    other: int,
+    node_point: Floats,
+    step: float,
+    proxy: float,
+    inverse_length: float,
+    is_hyperbolic: bool,
+    max_norm: float,
 ) -> None:
-    """Move y by ``step`` along the geodesic away from u; a negative step leads towards it."""
-    step = min(max(step, -LONGEST_STEP), LONGEST_STEP)
-    if curved:
+    """Move a point by ``step`` along the geodesic away from ``node_point``; a negative step moves it closer."""
+    step = min(max(step, -MAX_STEP), MAX_STEP)
+    if is_hyperbolic:
         square = step * step
-        # Series: steps are short, and six digits of a step are more than it deserves.
+        # Series: steps are at most 0.5, and six digits suffice.
         cosh = 1.0 + square * (0.5 + square * (1.0 / 24.0 + square / 720.0))
         sinh = step * (1.0 + square * (1.0 / 6.0 + square / 120.0))
-        keep, share = cosh + sinh * apart * inverse, sinh * inverse
+        scale, share = cosh + sinh * proxy * inverse_length, sinh * inverse_length
     else:
-        keep, share = 1.0 + step * inverse, step * inverse
+        scale, share = 1.0 + step * inverse_length, step * inverse_length
     square = 0.0
-    for i in range(1 if curved else 0, len(u)):
-        moved = keep * points[y, i] - share * u[i]
-        points[y, i] = moved
+    for i in range(1 if is_hyperbolic else 0, len(node_point)):
+        moved = scale * points[other, i] - share * node_point[i]
+        points[other, i] = moved
         square += moved * moved
-    project_to_ball(points, y, square, curved, reach)
+    project_to_ball(points, other, square, is_hyperbolic, max_norm)
 
 
 @compiled
 def riemannian_step(
-    points: Floats, x: int, u: Floats, tangent: Floats, rate: float, curved: bool, reach: float
+    points: Floats,
+    node: int,
+    node_point: Floats,
+    tangent: Floats,
+    learning_rate: float,
+    is_hyperbolic: bool,
+    max_norm: float,
 ) -> None:
-    """Move x, which was at u, against a summed gradient."""
-    square = -tangent[0] * tangent[0] if curved else 0.0
-    first = 1 if curved else 0
-    for i in range(first, len(u)):
+    """Move a node, which was at ``node_point``, against its summed gradient."""
+    square = -tangent[0] * tangent[0] if is_hyperbolic else 0.0
+    first = 1 if is_hyperbolic else 0
+    for i in range(first, len(node_point)):
         square += tangent[i] * tangent[i]
     length = math.sqrt(max(square, 0.0))
-    if length * rate < 1e-12:
+    if length * learning_rate < 1e-12:
         return
-    step = min(length * rate, LONGEST_STEP)
-    keep, share = 1.0, step / length
-    if curved:
-        keep, share = math.cosh(step), math.sinh(step) / length
+    step = min(length * learning_rate, MAX_STEP)
+    scale, share = 1.0, step / length
+    if is_hyperbolic:
+        scale, share = math.cosh(step), math.sinh(step) / length
     square = 0.0
-    for i in range(first, len(u)):
-        points[x, i] = keep * u[i] - share * tangent[i]
-        square += points[x, i] * points[x, i]
-    project_to_ball(points, x, square, curved, reach)
+    for i in range(first, len(node_point)):
+        points[node, i] = scale * node_point[i] - share * tangent[i]
+        square += points[node, i] * points[node, i]
+    project_to_ball(points, node, square, is_hyperbolic, max_norm)
 
 
 @compiled
-def is_positive(targets: Ints, low: int, high: int, y: int) -> bool:
-    """Whether y stands in a sorted run."""
+def is_positive(targets: Ints, low: int, high: int, other: int) -> bool:
+    """Whether an id is in the sorted run ``targets[low:high]`` (binary search)."""
     end = high
     while low < high:
         middle = (low + high) >> 1
-        if targets[middle] < y:
+        if targets[middle] < other:
             low = middle + 1
         else:
             high = middle
-    return low < end and targets[low] == y
+    return low < end and targets[low] == other
 
 
 @compiled
-def random_int(state: NDArray[np.uint64], low: int, high: int) -> int:
-    """A whole number of at least ``low`` and below ``high``, by splitmix64."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
+def random_int(rng_state: NDArray[np.uint64], low: int, high: int) -> int:
+    """A random integer of at least ``low`` and below ``high``, by splitmix64."""
+    rng_state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = rng_state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return low + int(np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53 * (high - low))
 
 
 @compiled
-def in_row(values: Ints, x: int, y: int) -> bool:
-    """Whether y stands in row x."""
-    found = False
+def in_row(values: Ints, node: int, other: int) -> bool:
+    """Whether an id is in a row."""
+    is_member = False
     for slot in range(values.shape[1]):
-        found |= values[x, slot] == y
-    return found
+        is_member |= values[node, slot] == other
+    return is_member
 
 
 @compiled
 def sample_candidate(
-    state: NDArray[np.uint64],
+    rng_state: NDArray[np.uint64],
     nth: int,
-    x: int,
+    node: int,
     counts: tuple[int, int, int],
-    memory: Ints,
+    hard_negatives: Ints,
     pool: tuple[Ints, Ints, Ints],
-    family: Family,
+    related_lists: RelatedLists,
 ) -> int:
-    """The nth new candidate of x: at large, kin, or remembered by the remembered; -1 for nobody."""
+    """The nth candidate of a node: from the pool, of its branch, or a hard negative of a hard negative; or -1."""
     members, low, high = pool
     if nth < counts[0]:
-        return int(members[random_int(state, low[x], high[x])])
+        return int(members[random_int(rng_state, low[node], high[node])])
     if nth < counts[0] + counts[1]:
-        up, ancestors, starts, kin = family
-        begin, end = up[x], up[x + 1]
+        up, ancestors, starts, related = related_lists
+        begin, end = up[node], up[node + 1]
         if begin == end:
             return -1
-        above = ancestors[random_int(state, begin, end)]
-        return int(kin[random_int(state, starts[above], starts[above + 1])])
-    via = memory[x, random_int(state, 0, memory.shape[1])]
-    return -1 if via < 0 else int(memory[via, random_int(state, 0, memory.shape[1])])
+        above = ancestors[random_int(rng_state, begin, end)]
+        return int(related[random_int(rng_state, starts[above], starts[above + 1])])
+    via = hard_negatives[node, random_int(rng_state, 0, hard_negatives.shape[1])]
+    return -1 if via < 0 else int(hard_negatives[via, random_int(rng_state, 0, hard_negatives.shape[1])])
 
 
 @compiled
 def collect_hard_negatives(
-    state: NDArray[np.uint64],
-    x: int,
-    u: Floats,
+    rng_state: NDArray[np.uint64],
+    node: int,
+    node_point: Floats,
     points: Floats,
-    curved: bool,
-    limit: float,
+    is_hyperbolic: bool,
+    max_proxy: float,
     counts: tuple[int, int, int],
-    memory: Ints,
+    hard_negatives: Ints,
     pool: tuple[Ints, Ints, Ints],
-    links: tuple[Ints, Ints],
-    family: Family,
-    shared: Ints,
-    shared_apart: Floats,
-    who: Ints,
-    apart: Floats,
-    kept: Floats,
-    found: int,
+    positive_lists: tuple[Ints, Ints],
+    related_lists: RelatedLists,
+    shared_ids: Ints,
+    shared_proxies: Floats,
+    negative_ids: Ints,
+    negative_proxies: Floats,
+    queue_proxies: Floats,
+    n_found: int,
 ) -> int:
-    """Add to ``who`` and ``apart`` strangers within the limit, and keep the nearest of all in memory.
+    """Append negatives with a proxy of at most ``max_proxy``, and update the hard negatives of the node.
 
-    ``found`` are there already, those of ``shared`` among them, which stand for draws at large; an empty one
-    leaves all to be drawn. Returns how many there are then.
+    ``negative_ids`` and ``negative_proxies`` have ``n_found`` entries on entry. The shared negatives are among them
+    and replace samples from the pool; without shared negatives all candidates are sampled here. Returns the new
+    number of entries.
     """
-    size, worst = memory.shape[1], 0
+    size, farthest_slot = hard_negatives.shape[1], 0
     for slot in range(size):
-        y = memory[x, slot]
-        kept[slot] = 1e300 if y < 0 else distance_proxy(u, points, y, curved)
-        if kept[slot] > kept[worst]:
-            worst = slot
-        if y >= 0 and kept[slot] <= limit:
-            who[found], apart[found] = y, kept[slot]
-            found += 1
+        other = hard_negatives[node, slot]
+        queue_proxies[slot] = 1e300 if other < 0 else distance_proxy(node_point, points, other, is_hyperbolic)
+        if queue_proxies[slot] > queue_proxies[farthest_slot]:
+            farthest_slot = slot
+        if other >= 0 and queue_proxies[slot] <= max_proxy:
+            negative_ids[n_found], negative_proxies[n_found] = other, queue_proxies[slot]
+            n_found += 1
     for nth in range(counts[0] + counts[1] + counts[2]):
-        is_shared = nth < len(shared)
-        y = shared[nth] if is_shared else sample_candidate(state, nth, x, counts, memory, pool, family)
-        if y < 0 or y == x:
+        is_shared = nth < len(shared_ids)
+        other = (
+            shared_ids[nth]
+            if is_shared
+            else sample_candidate(rng_state, nth, node, counts, hard_negatives, pool, related_lists)
+        )
+        if other < 0 or other == node:
             continue
-        gap = shared_apart[nth] if is_shared else distance_proxy(u, points, y, curved)
-        if gap >= kept[worst] and (is_shared or gap > limit):
+        candidate_proxy = shared_proxies[nth] if is_shared else distance_proxy(node_point, points, other, is_hyperbolic)
+        if candidate_proxy >= queue_proxies[farthest_slot] and (is_shared or candidate_proxy > max_proxy):
             continue
-        if is_positive(links[1], links[0][x], links[0][x + 1], y) or in_row(memory, x, y):
+        if is_positive(positive_lists[1], positive_lists[0][node], positive_lists[0][node + 1], other) or in_row(
+            hard_negatives, node, other
+        ):
             continue
-        if gap <= limit and not is_shared:
-            who[found], apart[found] = y, gap
-            found += 1
-        if gap < kept[worst]:
-            memory[x, worst], kept[worst] = y, gap
+        if candidate_proxy <= max_proxy and not is_shared:
+            negative_ids[n_found], negative_proxies[n_found] = other, candidate_proxy
+            n_found += 1
+        if candidate_proxy < queue_proxies[farthest_slot]:
+            hard_negatives[node, farthest_slot], queue_proxies[farthest_slot] = other, candidate_proxy
             for slot in range(size):
-                if kept[slot] > kept[worst]:
-                    worst = slot
-    return found
+                if queue_proxies[slot] > queue_proxies[farthest_slot]:
+                    farthest_slot = slot
+    return n_found
 
 
 @compiled
-def softmax_gradient(near: Floats, far: Floats, sharpness: float, pull: Floats, push_by: Floats) -> float:
-    """Fill in the derivatives of the loss by the distances, over the sharpness; returns the summed loss."""
-    nearest = far.min()
-    crowd = 0.0
-    for j in range(len(far)):
-        push_by[j] = math.exp(-sharpness * (far[j] - nearest))
-        crowd += push_by[j]
+def softmax_gradient(
+    positive_distances: Floats,
+    negative_distances: Floats,
+    inverse_temperature: float,
+    positive_gradient: Floats,
+    negative_gradient: Floats,
+) -> float:
+    """Fill in the derivatives by the distances, times the temperature; returns the summed loss.
+
+    See ``objective.softmax_loss``. ``negative_gradient`` is without its minus sign.
+    """
+    nearest = negative_distances.min()
+    negative_sum = 0.0
+    for j in range(len(negative_distances)):
+        negative_gradient[j] = math.exp(-inverse_temperature * (negative_distances[j] - nearest))
+        negative_sum += negative_gradient[j]
     loss, shares = 0.0, 0.0
-    for j in range(len(near)):
-        weight = math.exp(min(-sharpness * (near[j] - nearest), 500.0))
-        total = weight + crowd
-        loss += math.log(total) + max(sharpness * (near[j] - nearest), -500.0)
-        pull[j] = crowd / total
+    for j in range(len(positive_distances)):
+        weight = math.exp(min(-inverse_temperature * (positive_distances[j] - nearest), 500.0))
+        total = weight + negative_sum
+        loss += math.log(total) + max(inverse_temperature * (positive_distances[j] - nearest), -500.0)
+        positive_gradient[j] = negative_sum / total
         shares += 1.0 / total
-    for j in range(len(far)):
-        push_by[j] *= shares
+    for j in range(len(negative_distances)):
+        negative_gradient[j] *= shares
     return loss
 
 
 @compiled
 def apply_pair_gradients(
     points: Floats,
-    others: Ints,
-    u: Floats,
+    other_ids: Ints,
+    node_point: Floats,
     sign: float,
-    force: Floats,
-    apart: Floats,
-    inverse: Floats,
+    weights: Floats,
+    proxies: Floats,
+    inverse_lengths: Floats,
     tangent: Floats,
-    rate: float,
-    pace: Floats,
-    curved: bool,
-    reach: float,
+    learning_rate: float,
+    learning_rate_scale: Floats,
+    is_hyperbolic: bool,
+    max_norm: float,
 ) -> None:
-    """Move others away from u, or towards it with a negative sign; adds up the gradient at u."""
-    for j in range(len(others)):
-        if force[j] < NEGLIGIBLE:
+    """Move other points along their geodesics (sign 1: away from the node); adds their gradients to ``tangent``."""
+    for j in range(len(other_ids)):
+        if weights[j] < MIN_GRADIENT_WEIGHT:
             continue
-        y = others[j]
-        factor = apart[j] if curved else 1.0
-        share = -sign * force[j] * inverse[j]
-        for i in range(len(u)):
-            tangent[i] += share * (factor * u[i] - points[y, i])
-        move_along_geodesic(points, y, u, sign * rate * pace[y] * force[j], apart[j], inverse[j], curved, reach)
+        other = other_ids[j]
+        factor = proxies[j] if is_hyperbolic else 1.0
+        share = -sign * weights[j] * inverse_lengths[j]
+        for i in range(len(node_point)):
+            tangent[i] += share * (factor * node_point[i] - points[other, i])
+        step = sign * learning_rate * learning_rate_scale[other] * weights[j]
+        move_along_geodesic(points, other, node_point, step, proxies[j], inverse_lengths[j], is_hyperbolic, max_norm)
 
 
 @compiled
-def epoch(
+def sgd_epoch(
     points: Floats,
-    reach: float,
-    pieces: Ints,
+    max_norm: float,
+    chunks: Ints,
     order: Ints,
     counts: tuple[int, int, int],
-    memory: Ints,
+    hard_negatives: Ints,
     pool: tuple[Ints, Ints, Ints],
-    links: tuple[Ints, Ints],
-    family: Family,
-    pace: Floats,
-    sharpness: float,
-    rate: float,
+    positive_lists: tuple[Ints, Ints],
+    related_lists: RelatedLists,
+    learning_rate_scale: Floats,
+    inverse_temperature: float,
+    learning_rate: float,
     margin: float,
     seed: int,
 ) -> float:
-    """One walk over the pieces in flat space, in this order; moves the points and returns the summed loss."""
-    state = np.full(1, seed, dtype=np.uint64)
-    width, most = points.shape[1], int((pieces[:, 2] - pieces[:, 1]).max())
-    crowd = memory.shape[1] + counts[0] + counts[1] + counts[2]
-    u, tangent = np.empty(width), np.empty(width)
-    a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    far_a, far_d, far_inverse = np.empty(crowd), np.empty(crowd), np.empty(crowd)
-    far_weight, who, kept = np.empty(crowd), np.empty(crowd, np.int64), np.empty(memory.shape[1])
-    nobody, loss = np.empty(0, np.int64), 0.0
-    for piece in order:
-        x, begin, end = pieces[piece]
+    """One epoch in Euclidean space, over the chunks in this order; moves the points and returns the summed loss.
+
+    Distances enter the softmax with power 1. Negatives farther away than the farthest positive by more than the
+    margin are skipped.
+    """
+    rng_state = np.full(1, seed, dtype=np.uint64)
+    width, max_positives = points.shape[1], int((chunks[:, 2] - chunks[:, 1]).max())
+    max_negatives = hard_negatives.shape[1] + counts[0] + counts[1] + counts[2]
+    node_point, tangent = np.empty(width), np.empty(width)
+    pos_proxies, pos_distances = np.empty(max_positives), np.empty(max_positives)
+    pos_inverse, pos_weights = np.empty(max_positives), np.empty(max_positives)
+    neg_proxies, neg_distances = np.empty(max_negatives), np.empty(max_negatives)
+    neg_inverse, neg_weights = np.empty(max_negatives), np.empty(max_negatives)
+    negative_ids, queue_proxies = np.empty(max_negatives, np.int64), np.empty(hard_negatives.shape[1])
+    no_shared_ids, loss = np.empty(0, np.int64), 0.0
+    for chunk in order:
+        node, begin, end = chunks[chunk]
         m = end - begin
         for c in range(width):
-            u[c], tangent[c] = points[x, c], 0.0
+            node_point[c], tangent[c] = points[node, c], 0.0
         for j in range(m):
-            a[j] = distance_proxy(u, points, links[1][begin + j], False)
-            d[j], inverse[j] = distance_from_proxy(a[j], False)
-        limit = min(d[:m].max() + margin, 1e150) ** 2
+            pos_proxies[j] = distance_proxy(node_point, points, positive_lists[1][begin + j], False)
+            pos_distances[j], pos_inverse[j] = distance_from_proxy(pos_proxies[j], False)
+        max_proxy = min(pos_distances[:m].max() + margin, 1e150) ** 2
         k = collect_hard_negatives(
-            state, x, u, points, False, limit, counts, memory, pool, links, family, nobody, far_a, who,
-            far_a, kept, 0,
+            rng_state, node, node_point, points, False, max_proxy, counts, hard_negatives, pool, positive_lists,
+            related_lists, no_shared_ids, neg_proxies, negative_ids, neg_proxies, queue_proxies, 0,
         )  # fmt: skip
         if k == 0:
             continue
         for j in range(k):
-            far_d[j], far_inverse[j] = distance_from_proxy(far_a[j], False)
-        loss += softmax_gradient(d[:m], far_d[:k], sharpness, weight, far_weight)
-        near, far = links[1][begin:end], who[:k]
-        apply_pair_gradients(points, near, u, -1.0, weight, a, inverse, tangent, rate, pace, False, reach)
-        apply_pair_gradients(points, far, u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, False, reach)
-        riemannian_step(points, x, u, tangent, rate * pace[x], False, reach)
+            neg_distances[j], neg_inverse[j] = distance_from_proxy(neg_proxies[j], False)
+        loss += softmax_gradient(pos_distances[:m], neg_distances[:k], inverse_temperature, pos_weights, neg_weights)
+        apply_pair_gradients(
+            points, positive_lists[1][begin:end], node_point, -1.0, pos_weights, pos_proxies, pos_inverse, tangent,
+            learning_rate, learning_rate_scale, False, max_norm,
+        )  # fmt: skip
+        apply_pair_gradients(
+            points, negative_ids[:k], node_point, 1.0, neg_weights, neg_proxies, neg_inverse, tangent,
+            learning_rate, learning_rate_scale, False, max_norm,
+        )  # fmt: skip
+        riemannian_step(points, node, node_point, tangent, learning_rate * learning_rate_scale[node], False, max_norm)
     return loss
 
 
-# The descent in curved space, compiled by numba: many pieces in a row against strangers they share.
-
 CHUNKS_PER_SHARED_SAMPLE = 64
-"""Pieces in a row that share their strangers."""
+"""Consecutive chunks that share one sample of negatives."""
 REFERENCE_DISTANCE = 5.0
-"""A distance: the rate is the step of a pair this far apart."""
-_NEAREST = 1.0 + 1e-12
+"""Distance of a pair whose step has the length of the learning rate (squared distances in the softmax)."""
+_MIN_COSH = 1.0 + 1e-12
 
 
 @compiled
-def crowd_compiled_epoch(
+def shared_negatives_epoch(
     points: Floats,
-    reach: float,
-    pieces: Ints,
+    max_norm: float,
+    chunks: Ints,
     order: Ints,
     counts: tuple[int, int, int],
-    remembers: bool,
-    memory: Ints,
+    use_hard_negatives: bool,
+    hard_negatives: Ints,
     pool: tuple[Ints, Ints, Ints],
-    links: tuple[Ints, Ints],
-    family: Family,
-    pace: Floats,
-    sharpness: float,
-    rate: float,
-    margin: float,
+    positive_lists: tuple[Ints, Ints],
+    related_lists: RelatedLists,
+    learning_rate_scale: Floats,
+    inverse_temperature: float,
+    learning_rate: float,
+    max_log_weight_ratio: float,
     seed: int,
 ) -> float:
-    """One walk over the pieces in this order; moves the points in place and returns the summed loss.
+    """One epoch on the hyperboloid, over the chunks in this order; moves the points and returns the summed loss.
 
-    Strangers whose weight is below ``exp(-margin)`` of the farthest relative's are passed over. With
-    ``remembers`` each node also meets the nearest strangers it knows, and gets to know nearer ones.
+    Distances enter the softmax with power 2; gradients are multiplied by ``temperature / (2 * REFERENCE_DISTANCE)``.
+    Negatives with a weight below ``exp(-max_log_weight_ratio)`` of the farthest positive are skipped. With
+    ``use_hard_negatives`` the hard negatives of each node are used and updated too.
     """
-    state = np.full(1, seed, dtype=np.uint64)
-    width, most = points.shape[1], int((pieces[:, 2] - pieces[:, 1]).max())
-    crowd = memory.shape[1] + counts[0] + counts[1] + counts[2]
-    u, tangent = np.empty(width), np.empty(width)
-    a, d, inverse, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    far_a, far_d, far_inverse, far_weight = np.empty(crowd), np.empty(crowd), np.empty(crowd), np.empty(crowd)
-    who, place, kept = np.empty(crowd, np.int64), np.empty(counts[0], np.int64), np.empty(memory.shape[1])
-    drawn_who, apart = np.empty(counts[0], np.int64), np.empty(counts[0])
-    copies = np.empty((width, counts[0]))
-    many, loss = 0, 0.0
+    rng_state = np.full(1, seed, dtype=np.uint64)
+    width, max_positives = points.shape[1], int((chunks[:, 2] - chunks[:, 1]).max())
+    max_negatives = hard_negatives.shape[1] + counts[0] + counts[1] + counts[2]
+    node_point, tangent = np.empty(width), np.empty(width)
+    pos_proxies, pos_distances = np.empty(max_positives), np.empty(max_positives)
+    pos_inverse, pos_weights = np.empty(max_positives), np.empty(max_positives)
+    neg_proxies, neg_distances = np.empty(max_negatives), np.empty(max_negatives)
+    neg_inverse, neg_weights = np.empty(max_negatives), np.empty(max_negatives)
+    negative_ids, queue_proxies = np.empty(max_negatives, np.int64), np.empty(hard_negatives.shape[1])
+    shared_ids, shared_index = np.empty(counts[0], np.int64), np.empty(counts[0], np.int64)
+    shared_proxies, copies = np.empty(counts[0]), np.empty((width, counts[0]))
+    n_shared, loss = 0, 0.0
     for nth in range(len(order)):
-        x, begin, end = pieces[order[nth]]
+        node, begin, end = chunks[order[nth]]
         if nth % CHUNKS_PER_SHARED_SAMPLE == 0:
-            many = sample_shared_negatives(state, points, pool[0], pool[1][x], pool[2][x], drawn_who, copies)
+            n_shared = sample_shared_negatives(
+                rng_state, points, pool[0], pool[1][node], pool[2][node], shared_ids, copies
+            )
         m = end - begin
-        u[:], tangent[:] = points[x], 0.0
+        node_point[:], tangent[:] = points[node], 0.0
         for j in range(m):
-            a[j] = distance_proxy(u, points, links[1][begin + j], True)
-            d[j], inverse[j] = distance_from_proxy(a[j], True)
-        farthest = d[:m].max()
-        limit = math.cosh(min(math.sqrt(farthest * farthest + margin / sharpness), 350.0))
-        distance_proxies(u, copies, apart[:many])
-        k = shared = filter_shared_negatives(
-            x, drawn_who[:many], apart, limit, links, memory, remembers, who, far_a, place
-        )
-        if remembers:
+            pos_proxies[j] = distance_proxy(node_point, points, positive_lists[1][begin + j], True)
+            pos_distances[j], pos_inverse[j] = distance_from_proxy(pos_proxies[j], True)
+        farthest = pos_distances[:m].max()
+        max_proxy = math.cosh(min(math.sqrt(farthest * farthest + max_log_weight_ratio / inverse_temperature), 350.0))
+        distance_proxies(node_point, copies, shared_proxies[:n_shared])
+        k = n_used = filter_shared_negatives(
+            node, shared_ids[:n_shared], shared_proxies, max_proxy, positive_lists, hard_negatives, use_hard_negatives,
+            negative_ids, neg_proxies, shared_index,
+        )  # fmt: skip
+        if use_hard_negatives:
             k = collect_hard_negatives(
-                state, x, u, points, True, limit, (many, counts[1], counts[2]), memory, pool, links,
-                family, drawn_who[:many], apart, who, far_a, kept, k,
+                rng_state, node, node_point, points, True, max_proxy, (n_shared, counts[1], counts[2]), hard_negatives,
+                pool, positive_lists, related_lists, shared_ids[:n_shared], shared_proxies, negative_ids, neg_proxies,
+                queue_proxies, k,
             )  # fmt: skip
         if k == 0:
             continue
         for j in range(k):
-            far_d[j], far_inverse[j] = distance_from_proxy(far_a[j], True)
-        loss += softmax_gradient(d[:m] * d[:m], far_d[:k] * far_d[:k], sharpness, weight, far_weight)
-        weight[:m] *= d[:m] / REFERENCE_DISTANCE
-        far_weight[:k] *= far_d[:k] / REFERENCE_DISTANCE
-        apply_pair_gradients(points, links[1][begin:end], u, -1.0, weight, a, inverse, tangent, rate, pace, True, reach)
-        apply_pair_gradients(points, who[:k], u, 1.0, far_weight, far_a, far_inverse, tangent, rate, pace, True, reach)
-        riemannian_step(points, x, u, tangent, rate * pace[x], True, reach)
-        for j in range(shared):
-            if far_weight[j] >= NEGLIGIBLE:
-                copies[:, place[j]] = points[who[j]]
+            neg_distances[j], neg_inverse[j] = distance_from_proxy(neg_proxies[j], True)
+        loss += softmax_gradient(
+            pos_distances[:m] * pos_distances[:m],
+            neg_distances[:k] * neg_distances[:k],
+            inverse_temperature,
+            pos_weights,
+            neg_weights,
+        )
+        pos_weights[:m] *= pos_distances[:m] / REFERENCE_DISTANCE
+        neg_weights[:k] *= neg_distances[:k] / REFERENCE_DISTANCE
+        apply_pair_gradients(
+            points, positive_lists[1][begin:end], node_point, -1.0, pos_weights, pos_proxies, pos_inverse, tangent,
+            learning_rate, learning_rate_scale, True, max_norm,
+        )  # fmt: skip
+        apply_pair_gradients(
+            points, negative_ids[:k], node_point, 1.0, neg_weights, neg_proxies, neg_inverse, tangent,
+            learning_rate, learning_rate_scale, True, max_norm,
+        )  # fmt: skip
+        riemannian_step(points, node, node_point, tangent, learning_rate * learning_rate_scale[node], True, max_norm)
+        for j in range(n_used):
+            if neg_weights[j] >= MIN_GRADIENT_WEIGHT:
+                copies[:, shared_index[j]] = points[negative_ids[j]]
     return loss
 
 
 @compiled
 def sample_shared_negatives(
-    state: NDArray[np.uint64],
+    rng_state: NDArray[np.uint64],
     points: Floats,
     members: Ints,
     low: int,
     high: int,
-    drawn_who: Ints,
+    shared_ids: Ints,
     copies: Floats,
 ) -> int:
-    """Draw strangers for the pieces to come and copy their coordinates, one coordinate a row.
+    """Sample negatives for the next chunks without replacement; copy their points: (n_coordinates, n_shared).
 
-    Returns how many there are: nobody stands there twice, since one who is pushed twice from the same place
-    flies off, which in a small tree would happen all the time.
+    Returns their number. A repeated negative would be moved twice from the same position,
+    which diverges in small trees.
     """
-    many = 0
-    for _ in range(len(drawn_who)):
-        y = members[random_int(state, low, high)]
-        if (drawn_who[:many] == y).any():
+    n_shared = 0
+    for _ in range(len(shared_ids)):
+        other = members[random_int(rng_state, low, high)]
+        if (shared_ids[:n_shared] == other).any():
             continue
-        drawn_who[many] = y
-        copies[:, many] = points[y]
-        many += 1
-    return many
+        shared_ids[n_shared] = other
+        copies[:, n_shared] = points[other]
+        n_shared += 1
+    return n_shared
 
 
 @compiled
 def filter_shared_negatives(
-    x: int,
-    drawn_who: Ints,
-    drawn_apart: Floats,
-    limit: float,
-    links: tuple[Ints, Ints],
-    memory: Ints,
-    remembers: bool,
-    who: Ints,
-    apart: Floats,
-    place: Ints,
+    node: int,
+    shared_ids: Ints,
+    shared_proxies: Floats,
+    max_proxy: float,
+    positive_lists: tuple[Ints, Ints],
+    hard_negatives: Ints,
+    use_hard_negatives: bool,
+    negative_ids: Ints,
+    negative_proxies: Floats,
+    shared_index: Ints,
 ) -> int:
-    """Those of the drawn within the limit that x is to be told from, and that it will not remember anyway.
+    """Select the shared negatives of a node within ``max_proxy`` that are neither positives nor hard negatives.
 
-    Fills in who they are, how far apart, and their place among the drawn; returns their number.
+    Fills in their ids, proxies and indices in the shared sample; returns their number.
     """
-    found = 0
-    for i in range(len(drawn_who)):
-        y = drawn_who[i]
-        if drawn_apart[i] > limit or y == x or (remembers and in_row(memory, x, y)):
+    n_found = 0
+    for i in range(len(shared_ids)):
+        other = shared_ids[i]
+        if (
+            shared_proxies[i] > max_proxy
+            or other == node
+            or (use_hard_negatives and in_row(hard_negatives, node, other))
+        ):
             continue
-        if not is_positive(links[1], links[0][x], links[0][x + 1], y):
-            who[found], apart[found], place[found] = y, max(drawn_apart[i], _NEAREST), i
-            found += 1
-    return found
+        if not is_positive(positive_lists[1], positive_lists[0][node], positive_lists[0][node + 1], other):
+            negative_ids[n_found], shared_index[n_found] = other, i
+            negative_proxies[n_found] = max(shared_proxies[i], _MIN_COSH)
+            n_found += 1
+    return n_found
 
 
 @compiled
-def distance_proxies(u: Floats, copies: Floats, apart: Floats) -> None:
-    """The cosh of the distance from u to each of the copied points."""
-    for k in range(len(apart)):
-        apart[k] = u[0] * copies[0, k]
-    for i in range(1, len(u)):
-        for k in range(len(apart)):
-            apart[k] -= u[i] * copies[i, k]
+def distance_proxies(node_point: Floats, copies: Floats, proxies: Floats) -> None:
+    """cosh of the distances from the node to each of the copied points."""
+    for k in range(len(proxies)):
+        proxies[k] = node_point[0] * copies[0, k]
+    for i in range(1, len(node_point)):
+        for k in range(len(proxies)):
+            proxies[k] -= node_point[i] * copies[i, k]

@@ -1,7 +1,9 @@
-"""Whom to push away: those who rank too high are few among thousands, and chance rarely meets them.
+"""Positive pairs and negative samples of training.
 
-Four sources are mixed: the nearest strangers met so far, which every node remembers; the remembered strangers
-of those; kin, that is relatives of an ancestor, from siblings to the far end of the tree; and draws at large.
+Positives of a node are its parent, its ancestors, or its ancestors and descendants. Four sources of negatives
+are mixed, since a uniform sample rarely contains the few nodes that rank too high: the hard negatives of the
+node (its nearest negatives so far), hard negatives of those, nodes related to a random ancestor (branch
+negatives), and nodes sampled from the whole tree.
 """
 
 from __future__ import annotations
@@ -18,67 +20,66 @@ from equipoise.types import Bools, Floats, Ints
 if TYPE_CHECKING:
     from equipoise.domains.accounts.training.trainer import NegativeSampling
 
-# Who belongs together: every node with those it should have near, cut into pieces of equal work.
-
-Family = tuple[Ints, Ints, Ints, Ints]
-"""For each node where its ancestors begin, who they are, where its kin begins, and who they are."""
+RelatedLists = tuple[Ints, Ints, Ints, Ints]
+"""``starts`` and ``targets`` of the ancestors of each node, then of its ancestors and descendants."""
 POSITIVES_PER_CHUNK = 16
-"""How many relatives of one node are drawn near at a time, against the same strangers."""
+"""Positives of one node that share one set of negatives."""
 
 
 @dataclass(frozen=True, eq=False)
 class PositivePairs:
-    """The relatives of each node by a relation of ``Tree.pairs``, in order of position.
+    """The positives of each node under a relation of ``Tree.pairs``, in ascending order.
 
-    ``ancestors`` and ``kin``, which are ancestors and descendants, are the same for every relation.
-    ``pieces`` are (node, start, stop) rows: at most ``POSITIVES_PER_CHUNK`` of the node's relatives each.
+    ``lists`` holds the positives, ``ancestors`` and ``related`` (ancestors and descendants) do not depend on the
+    relation. ``keys`` has one sorted integer ``node * n_nodes + positive`` per pair. ``chunks`` has (node, start,
+    stop) rows, each with at most ``POSITIVES_PER_CHUNK`` positives of the node.
     """
 
-    links: Links
+    lists: Links
     ancestors: Links
-    kin: Links
+    related: Links
     keys: Ints
-    pieces: Ints
+    chunks: Ints
 
     @classmethod
     def of(cls, tree: Tree, relation: str) -> PositivePairs:
-        """The relatives of every node of a tree."""
+        """The positives of every node of a tree."""
         keys = _keys(tree, relation)
-        links = _by_keys(tree, keys)
-        kin = links if relation == CLOSURE else _by_keys(tree, _keys(tree, CLOSURE))
-        return cls(links, Links.of(len(tree), tree.closure()), kin, keys, _pieces(links, POSITIVES_PER_CHUNK))
+        lists = _by_keys(tree, keys)
+        related = lists if relation == CLOSURE else _by_keys(tree, _keys(tree, CLOSURE))
+        return cls(lists, Links.of(len(tree), tree.closure()), related, keys, _chunk_rows(lists, POSITIVES_PER_CHUNK))
 
     def __len__(self) -> int:
-        return len(self.links)
+        return len(self.lists)
 
     @property
-    def family(self) -> Family:
-        """Whom a node may meet by way of an ancestor, as compiled code takes it."""
-        up, kin = self.ancestors, self.kin
-        return up.starts, up.targets, kin.starts, kin.targets
+    def related_lists(self) -> RelatedLists:
+        """The lists for branch negatives, as compiled code takes them."""
+        up, related = self.ancestors, self.related
+        return up.starts, up.targets, related.starts, related.targets
 
     @property
-    def pace(self) -> Floats:
-        """How much of a step each node takes: one that has many near is moved by all, and hurries less.
+    def learning_rate_scale(self) -> Floats:
+        """Factor of the learning rate of each node, (n_nodes,): ``min(1, 2 median(k) / k) ** 0.25``.
 
-        One for most nodes, less by the fourth root of the number of relatives above twice the median.
+        ``k`` is the number of positives plus 1. A node with many positives is moved by all of them.
         """
-        relatives = self.links.counts + 1.0
-        return np.asarray(np.minimum(1.0, 2.0 * np.median(relatives) / relatives) ** 0.25)
+        sizes = self.lists.counts + 1.0
+        return np.asarray(np.minimum(1.0, 2.0 * np.median(sizes) / sizes) ** 0.25)
 
-    def cut(self, size: int) -> Ints:
-        """The (node, start, stop) rows of pieces with at most this many relatives."""
-        return _pieces(self.links, size)
+    def chunked(self, size: int) -> Ints:
+        """The (node, start, stop) rows of chunks with at most this many positives."""
+        return _chunk_rows(self.lists, size)
 
-    def include(self, nodes: Ints, others: Ints) -> Bools:
-        """Whether each other is a relative of its node, or the node itself."""
-        wanted = nodes * len(self) + others
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.asarray((self.keys[place] == wanted) | (nodes == others))
+    def contains(self, nodes: Ints, others: Ints) -> Bools:
+        """Whether each of ``others`` is a positive of its node, or the node itself."""
+        pair_keys = nodes * len(self) + others
+        index = np.minimum(np.searchsorted(self.keys, pair_keys), len(self.keys) - 1)
+        return np.asarray((self.keys[index] == pair_keys) | (nodes == others))
 
 
 def _keys(tree: Tree, relation: str) -> Ints:
-    """One number for each pair of a node and a relative, sorted."""
+    """One integer per pair of a node and a positive, sorted."""
     pairs = tree.pairs(relation)
     return np.sort(pairs[:, 0] * len(tree) + pairs[:, 1])
 
@@ -87,13 +88,13 @@ def _by_keys(tree: Tree, keys: Ints) -> Links:
     return Links.of(len(tree), np.column_stack(np.divmod(keys, max(1, len(tree)))))
 
 
-def _pieces(links: Links, size: int) -> Ints:
-    """Each node's run of relatives, cut at multiples of the piece size."""
-    counts = -(-links.counts // size)
-    nodes = np.repeat(np.arange(len(links)), counts)
+def _chunk_rows(lists: Links, size: int) -> Ints:
+    """The positives of each node, split at multiples of the chunk size."""
+    counts = -(-lists.counts // size)
+    nodes = np.repeat(np.arange(len(lists)), counts)
     nth = np.arange(len(nodes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = links.starts[nodes] + nth * size
-    return np.column_stack([nodes, starts, np.minimum(starts + size, links.starts[nodes + 1])])
+    starts = lists.starts[nodes] + nth * size
+    return np.column_stack([nodes, starts, np.minimum(starts + size, lists.starts[nodes + 1])])
 
 
 NO_NODE = -1
@@ -101,23 +102,23 @@ NO_NODE = -1
 
 @dataclass(frozen=True, eq=False, slots=True)
 class NegativePool:
-    """Draws at large: node i draws alike from ``members[low[i]:high[i]]``, where a node may stand often."""
+    """The population of negatives: node i samples uniformly from ``members[low[i]:high[i]]``; repeats are weights."""
 
     members: Ints
     low: Ints
     high: Ints
 
     @classmethod
-    def of(cls, tree: Tree, relatives: PositivePairs, aim: NegativeSampling) -> NegativePool:
-        """All nodes alike, by their number of kin to the power of 3/4, or of the node's own depth."""
+    def of(cls, tree: Tree, positives: PositivePairs, negative_sampling: NegativeSampling) -> NegativePool:
+        """All nodes uniformly, weighted by degree^0.75 (ancestors and descendants), or the nodes of equal depth."""
         count = len(tree)
         members = np.arange(count)
         low, high = np.zeros(count, dtype=np.int64), np.full(count, count)
-        if aim == "degree":
-            weight = (relatives.kin.counts + 1.0) ** 0.75
+        if negative_sampling == "degree":
+            weight = (positives.related.counts + 1.0) ** 0.75
             members = np.repeat(members, np.ceil(4.0 * weight / weight.mean()).astype(np.int64))
             high = np.full(count, len(members))
-        elif aim == "depth":
+        elif negative_sampling == "depth":
             level = tree.depth.astype(np.int64)
             members = np.argsort(level, kind="stable")
             sizes = np.bincount(level)
@@ -127,42 +128,42 @@ class NegativePool:
 
 
 def empty_hard_negatives(count: int, size: int) -> Ints:
-    """The memory of ``count`` nodes that have met nobody."""
+    """Hard negatives of ``count`` nodes before training, (count, size)."""
     return np.full((count, size), NO_NODE, dtype=np.int64)
 
 
 def sample_negatives(
     nodes: Ints,
-    memory: Ints,
+    hard_negatives: Ints,
     pool: NegativePool,
-    relatives: PositivePairs,
+    positives: PositivePairs,
     counts: tuple[int, int, int],
     rng: np.random.Generator,
 ) -> Ints:
-    """New candidates for each node, a row each: at large, kin, and remembered by the remembered."""
-    large, kin, chained = counts
-    at_large = pool.members[_between(pool.low[nodes], pool.high[nodes], large, rng)]
-    up, kin_of = relatives.ancestors.starts, relatives.kin
-    above = _between(up[nodes], up[nodes + 1], kin, rng)
+    """New candidates, one row per node: from the pool, branch negatives, and hard negatives of hard negatives."""
+    n_uniform, n_branch, n_neighbor = counts
+    from_pool = pool.members[_random_positions(pool.low[nodes], pool.high[nodes], n_uniform, rng)]
+    up, related = positives.ancestors.starts, positives.related
+    above = _random_positions(up[nodes], up[nodes + 1], n_branch, rng)
     has_ancestor = (up[nodes] < up[nodes + 1])[:, None]
-    ancestor = np.where(has_ancestor, relatives.ancestors.targets[np.where(has_ancestor, above, 0)], 0)
-    place = kin_of.starts[ancestor] + (rng.random(ancestor.shape) * kin_of.counts[ancestor]).astype(np.int64)
-    kindred = np.where(has_ancestor, kin_of.targets[np.where(has_ancestor, place, 0)], NO_NODE)
-    size = memory.shape[1]
-    via = memory[nodes[:, None], rng.integers(0, size, (len(nodes), chained))]
-    further = np.where(via == NO_NODE, NO_NODE, memory[via, rng.integers(0, size, via.shape)])
-    return np.concatenate([at_large, kindred, further], axis=1)
+    ancestor = np.where(has_ancestor, positives.ancestors.targets[np.where(has_ancestor, above, 0)], 0)
+    index = related.starts[ancestor] + (rng.random(ancestor.shape) * related.counts[ancestor]).astype(np.int64)
+    from_branch = np.where(has_ancestor, related.targets[np.where(has_ancestor, index, 0)], NO_NODE)
+    size = hard_negatives.shape[1]
+    via = hard_negatives[nodes[:, None], rng.integers(0, size, (len(nodes), n_neighbor))]
+    of_neighbors = np.where(via == NO_NODE, NO_NODE, hard_negatives[via, rng.integers(0, size, via.shape)])
+    return np.concatenate([from_pool, from_branch, of_neighbors], axis=1)
 
 
-def update_hard_negatives(memory: Ints, nodes: Ints, candidates: Ints, distances: Floats) -> None:
-    """Keep for each node the nearest of these candidates; an infinite distance marks one not to keep."""
-    size = memory.shape[1]
+def update_hard_negatives(hard_negatives: Ints, nodes: Ints, candidates: Ints, distances: Floats) -> None:
+    """Keep the nearest candidates of each node; an infinite distance marks a candidate to drop."""
+    size = hard_negatives.shape[1]
     nearest = np.argpartition(distances, size - 1, axis=1)[:, :size]
-    kept = np.take_along_axis(candidates, nearest, axis=1)
-    kept[np.isinf(np.take_along_axis(distances, nearest, axis=1))] = NO_NODE
-    memory[nodes] = kept
+    nearest_ids = np.take_along_axis(candidates, nearest, axis=1)
+    nearest_ids[np.isinf(np.take_along_axis(distances, nearest, axis=1))] = NO_NODE
+    hard_negatives[nodes] = nearest_ids
 
 
-def _between(low: Ints, high: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """``count`` whole numbers for each node, at least its low and below its high."""
+def _random_positions(low: Ints, high: Ints, count: int, rng: np.random.Generator) -> Ints:
+    """``count`` random integers per node, at least its ``low`` and below its ``high``."""
     return low[:, None] + (rng.random((len(low), count)) * (high - low)[:, None]).astype(np.int64)

@@ -1,9 +1,9 @@
-"""Training on a GPU: every node against all strangers at once, in the memory that is free.
+"""The torch back end: full softmax over all negatives on the hyperboloid, for a GPU.
 
-On the host strangers are drawn, since a look at all of them takes too long. A GPU looks at all pairs of
-80,000 nodes in a fraction of a second. Nodes come in random batches, since the noise of them finds better
-places than the exact gradient of all. Riemannian Adam moves the points, with one second moment a point, since
-coordinates have no meaning of their own here.
+The other back ends sample negatives, since all pairs take too long on a processor. A GPU computes all pairs of
+80,000 nodes in a fraction of a second. Nodes are processed in random batches: the gradient noise leads to better
+optima than the full gradient. Riemannian Adam moves the points, with one second moment per point, since single
+coordinates have no meaning on the manifold. The loss is ``objective.softmax_loss`` with power 2.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.accounts.embedders import INNER, OUTER, check_fit_arguments
+from equipoise.domains.accounts.embedders import MAX_START_RADIUS, MIN_START_RADIUS, check_fit_arguments
 from equipoise.domains.accounts.training.initialization import cone_initialization
 from equipoise.domains.accounts.training.manifolds import Hyperboloid
 from equipoise.domains.accounts.training.sampling import PositivePairs
@@ -33,102 +33,103 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 MEMORY_SHARE = 0.05
-"""Of the free memory that one matrix of a block may take; about ten of them live at once."""
+"""Share of the free memory for one matrix of a block; about ten of them exist at once."""
 
-LONGEST_STEP = 1.0
-_FIRST, _SECOND = 0.9, 0.99
-_NEAREST = 1.0 + 1e-12
-_LARGEST = 1e100
-"""Of the entries of a step, whose square must be a number too."""
+MAX_STEP = 1.0
+_BETA1, _BETA2 = 0.9, 0.99
+_MIN_COSH = 1.0 + 1e-12
+_MAX_ENTRY = 1e100
+"""Largest entry of a step, so that its square is finite."""
 
 
 @dataclass(frozen=True)
-class WholeSchedule:
-    """How long and how fast; the rate is a length in the space and falls along a geometric curve.
+class FullSoftmaxConfig:
+    """The configuration of full-softmax training; the learning rate is the length of a step.
 
-    All strangers of a node together weigh as ``crowd`` of them would at first, and in full at last. With a
-    small crowd the pairs that rank far down set the large shape; counted in full, near ranks fall into order,
-    but near neighbours would hold everything where it began.
+    The weight of the negatives of a node sums to ``initial_negative_weight`` in the first epoch and rises to their
+    number. A small weight lets pairs with high ranks determine the coarse layout; the full weight orders the near
+    ranks, but would keep all points near their initial positions.
     """
 
     epochs: int = 250
-    rate: float = 0.5
-    last_rate: float = 0.003
-    sharpness: float = 1.0
-    batches: int = 128
-    crowd: float = 5.0
-    radius: float = 17.0
+    learning_rate: float = 0.5
+    final_learning_rate: float = 0.003
+    temperature: float = 1.0
+    n_batches: int = 128
+    initial_negative_weight: float = 5.0
+    max_radius: float = 17.0
 
-    def rate_at(self, epoch: int) -> float:
-        """The rate of an epoch, counted from 0."""
-        # Steps are cut far below this; the products of longer ones would overflow.
-        return min(geometric_decay(self.rate, self.last_rate, self._share(epoch)), 1e6)
+    def learning_rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        # Steps are limited far below this; the products of longer ones would overflow.
+        return min(geometric_decay(self.learning_rate, self.final_learning_rate, self._share(epoch)), 1e6)
 
-    def weight_at(self, epoch: int, nodes: int) -> float:
-        """What each stranger weighs in an epoch, counted from 0."""
-        return geometric_decay(min(self.crowd, nodes), nodes, self._share(epoch)) / nodes
+    def negative_weight_at(self, epoch: int, nodes: int) -> float:
+        """The weight of each negative in an epoch, counted from 0."""
+        return geometric_decay(min(self.initial_negative_weight, nodes), nodes, self._share(epoch)) / nodes
 
     def _share(self, epoch: int) -> float:
         return epoch / max(1, self.epochs - 1)
 
 
-def train_whole(
+def train_full_softmax(
     start: Floats,
-    relatives: Links,
-    schedule: WholeSchedule,
+    positives: Links,
+    config: FullSoftmaxConfig,
     *,
     device: Any = "cuda",
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Floats, list[float]]:
-    """The trained points of the hyperboloid (time first), and the mean loss of a pair in each epoch.
+    """The trained points of the hyperboloid (time first), and the mean loss per pair of each epoch.
 
-    ``relatives`` are the nodes that belong near each node.
+    ``positives`` are the lists of positives of all nodes.
     """
-    where = torch_device(device)
+    device = torch_device(device)
     import torch
 
-    points = torch.as_tensor(np.ascontiguousarray(start, dtype=np.float64), device=where)
-    work = _FullSoftmax.of(relatives, len(start), where)
+    points = torch.as_tensor(np.ascontiguousarray(start, dtype=np.float64), device=device)
+    objective = _FullSoftmax.of(positives, len(start), device)
     adam = _RiemannianAdam(points)
     rng = np.random.default_rng(seed)
     history: list[float] = []
-    for epoch in range(schedule.epochs):
-        lost, weight = 0.0, schedule.weight_at(epoch, len(start))
-        order = torch.as_tensor(rng.permutation(len(start)), device=where)
-        for nodes in order.tensor_split(min(schedule.batches, len(start))):
-            gradient, loss = work.gradient(adam.points, nodes, schedule.sharpness, weight)
-            adam.step(gradient, schedule.rate_at(epoch), schedule.radius)
-            lost += loss
-        history.append(lost / max(1, len(work.targets)))
+    for epoch in range(config.epochs):
+        epoch_loss, weight = 0.0, config.negative_weight_at(epoch, len(start))
+        order = torch.as_tensor(rng.permutation(len(start)), device=device)
+        for nodes in order.tensor_split(min(config.n_batches, len(start))):
+            gradient, loss = objective.gradient(adam.points, nodes, 1.0 / config.temperature, weight)
+            adam.step(gradient, config.learning_rate_at(epoch), config.max_radius)
+            epoch_loss += loss
+        history.append(epoch_loss / max(1, len(objective.targets)))
         if progress is not None:
-            progress(epoch + 1, schedule.epochs)
+            progress(epoch + 1, config.epochs)
     return adam.points.cpu().numpy(), history
 
 
 class _RiemannianAdam:
-    """Riemannian Adam: moments are carried along by projecting them where the points have gone."""
+    """Riemannian Adam: the first moments are projected to the tangent spaces of the moved points."""
 
     def __init__(self, points: Any) -> None:
         self.points = points
         self.momentum = points * 0.0
-        self.square = points[:, 0] * 0.0
+        self.second_moment = points[:, 0] * 0.0
         self.steps = 0
 
-    def step(self, gradient: Any, rate: float, radius: float) -> None:
+    def step(self, gradient: Any, learning_rate: float, max_radius: float) -> None:
         """Move all points against the gradient."""
         self.steps += 1
-        gradient = _tangent(self.points, gradient)
-        self.square = _SECOND * self.square + (1 - _SECOND) * _dot(gradient, gradient).clamp_min(0)
-        self.momentum = _FIRST * _tangent(self.points, self.momentum) + (1 - _FIRST) * gradient
-        scale = (self.square / (1 - _SECOND**self.steps)).sqrt().clamp_min(1e-30)
-        step = self.momentum / (1 - _FIRST**self.steps) / scale[:, None]
-        self.points = _moved(self.points, -rate * step, radius)
+        gradient = _project_to_tangent(self.points, gradient)
+        square = _lorentz_product(gradient, gradient).clamp_min(0)
+        self.second_moment = _BETA2 * self.second_moment + (1 - _BETA2) * square
+        self.momentum = _BETA1 * _project_to_tangent(self.points, self.momentum) + (1 - _BETA1) * gradient
+        scale = (self.second_moment / (1 - _BETA2**self.steps)).sqrt().clamp_min(1e-30)
+        step = self.momentum / (1 - _BETA1**self.steps) / scale[:, None]
+        self.points = _exp_map(self.points, -learning_rate * step, max_radius)
 
 
 @dataclass(frozen=True)
 class _FullSoftmax:
-    """The relatives of all nodes, one node after another, and how many nodes are looked at in one go."""
+    """The positives of all nodes as flat lists, and the number of nodes per block."""
 
     targets: Any
     starts: Any
@@ -136,54 +137,53 @@ class _FullSoftmax:
     rows: int
 
     @classmethod
-    def of(cls, relatives: Links, nodes: int, where: Any) -> _FullSoftmax:
+    def of(cls, positives: Links, nodes: int, device: Any) -> _FullSoftmax:
         import torch
 
-        counts = torch.as_tensor(np.asarray(relatives.counts), device=where)
-        targets = torch.as_tensor(np.asarray(relatives.targets), device=where)
-        rows = max(1, int(MEMORY_SHARE * free_bytes(where)) // (8 * nodes))
+        counts = torch.as_tensor(np.asarray(positives.counts), device=device)
+        targets = torch.as_tensor(np.asarray(positives.targets), device=device)
+        rows = max(1, int(MEMORY_SHARE * free_bytes(device)) // (8 * nodes))
         return cls(targets, torch.cumsum(counts, 0) - counts, counts, rows)
 
-    def gradient(self, points: Any, nodes: Any, sharpness: float, weight: float) -> tuple[Any, float]:
-        """The derivative of the loss of these nodes, summed, by every point, and that sum.
+    def gradient(self, points: Any, nodes: Any, inverse_temperature: float, weight: float) -> tuple[Any, float]:
+        """The derivative of the summed loss of these nodes by every point, and that loss.
 
-        The loss of a node and its relative is ``-log(e(u,v) / (e(u,v) + weight * sum of e(u,w)))`` over all
-        strangers w, with ``e(u,v) = exp(-sharpness d(u,v)^2)``: squares, since a pair far apart then pulls
-        harder than one at hand.
+        ``objective.softmax_loss`` with power 2 over all negatives. With squared distances the gradient of a pair
+        grows with its distance.
         """
         import torch
 
-        total, found = torch.zeros_like(points), torch.zeros((), dtype=points.dtype, device=points.device)
+        total, loss_sum = torch.zeros_like(points), torch.zeros((), dtype=points.dtype, device=points.device)
         mirrored = points.clone()
-        mirrored[:, 1:] *= -1  # so that a plain product is minus Lorentz's
+        mirrored[:, 1:] *= -1  # so that the matrix product is the negative Lorentz product
         for block in nodes.split(self.rows):
-            row, near = self._relatives(block)
-            own = torch.arange(len(block), device=points.device)
-            product = (points[block] @ mirrored.T).clamp_min_(_NEAREST)
-            sine = (product * product - 1).sqrt_()
-            distance = (product + sine).log_()
-            score = distance.square().mul_(-sharpness)
-            wanted = score[row, near]
-            score[row, near] = -torch.inf
-            score[own, block] = -torch.inf
-            crowd = torch.logsumexp(score, dim=1)
-            all_weigh = crowd + math.log(weight)
-            doubt = torch.sigmoid(all_weigh[row] - wanted)
-            found += torch.nn.functional.softplus(all_weigh[row] - wanted).sum()
-            doubts = torch.zeros(len(block), dtype=points.dtype, device=points.device)
-            doubts.index_add_(0, row, doubt)
-            pull = torch.exp(score - crowd[:, None]).mul_(-doubts[:, None])
-            pull[row, near] = doubt
-            pull.nan_to_num_(0.0)  # a node without strangers has nothing to be told from
-            pull.mul_(distance).div_(sine)
-            turn = product.mul_(pull)
-            here = turn.sum(dim=1)[:, None] * points[block] - pull @ points
-            total.index_add_(0, block, here)
-            total += turn.sum(dim=0)[:, None] * points - pull.T @ points[block]
-        return total.mul_(2 * sharpness), float(found)
+            row, positive_ids = self._positives(block)
+            row_index = torch.arange(len(block), device=points.device)
+            product = (points[block] @ mirrored.T).clamp_min_(_MIN_COSH)
+            sinh = (product * product - 1).sqrt_()
+            distance = (product + sinh).log_()
+            logits = distance.square().mul_(-inverse_temperature)
+            positive_logits = logits[row, positive_ids]
+            logits[row, positive_ids] = -torch.inf
+            logits[row_index, block] = -torch.inf
+            log_sum = torch.logsumexp(logits, dim=1)
+            log_negatives = log_sum + math.log(weight)
+            p_negative = torch.sigmoid(log_negatives[row] - positive_logits)
+            loss_sum += torch.nn.functional.softplus(log_negatives[row] - positive_logits).sum()
+            p_negative_sums = torch.zeros(len(block), dtype=points.dtype, device=points.device)
+            p_negative_sums.index_add_(0, row, p_negative)
+            weights = torch.exp(logits - log_sum[:, None]).mul_(-p_negative_sums[:, None])
+            weights[row, positive_ids] = p_negative
+            weights.nan_to_num_(0.0)  # a node without negatives has no gradient
+            weights.mul_(distance).div_(sinh)
+            scaled = product.mul_(weights)
+            node_gradient = scaled.sum(dim=1)[:, None] * points[block] - weights @ points
+            total.index_add_(0, block, node_gradient)
+            total += scaled.sum(dim=0)[:, None] * points - weights.T @ points[block]
+        return total.mul_(2 * inverse_temperature), float(loss_sum)
 
-    def _relatives(self, block: Any) -> tuple[Any, Any]:
-        """Which row of the block has which relative."""
+    def _positives(self, block: Any) -> tuple[Any, Any]:
+        """Row in the block and id of every positive of the block."""
         import torch
 
         counts = self.counts[block]
@@ -192,41 +192,42 @@ class _FullSoftmax:
         return row, self.targets[self.starts[block][row] + nth]
 
 
-def _dot(x: Any, y: Any) -> Any:
-    """Lorentz's inner product of rows."""
+def _lorentz_product(x: Any, y: Any) -> Any:
+    """Lorentz inner product of rows."""
     return (x[:, 1:] * y[:, 1:]).sum(dim=1) - x[:, 0] * y[:, 0]
 
 
-def _tangent(points: Any, vectors: Any) -> Any:
+def _project_to_tangent(points: Any, vectors: Any) -> Any:
     """The part of ambient vectors that is tangent at the points."""
-    return vectors + _dot(points, vectors)[:, None] * points
+    return vectors + _lorentz_product(points, vectors)[:, None] * points
 
 
-def _moved(points: Any, tangent: Any, radius: float) -> Any:
-    """Along the geodesics, no farther than the longest step; time is computed anew, inside the radius."""
+def _exp_map(points: Any, tangent: Any, max_radius: float) -> Any:
+    """Exponential map with steps of at most ``MAX_STEP``; the time coordinate is recomputed, within the radius."""
     import torch
 
-    tangent = tangent / (tangent.abs().amax(dim=1, keepdim=True) / _LARGEST).clamp_min(1.0)
-    length = _dot(tangent, tangent).clamp_min(0).sqrt()
-    short = length.clamp_max(LONGEST_STEP)
-    ratio = torch.where(length > 1e-12, torch.sinh(short) / length.clamp_min(1e-12), torch.ones_like(length))
-    space = (torch.cosh(short)[:, None] * points + ratio[:, None] * tangent)[:, 1:]
+    tangent = tangent / (tangent.abs().amax(dim=1, keepdim=True) / _MAX_ENTRY).clamp_min(1.0)
+    length = _lorentz_product(tangent, tangent).clamp_min(0).sqrt()
+    limited = length.clamp_max(MAX_STEP)
+    ratio = torch.where(length > 1e-12, torch.sinh(limited) / length.clamp_min(1e-12), torch.ones_like(length))
+    space = (torch.cosh(limited)[:, None] * points + ratio[:, None] * tangent)[:, 1:]
     size = space.norm(dim=1)
-    space = space * (np.sinh(radius) / size.clamp_min(1e-300)).clamp_max(1.0)[:, None]
+    space = space * (np.sinh(max_radius) / size.clamp_min(1e-300)).clamp_max(1.0)[:, None]
     return torch.cat([(1 + (space * space).sum(dim=1)).sqrt()[:, None], space], dim=1)
 
 
-# A tree trained on a device, every node against all strangers at once; hyperbolic spaces alone.
+DEVICE_EMBEDDERS = ("poincare", "lorentz")
+"""Embedders that are trained on a device; all others are trained on the processor."""
+REFINEMENT_SHARE = 5
+"""One epoch in 5 is spent on refinement, if numba is installed."""
+DEVICE_OPTIONS = ("epochs", "learning_rate", "train_relation")
+_OPTION_LABELS = {
+    "negative_sampling": "negative_sampling (--negatives)",
+    "burn_in_epochs": "burn_in_epochs (--burn-in)",
+}
 
-THERE = ("poincare", "lorentz")
-"""Embedders that are trained on a device; all others stay on the processor."""
-SETTLE = 5
-"""One epoch of so many is spent on settling, where numba is installed."""
-_TAKEN = ("epochs", "rate", "train_on")
-_TYPED = {"aim": "aim (--negatives)", "burn_in": "burn_in (--burn-in)"}
 
-
-def fitted_on(
+def fit_on_device(
     device: str,
     name: str,
     tree: Tree,
@@ -236,63 +237,70 @@ def fitted_on(
     options: Mapping[str, Any],
     progress: Callable[[int, int], None] | None = None,
 ) -> NodeVectors:
-    """The points of a tree's nodes.
+    """The points of a tree's nodes, trained on a device.
 
-    ``options`` are ``epochs``, ``rate`` (the length of first steps) and ``train_on`` (who is drawn near).
+    ``options`` are ``epochs``, ``learning_rate`` (length of the first steps) and ``train_relation`` (the positives).
     """
     check_fit_arguments(tree, dim)
-    schedule, relation = whole_schedule(options), options.get("train_on", PARENT)
-    relatives = PositivePairs.of(tree, relation)
+    config, relation = device_config(options), options.get("train_relation", PARENT)
+    positives = PositivePairs.of(tree, relation)
     rng = np.random.default_rng(seed)
-    start = cone_initialization(tree, dim, rng, inner=INNER, outer=OUTER)
-    epochs = schedule.epochs
-    last = epochs // SETTLE if find_spec("numba") and len(relatives.pieces) else 0
-    schedule = replace(schedule, epochs=epochs - last)
+    start = cone_initialization(tree, dim, rng, min_radius=MIN_START_RADIUS, max_radius=MAX_START_RADIUS)
+    epochs = config.epochs
+    refinement_epochs = epochs // REFINEMENT_SHARE if find_spec("numba") and len(positives.chunks) else 0
+    config = replace(config, epochs=epochs - refinement_epochs)
 
-    def told(done: int, _: int) -> None:
+    def report(done: int, _: int) -> None:
         if progress is not None:
             progress(done, epochs)
 
-    points, history = train_whole(
-        start, relatives.links, schedule, device=torch_device(device), seed=seed, progress=told
+    points, history = train_full_softmax(
+        start, positives.lists, config, device=torch_device(device), seed=seed, progress=report
     )
-    if last:
-        history += _settled(points, relatives, last, rng, lambda done: told(epochs - last + done, epochs))
-    settings = {"embedder": name, "dim": dim, "seed": seed, **asdict(schedule), "device": device}
-    settings |= {"epochs_run": len(history), "epochs": epochs, "epochs_settled": last, "train_on": relation}
+    if refinement_epochs:
+        history += _refine(
+            points, positives, refinement_epochs, rng, lambda done: report(epochs - refinement_epochs + done, epochs)
+        )
+    settings = {"embedder": name, "dim": dim, "seed": seed, **asdict(config), "device": device}
+    settings |= {
+        "epochs_run": len(history),
+        "epochs": epochs,
+        "refinement_epochs": refinement_epochs,
+        "train_relation": relation,
+    }
     vectors = hyperboloid_to_ball(points) if name == "poincare" else points
     return NodeVectors(tree.ids, tree.names, vectors, name, settings, tuple(history))
 
 
-def _settled(
+def _refine(
     points: Floats,
-    relatives: PositivePairs,
+    positives: PositivePairs,
     epochs: int,
     rng: np.random.Generator,
-    told: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> list[float]:
-    """Let the points settle, in place and on the processor: few strangers are left to be seen by then."""
+    """Refine the points in place on the processor: few violating negatives are left at this stage."""
     from equipoise.domains.accounts.training.numba_refinement import HardNegativeRefinement
 
-    settling = HardNegativeRefinement(Hyperboloid(), points, relatives, rng)
+    refinement = HardNegativeRefinement(Hyperboloid(), points, positives, rng)
     history = []
     for done in range(epochs):
-        history.append(settling.epoch(done, epochs) / len(relatives.keys))
-        told(done + 1)
+        history.append(refinement.epoch(done, epochs) / len(positives.keys))
+        report(done + 1)
     return history
 
 
-def whole_schedule(options: Mapping[str, Any]) -> WholeSchedule:
-    """The schedule of these options; what only the processor knows is refused.
+def device_config(options: Mapping[str, Any]) -> FullSoftmaxConfig:
+    """The configuration for these options; an option that full-softmax training does not have is an error.
 
-    >>> whole_schedule({"rate": 0.3, "epochs": 5}).epochs
+    >>> device_config({"learning_rate": 0.3, "epochs": 5}).epochs
     5
     """
     for option in options:
-        if option not in _TAKEN:
-            said = _TYPED.get(option, option)
+        if option not in DEVICE_OPTIONS:
+            label = _OPTION_LABELS.get(option, option)
             raise ParameterError(
-                f"training on a device takes no {said}: it sees all strangers at every step",
-                hint="leave it out, or leave --device out",
+                f"training on a device has no option {label}: every step uses all negatives",
+                hint="leave out this option, or --device",
             )
-    return WholeSchedule(**{name: value for name, value in options.items() if name != "train_on"})
+    return FullSoftmaxConfig(**{name: value for name, value in options.items() if name != "train_relation"})

@@ -1,9 +1,10 @@
-"""The stages of training: one descent in flat space and without numba, three stages in curved space with it.
+"""Training of tree embeddings: the configuration, the stages of each back end, and the loop over epochs.
 
-In curved space the points first find their place at large: long steps, against few strangers that many nodes
-share. Then each node also remembers its nearest strangers, and near ranks fall into order. Last they settle
-against exactly the strangers that rank too high. The first stage alone leaves relatives a few places down,
-the second alone freezes whole branches where they began, and the third needs both.
+numpy, and numba in Euclidean space, run one stage of stochastic gradient descent. On the hyperboloid numba runs three
+stages: a coarse stage with long steps and few negatives that many nodes share; a stage that adds the hard negatives
+of each node; and refinement against exactly the negatives that rank too high. The first stage alone leaves positives
+at ranks slightly above 1, the second alone keeps whole branches near their initial positions, and refinement needs
+both. The losses are stated in ``objective``.
 """
 
 from __future__ import annotations
@@ -25,315 +26,353 @@ from equipoise.types import Floats, Ints, require_extra
 if TYPE_CHECKING:
     from equipoise.domains.accounts.training.manifolds import Manifold
 
-# How training goes: how long, how fast, against whom, and when it ends early.
-
 NegativeSampling = Literal["uniform", "degree", "depth"]
 BackendName = Literal["auto", "numba", "numpy"]
-_COUNTS = {"epochs": 1, "strangers": 1, "memory": 1, "kin": 0, "chained": 0, "burn_in": 0, "patience": 0}
-_AMOUNTS = ("rate", "last_rate", "sharpness")
-_ALIASES = dict.fromkeys(
-    ("negatives", "negative", "num_negatives", "n_negatives"),
-    "negatives are called strangers: aim='degree' says how they are drawn, strangers=16 how many",
+_MIN_COUNTS = {
+    "epochs": 1,
+    "n_negatives": 1,
+    "n_hard_negatives": 1,
+    "n_branch_negatives": 0,
+    "n_neighbor_negatives": 0,
+    "burn_in_epochs": 0,
+    "patience": 0,
+}
+_POSITIVE = ("learning_rate", "final_learning_rate", "temperature")
+_ALIAS_HINTS = dict.fromkeys(
+    ("negatives", "negative", "num_negatives"),
+    "n_negatives=16 is the number of negatives, negative_sampling='degree' how they are sampled",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingConfig:
-    """The settings of one training run.
+    """The configuration of one training run.
 
-    An epoch visits every pair of a node and a relative once. Relatives are those of a relation of the tree:
-    the parent, the ancestors, or with the closure ancestors and descendants; all others are strangers. The
-    rate, the longest step that one pair can cause, falls from ``rate`` to ``last_rate`` along a geometric
-    curve; the first ``burn_in`` epochs run at a tenth of it. A piece of work sees ``strangers`` nodes drawn
-    at large by ``aim`` (all alike, by their number of kin to the power of 3/4, or of the node's own depth),
-    ``kin`` ancestors and descendants of an ancestor, the ``memory`` nearest strangers the node has met, and
-    ``chained`` that those have met. ``sharpness`` is the factor of the distance in the exponent of the loss.
-    Training ends before ``epochs`` once the mean loss of the last ``patience`` epochs is not below that of as
-    many before by ``tolerance`` (a share); a patience of 0 never ends it. The engine ``auto`` is numba where
-    it is installed.
+    Parameters
+    ----------
+    epochs : passes over all pairs of a node and a positive
+    learning_rate, final_learning_rate : longest step that one pair can cause; decays geometrically from the first to
+        the second
+    burn_in_epochs : the first epochs run at a tenth of the learning rate
+    temperature : temperature of the softmax
+    n_negatives : negatives sampled from the pool per chunk of positives
+    n_branch_negatives : negatives from the ancestors and descendants of a random ancestor
+    n_neighbor_negatives : negatives from the hard negatives of hard negatives
+    n_hard_negatives : nearest negatives kept per node
+    negative_sampling : how the pool is sampled: "uniform", "degree" (degree^0.75) or "depth" (nodes of equal depth)
+    patience, tol : training stops before ``epochs`` when the mean loss of the last ``patience`` epochs is not lower,
+        by the fraction ``tol``, than that of as many epochs before; patience 0 disables early stopping
+    backend : "auto" is numba if it is installed, else numpy
+    refinement_epochs : last epochs, spent on refinement; None is a tenth of all epochs on the hyperboloid and 0 in
+        Euclidean space; numpy has no refinement
+    train_relation : the positives of a node: "parent", "ancestors", or "closure" (ancestors and descendants)
 
-    In curved space numba trains in stages, which share the epochs: see ``stages``. There many nodes share
-    three times the strangers; the distance is squared, at an eighth of the sharpness; rates are multiples of
-    these; and patience counts within a stage. The last ``settle`` epochs let the points settle: a tenth of
-    all in curved space and none in flat space, unless a number is given. numpy has no such stage.
+    On the hyperboloid numba trains in stages that share the epochs. There the sample is three times as large and
+    shared by many nodes, distances are squared at eight times the temperature, learning rates are multiples of those
+    given, and patience counts within a stage.
     """
 
     epochs: int = 300
-    rate: float = 1.0
-    last_rate: float = 0.01
-    burn_in: int = 0
-    sharpness: float = 8.0
-    strangers: int = 16
-    kin: int = 8
-    chained: int = 8
-    memory: int = 16
-    aim: NegativeSampling = "uniform"
+    learning_rate: float = 1.0
+    final_learning_rate: float = 0.01
+    burn_in_epochs: int = 0
+    temperature: float = 1.0 / 8.0
+    n_negatives: int = 16
+    n_branch_negatives: int = 8
+    n_neighbor_negatives: int = 8
+    n_hard_negatives: int = 16
+    negative_sampling: NegativeSampling = "uniform"
     patience: int = 60
-    tolerance: float = 1e-3
-    engine: BackendName = "auto"
-    settle: int | None = None
-    train_on: str = PARENT
+    tol: float = 1e-3
+    backend: BackendName = "auto"
+    refinement_epochs: int | None = None
+    train_relation: str = PARENT
 
     def __post_init__(self) -> None:
-        for name, least in _COUNTS.items():
+        for name, least in _MIN_COUNTS.items():
             value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            _require(whole, name, value, f"a whole number of {least} or more")
-        for name in _AMOUNTS:
+            is_valid = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            _require(is_valid, name, value, f"an integer of {least} or more")
+        for name in _POSITIVE:
             value = getattr(self, name)
             _require(value > 0.0 and math.isfinite(value), name, value, "a finite number above 0")
-        _require(self.sharpness <= 1e9, "sharpness", self.sharpness, "1e9 at most")
-        _require(self.tolerance >= 0.0, "tolerance", self.tolerance, "a share of 0 or more")
-        last = self.settle
-        whole = last is None or (isinstance(last, int) and not isinstance(last, bool) and 0 <= last < self.epochs)
-        _require(whole, "settle", last, f"a whole number of 0 or more, below the {self.epochs} epochs there are")
-        if self.burn_in and self.burn_in >= self.epochs:
+        _require(self.temperature >= 1e-9, "temperature", self.temperature, "at least 1e-9")
+        _require(self.tol >= 0.0, "tol", self.tol, "a number of 0 or more")
+        refinement = self.refinement_epochs
+        is_valid = refinement is None or (
+            isinstance(refinement, int) and not isinstance(refinement, bool) and 0 <= refinement < self.epochs
+        )
+        _require(is_valid, "refinement_epochs", refinement, f"an integer of 0 or more, below the {self.epochs} epochs")
+        if self.burn_in_epochs and self.burn_in_epochs >= self.epochs:
             raise ParameterError(
-                f"burn_in is {self.burn_in}, and there are {self.epochs} epochs in all",
-                hint="leave epochs after the burn-in: more epochs, or a shorter burn-in",
+                f"burn_in_epochs is {self.burn_in_epochs}, and there are only {self.epochs} epochs",
+                hint="use more epochs, or fewer burn-in epochs",
             )
         for name, choices in (
-            ("aim", get_args(NegativeSampling)),
-            ("engine", get_args(BackendName)),
-            ("train_on", RELATIONS),
+            ("negative_sampling", get_args(NegativeSampling)),
+            ("backend", get_args(BackendName)),
+            ("train_relation", RELATIONS),
         ):
             value = getattr(self, name)
             _require(value in choices, name, repr(value), f"one of {', '.join(choices)}")
 
     @classmethod
     def of(cls, kind: str, defaults: dict[str, Any], options: dict[str, Any]) -> TrainingConfig:
-        """The schedule of an embedder with some of its settings replaced; an unknown one is named."""
-        known = [each.name for each in fields(cls)]
+        """The defaults of an embedder with some options replaced; an unknown option is an error."""
+        known = [field.name for field in fields(cls)]
         for option in options:
             if option not in known:
-                hint = _ALIASES.get(option) or did_you_mean(option, known)
+                hint = _ALIAS_HINTS.get(option) or did_you_mean(option, known)
                 raise ParameterError(
                     f"the {kind} embedder has no option {option!r}",
                     hint=hint or f"the options are {', '.join(known)}",
                 )
         return cls(**{**defaults, **options})
 
-    def rate_at(self, epoch: int) -> float:
-        """The rate of an epoch, counted from 0."""
-        rate = geometric_decay(self.rate, self.last_rate, epoch / max(1, self.epochs - 1))
-        # Steps are cut far below this; the squares of longer ones would overflow.
-        return min(rate / 10.0 if epoch < self.burn_in else rate, 1e6)
+    @property
+    def inverse_temperature(self) -> float:
+        """The factor of the distances in the softmax."""
+        return 1.0 / self.temperature
 
-    def is_over(self, history: list[float]) -> bool:
-        """Whether the loss has stopped falling."""
-        if not self.patience or len(history) < self.burn_in + 2 * self.patience:
+    def learning_rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        learning_rate = geometric_decay(self.learning_rate, self.final_learning_rate, epoch / max(1, self.epochs - 1))
+        # Steps are limited far below this; the squares of longer ones would overflow.
+        return min(learning_rate / 10.0 if epoch < self.burn_in_epochs else learning_rate, 1e6)
+
+    def should_stop(self, history: list[float]) -> bool:
+        """Whether the loss no longer decreases (early stopping)."""
+        if not self.patience or len(history) < self.burn_in_epochs + 2 * self.patience:
             return False
-        lately, before = history[-self.patience :], history[-2 * self.patience : -self.patience]
-        return sum(lately) >= sum(before) * (1.0 - self.tolerance)
+        recent, before = history[-self.patience :], history[-2 * self.patience : -self.patience]
+        return sum(recent) >= sum(before) * (1.0 - self.tol)
 
 
-def geometric_decay(first: float, last: float, share: float) -> float:
-    """The rate at a share of the way from the first to the last, along a geometric curve.
+def geometric_decay(first: float, last: float, fraction: float) -> float:
+    """The value at a fraction of the way from the first to the last, along a geometric curve.
 
     >>> round(geometric_decay(1.0, 0.01, 0.5), 12)
     0.1
     """
-    # As a sum of logarithms: the quotient of two extreme rates may leave the range of float64.
-    return math.exp((1.0 - share) * math.log(first) + share * math.log(last))
+    # As a sum of logarithms: the quotient of two extreme rates may overflow.
+    return math.exp((1.0 - fraction) * math.log(first) + fraction * math.log(last))
 
 
-def _require(holds: bool, name: str, value: object, what: str) -> None:
-    if not holds:
-        raise ParameterError(f"{name} is {value}", hint=f"{name} is {what}")
+def _require(condition: bool, name: str, value: object, requirement: str) -> None:
+    if not condition:
+        raise ParameterError(f"{name} is {value}", hint=f"{name} is {requirement}")
 
 
 MAX_LOG_WEIGHT_RATIO = 8.0
-"""Strangers that weigh less than exp(-MARGIN) of the farthest relative are not computed with."""
+"""Negatives with a weight below exp(-MAX_LOG_WEIGHT_RATIO) of the farthest positive are skipped."""
 HARD_NEGATIVE_SHARE, REFINEMENT_SHARE = 5, 10
-"""In curved space one epoch of so many is spent on near ranks, and one of so many on settling."""
+"""On the hyperboloid one epoch in 5 is spent on hard negatives, and one in 10 on refinement."""
 COARSE_RATES = (3.5, 0.15)
-"""First and last rate of the first stage, as multiples of the schedule's rate."""
+"""First and last learning rate of the coarse stage, as multiples of ``learning_rate``."""
 HARD_NEGATIVE_RATES = (0.3, 0.5)
-"""The second stage: the first rate as a multiple of the schedule's rate, the last of its last rate."""
+"""Hard negatives: the first as a multiple of ``learning_rate``, the last of ``final_learning_rate``."""
 REFINEMENT_RATES = (0.1, 0.4)
-"""The last stage, likewise."""
+"""Refinement: the same multiples."""
 SHARED_NEGATIVES_FACTOR = 3
-"""So many times the strangers can be met, where many nodes share them."""
+"""The shared sample has this many times ``n_negatives`` nodes."""
 _SQUARED = 8.0
-"""Sharpness of plain distances over that of squared ones: their slopes agree four apart."""
-_SLOWEST, _FASTEST = 1e-300, 1e6
+"""Temperature of squared distances over that of distances: their slopes are equal at distance 4."""
+_MIN_RATE, _MAX_RATE = 1e-300, 1e6
 
 
 @dataclass(frozen=True)
 class TrainingProblem:
-    """What a stage works on: it moves the points in place."""
+    """The inputs of a stage; the points, (n_nodes, n_coordinates), are updated in place."""
 
-    space: Manifold
+    manifold: Manifold
     points: Floats
-    relatives: PositivePairs
+    positives: PositivePairs
     pool: NegativePool
-    schedule: TrainingConfig
+    config: TrainingConfig
     rng: np.random.Generator
 
 
 @dataclass(frozen=True)
 class TrainingStage:
-    """So many epochs; ``epoch`` takes how many of them are done and returns the summed loss."""
+    """``epoch`` takes the number of finished epochs of the stage and returns the summed loss."""
 
     epochs: int
     epoch: Callable[[int], float]
 
 
-def stages_of(work: TrainingProblem, engine: str) -> list[TrainingStage]:
-    """The stages that a space is trained in by an engine."""
-    if engine == "numpy":
-        return [_by_numpy(work)]
+def training_stages(problem: TrainingProblem, backend: str) -> list[TrainingStage]:
+    """The stages of a problem with a back end."""
+    if backend == "numpy":
+        return [_numpy_stage(problem)]
     require_extra("numba", extra="fast")
-    return _curved(work) if work.space.curved else _flat(work)
+    return _hyperbolic_stages(problem) if problem.manifold.is_hyperbolic else _euclidean_stages(problem)
 
 
-def _by_numpy(work: TrainingProblem) -> TrainingStage:
-    memory = empty_hard_negatives(len(work.relatives), work.schedule.memory)
-    pace = work.relatives.pace
+def _numpy_stage(problem: TrainingProblem) -> TrainingStage:
+    hard_negatives = empty_hard_negatives(len(problem.positives), problem.config.n_hard_negatives)
+    learning_rate_scale = problem.positives.learning_rate_scale
 
     def epoch(done: int) -> float:
-        rates = work.schedule.rate_at(done) * pace
-        return objective.NumpyBackend(
-            work.space, work.points, memory, work.relatives, work.pool, work.schedule, rates, work.rng
+        rates = problem.config.learning_rate_at(done) * learning_rate_scale
+        return objective.numpy_epoch(
+            problem.manifold,
+            problem.points,
+            hard_negatives,
+            problem.positives,
+            problem.pool,
+            problem.config,
+            rates,
+            problem.rng,
         )
 
-    return TrainingStage(work.schedule.epochs, epoch)
+    return TrainingStage(problem.config.epochs, epoch)
 
 
-def _flat(work: TrainingProblem) -> list[TrainingStage]:
+def _euclidean_stages(problem: TrainingProblem) -> list[TrainingStage]:
     from equipoise.domains.accounts.training import numba_sgd
 
-    schedule, relatives, space = work.schedule, work.relatives, work.space
-    memory = empty_hard_negatives(len(relatives), schedule.memory)
-    counts = (schedule.strangers, schedule.kin, schedule.chained)
-    pool, links = _arrays(work)
-    pace, margin = relatives.pace, MAX_LOG_WEIGHT_RATIO / schedule.sharpness
+    config, positives, manifold = problem.config, problem.positives, problem.manifold
+    hard_negatives = empty_hard_negatives(len(positives), config.n_hard_negatives)
+    counts = (config.n_negatives, config.n_branch_negatives, config.n_neighbor_negatives)
+    pool, positive_lists = _kernel_arrays(problem)
+    learning_rate_scale, margin = positives.learning_rate_scale, MAX_LOG_WEIGHT_RATIO / config.inverse_temperature
 
     def epoch(done: int) -> float:
-        order = work.rng.permutation(len(relatives.pieces))
-        return numba_sgd.epoch(
-            work.points, space.reach, relatives.pieces, order, counts, memory, pool, links, relatives.family,
-            pace, schedule.sharpness, schedule.rate_at(done), margin, _seed(work),
+        order = problem.rng.permutation(len(positives.chunks))
+        return numba_sgd.sgd_epoch(
+            problem.points, manifold.max_norm, positives.chunks, order, counts, hard_negatives, pool, positive_lists,
+            positives.related_lists, learning_rate_scale, config.inverse_temperature, config.learning_rate_at(done),
+            margin, _kernel_seed(problem),
         )  # fmt: skip
 
-    settle = schedule.settle or 0
-    return [TrainingStage(schedule.epochs - settle, epoch), *_settling(work, settle)]
+    refinement_epochs = config.refinement_epochs or 0
+    return [TrainingStage(config.epochs - refinement_epochs, epoch), *_refinement_stages(problem, refinement_epochs)]
 
 
-def _curved(work: TrainingProblem) -> list[TrainingStage]:
-    schedule = work.schedule
-    settle = schedule.epochs // REFINEMENT_SHARE if schedule.settle is None else schedule.settle
-    near = min(schedule.epochs // HARD_NEGATIVE_SHARE, schedule.epochs - settle - 1)
-    at_large = schedule.epochs - near - settle
-    rate, last_rate = _rates(schedule)
-    crowd = _crowd(work)
+def _hyperbolic_stages(problem: TrainingProblem) -> list[TrainingStage]:
+    config = problem.config
+    refinement_epochs = (
+        config.epochs // REFINEMENT_SHARE if config.refinement_epochs is None else config.refinement_epochs
+    )
+    hard_epochs = min(config.epochs // HARD_NEGATIVE_SHARE, config.epochs - refinement_epochs - 1)
+    coarse_epochs = config.epochs - hard_epochs - refinement_epochs
+    learning_rate, final_learning_rate = _clipped_learning_rates(config)
+    run_epoch = _shared_negatives_epoch(problem)
 
-    def first(done: int) -> float:
-        now = geometric_decay(COARSE_RATES[0] * rate, COARSE_RATES[1] * rate, done / max(1, at_large - 1))
-        return crowd(now / 10.0 if done < schedule.burn_in else now, False)
-
-    def second(done: int) -> float:
-        now = geometric_decay(
-            HARD_NEGATIVE_RATES[0] * rate, HARD_NEGATIVE_RATES[1] * last_rate, done / max(1, near - 1)
+    def coarse_epoch(done: int) -> float:
+        current_rate = geometric_decay(
+            COARSE_RATES[0] * learning_rate, COARSE_RATES[1] * learning_rate, done / max(1, coarse_epochs - 1)
         )
-        return crowd(now / 10.0 if at_large + done < schedule.burn_in else now, True)
+        return run_epoch(current_rate / 10.0 if done < config.burn_in_epochs else current_rate, False)
 
-    return [TrainingStage(at_large, first), TrainingStage(near, second), *_settling(work, settle)]
+    def hard_epoch(done: int) -> float:
+        current_rate = geometric_decay(
+            HARD_NEGATIVE_RATES[0] * learning_rate,
+            HARD_NEGATIVE_RATES[1] * final_learning_rate,
+            done / max(1, hard_epochs - 1),
+        )
+        return run_epoch(current_rate / 10.0 if coarse_epochs + done < config.burn_in_epochs else current_rate, True)
+
+    return [
+        TrainingStage(coarse_epochs, coarse_epoch),
+        TrainingStage(hard_epochs, hard_epoch),
+        *_refinement_stages(problem, refinement_epochs),
+    ]
 
 
-def _settling(work: TrainingProblem, epochs: int) -> list[TrainingStage]:
-    """The stage that ends training, if it has any epochs."""
+def _refinement_stages(problem: TrainingProblem, epochs: int) -> list[TrainingStage]:
+    """The refinement stage, if it has any epochs."""
     from equipoise.domains.accounts.training.numba_refinement import HardNegativeRefinement
 
     if not epochs:
         return []
-    rate, last_rate = _rates(work.schedule)
-    rates = (REFINEMENT_RATES[0] * rate, REFINEMENT_RATES[1] * last_rate)
-    settling = HardNegativeRefinement(work.space, work.points, work.relatives, work.rng, rates)
-    return [TrainingStage(epochs, lambda done: settling.epoch(done, epochs))]
+    learning_rate, final_learning_rate = _clipped_learning_rates(problem.config)
+    rates = (REFINEMENT_RATES[0] * learning_rate, REFINEMENT_RATES[1] * final_learning_rate)
+    refinement = HardNegativeRefinement(problem.manifold, problem.points, problem.positives, problem.rng, rates)
+    return [TrainingStage(epochs, lambda done: refinement.epoch(done, epochs))]
 
 
-def _rates(schedule: TrainingConfig) -> tuple[float, float]:
-    """First and last rate, where their multiples still are numbers above 0."""
-    first, last = (min(max(rate, _SLOWEST), _FASTEST) for rate in (schedule.rate, schedule.last_rate))
+def _clipped_learning_rates(config: TrainingConfig) -> tuple[float, float]:
+    """First and final learning rate, clipped so that their multiples are finite and above 0."""
+    first, last = (min(max(rate, _MIN_RATE), _MAX_RATE) for rate in (config.learning_rate, config.final_learning_rate))
     return first, last
 
 
-def _crowd(work: TrainingProblem) -> Callable[[float, bool], float]:
-    """An epoch against shared strangers, at a rate, with or without those that a node remembers."""
+def _shared_negatives_epoch(problem: TrainingProblem) -> Callable[[float, bool], float]:
+    """A function that runs an epoch with shared negatives at a learning rate, with or without hard negatives."""
     from equipoise.domains.accounts.training import numba_sgd
 
-    schedule, relatives = work.schedule, work.relatives
-    memory = empty_hard_negatives(len(relatives), schedule.memory)
-    counts = (SHARED_NEGATIVES_FACTOR * schedule.strangers, schedule.kin, schedule.chained)
-    pool, links = _arrays(work)
-    pace, sharpness = relatives.pace, max(schedule.sharpness / _SQUARED, _SLOWEST)
+    config, positives = problem.config, problem.positives
+    hard_negatives = empty_hard_negatives(len(positives), config.n_hard_negatives)
+    counts = (SHARED_NEGATIVES_FACTOR * config.n_negatives, config.n_branch_negatives, config.n_neighbor_negatives)
+    pool, positive_lists = _kernel_arrays(problem)
+    learning_rate_scale = positives.learning_rate_scale
+    inverse_temperature = max(config.inverse_temperature / _SQUARED, _MIN_RATE)
 
-    def epoch(rate: float, remembers: bool) -> float:
-        order = _in_runs(work, numba_sgd.CHUNKS_PER_SHARED_SAMPLE)
-        return numba_sgd.crowd_compiled_epoch(
-            work.points, work.space.reach, relatives.pieces, order, counts, remembers, memory, pool, links,
-            relatives.family, pace, sharpness, rate, MAX_LOG_WEIGHT_RATIO, _seed(work),
+    def epoch(learning_rate: float, use_hard_negatives: bool) -> float:
+        order = shuffled_chunks(problem, numba_sgd.CHUNKS_PER_SHARED_SAMPLE)
+        return numba_sgd.shared_negatives_epoch(
+            problem.points, problem.manifold.max_norm, positives.chunks, order, counts, use_hard_negatives,
+            hard_negatives, pool, positive_lists, positives.related_lists, learning_rate_scale, inverse_temperature,
+            learning_rate, MAX_LOG_WEIGHT_RATIO, _kernel_seed(problem),
         )  # fmt: skip
 
     return epoch
 
 
-def _in_runs(work: TrainingProblem, run: int) -> Ints:
-    """The pieces in random order; for strangers of a node's depth, pieces of one depth in each run."""
-    pieces = work.relatives.pieces
-    order = work.rng.permutation(len(pieces))
-    if work.schedule.aim != "depth":
+def shuffled_chunks(problem: TrainingProblem, run_length: int) -> Ints:
+    """The chunks in random order; with sampling by depth, chunks of equal depth in each run."""
+    chunks = problem.positives.chunks
+    order = problem.rng.permutation(len(chunks))
+    if problem.config.negative_sampling != "depth":
         return order
-    order = order[np.argsort(work.pool.low[pieces[order, 0]], kind="stable")]
-    whole = len(order) // run * run
-    runs = order[:whole].reshape(-1, run)
-    return np.concatenate([work.rng.permutation(runs).ravel(), order[whole:]])
+    order = order[np.argsort(problem.pool.low[chunks[order, 0]], kind="stable")]
+    n_in_runs = len(order) // run_length * run_length
+    runs = order[:n_in_runs].reshape(-1, run_length)
+    return np.concatenate([problem.rng.permutation(runs).ravel(), order[n_in_runs:]])
 
 
-def _arrays(work: TrainingProblem) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints]]:
-    """Pool and relatives as compiled code takes them."""
-    pool, relatives = work.pool, work.relatives
-    return (pool.members, pool.low, pool.high), (relatives.links.starts, relatives.links.targets)
+def _kernel_arrays(problem: TrainingProblem) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints]]:
+    """Pool and positives as the compiled functions take them."""
+    pool, positives = problem.pool, problem.positives
+    return (pool.members, pool.low, pool.high), (positives.lists.starts, positives.lists.targets)
 
 
-def _seed(work: TrainingProblem) -> int:
-    return int(work.rng.integers(1 << 32))
+def _kernel_seed(problem: TrainingProblem) -> int:
+    return int(problem.rng.integers(1 << 32))
 
-
-# The training loop: one stage after the other, each until its loss stops falling.
 
 Progress = Callable[[int, int], None]
-"""Takes the epochs that are done and the epochs there are at most."""
+"""Takes the number of finished epochs and the maximum number of epochs."""
 
 
 def train(
-    space: Manifold,
+    manifold: Manifold,
     points: Floats,
-    relatives: PositivePairs,
+    positives: PositivePairs,
     pool: NegativePool,
-    schedule: TrainingConfig,
+    config: TrainingConfig,
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[float]:
-    """Move the points in place; returns the mean loss of a pair in each epoch, of whichever stage it was."""
+    """Move the points in place; returns the mean loss per pair of each epoch, over all stages."""
     history: list[float] = []
-    if not len(relatives.pieces):
+    if not len(positives.chunks):
         return history
-    work = TrainingProblem(space, points, relatives, pool, schedule, rng)
-    for stage in stages_of(work, select_backend(schedule)):
-        begun = len(history)
+    problem = TrainingProblem(manifold, points, positives, pool, config, rng)
+    for stage in training_stages(problem, select_backend(config)):
+        stage_start = len(history)
         for done in range(stage.epochs):
-            history.append(stage.epoch(done) / len(relatives.keys))
+            history.append(stage.epoch(done) / len(positives.keys))
             if progress is not None:
-                progress(len(history), schedule.epochs)
-            if schedule.is_over(history[begun:]):
+                progress(len(history), config.epochs)
+            if config.should_stop(history[stage_start:]):
                 break
     return history
 
 
-def select_backend(schedule: TrainingConfig) -> str:
-    """The engine that a schedule runs on here."""
-    if schedule.engine == "auto":
+def select_backend(config: TrainingConfig) -> str:
+    """The back end of a configuration on this machine."""
+    if config.backend == "auto":
         return "numba" if find_spec("numba") else "numpy"
-    return schedule.engine
+    return config.backend

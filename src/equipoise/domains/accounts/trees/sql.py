@@ -106,15 +106,15 @@ def connect(url: str) -> Iterator[tuple[Connection, str]]:
     except sql.exc.SQLAlchemyError as error:
         told = str(getattr(error, "orig", None) or error).strip()
         reason = told.splitlines()[0]
-        raise StoreError(f"{source} cannot be read: {reason}", hint=_remedy(source, told)) from error
+        raise StoreError(f"{source} cannot be read: {reason}", hint=_hint(source, told)) from error
     finally:
         engine.dispose()
 
 
-def _remedy(source: str, reason: str) -> str:
+def _hint(source: str, reason: str) -> str:
     """What to look at, as far as the words of the database say.
 
-    >>> _remedy("postgresql://ann@localhost/book", 'FATAL:  database "book" does not exist')
+    >>> _hint("postgresql://ann@localhost/book", 'FATAL:  database "book" does not exist')
     'check the user and the name of the database in the URL: the server answered, and knows no such'
     """
     told = reason.casefold()

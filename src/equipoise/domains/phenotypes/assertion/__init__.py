@@ -1,4 +1,4 @@
-"""What a text asserts of a finding: rules of cues and their scopes, in English and German."""
+"""Assertion detection with ConText rules (cues and scopes) for English and German."""
 
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS, Assertion

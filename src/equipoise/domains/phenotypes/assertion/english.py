@@ -1,4 +1,4 @@
-"""English rules, in the manner of ConText (Harkema et al., Journal of Biomedical Informatics 42, 2009)."""
+"""English assertion rules after ConText (Harkema et al., Journal of Biomedical Informatics 42, 2009)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SEEN = (
 )
 _WAS = "(?:is|are|was|were|has been|have been|had been|being|has|have|had)"
 _NORMAL = "(?:normal|unremarkable|within normal limits|intact)"
-"""Of a hearing that is normal, a hearing abnormality is denied."""
+"""*Normal hearing* negates a hearing abnormality."""
 _SIGN = "(?:evidence|signs?|symptoms?|indications?|history|findings?|features?|complaints?|episodes?)"
 _RELATIVE = (
     "(?:(?:grand|half-?|step|great-?grand)?(?:mother|father|parents?|brothers?|sisters?|sons?|daughters?)"
@@ -61,7 +61,7 @@ _CLAUSES = (
     "complains?",
     "s?he (?:is|was)",
 )
-"""Verbs and words that begin another statement about the patient."""
+"""Words that start another statement about the patient."""
 
 _PATIENT = (
     "(?:the|our|this|index) (?:patient|proband|case|child|boy|girl|infant|baby)(?!['’]s)",
@@ -164,7 +164,7 @@ ENGLISH_RULES = AssertionRules(
             CueDirection.SECTION,
             (rf"{_FAMILY}\s*:",),
         ),
-        # A heading with a bare result speaks of nothing behind it.
+        # A heading with a bare result has no scope after it.
         CueGroup(
             Assertion.FAMILY_HISTORY,
             CueDirection.FORWARD,
@@ -179,7 +179,7 @@ ENGLISH_RULES = AssertionRules(
                 f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
                 f"(?:maternal|paternal) {_RELATIVE}",
                 f"(?:an?|one|two|another) {_WHICH}{_RELATIVE}(?= (?:has|had|have|is|was|were))",
-                # Without an article only where a sentence begins: a mother and her son may be the patients.
+                # Without an article only at the start of a sentence: a mother and her son may be the patients.
                 f"{STATEMENT_START}{_RELATIVE}(?= (?:has|had|have|with|is|was|were|also)|:)",
             ),
         ),
@@ -232,7 +232,7 @@ ENGLISH_RULES = AssertionRules(
         f"(?:according to|reported by|noticed by|noted by) {_OF_PATIENT} {_RELATIVE}",
         "risk of bias",
     ),
-    ends=(
+    terminators=(
         "but",
         "however",
         "although",
@@ -253,10 +253,10 @@ ENGLISH_RULES = AssertionRules(
         "caused by",
         "and (?:with|is|was|has|had|shows?|showed)",
     ),
-    ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
+    terminators_by_assertion=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
     | {Assertion.FAMILY_HISTORY: (*_PATIENT, "s?he")},
-    joining=("and", "or", "nor", "and/or", "as well as"),
-    said=(f"{_WAS} (?:(?:also|clearly|still|now) )*{_SEEN}", "present"),
+    conjunctions=("and", "or", "nor", "and/or", "as well as"),
+    affirmed_cues=(f"{_WAS} (?:(?:also|clearly|still|now) )*{_SEEN}", "present"),
     patient=_PATIENT,
-    bare=_BARE,
+    bare_results=_BARE,
 )

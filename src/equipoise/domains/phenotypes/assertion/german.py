@@ -1,4 +1,4 @@
-"""German rules, in the manner of ConText; a verb at the end of the clause looks back at what it denies."""
+"""German assertion rules after ConText; a verb at the end of a clause has a backward scope."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEEN = (
     "|berichtet|dokumentiert|aufgetreten|beschrieben|darstellbar|tastbar|auslösbar|bestätigt|angegeben|eruierbar)"
 )
 _NORMAL = "(?:normal|unauffällig|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
-"""Of a hearing that is normal, a hearing abnormality is denied."""
+"""*Hören normal* negates a hearing abnormality."""
 _WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
 _RELATIVE = (
     "(?:(?:Groß|Ur-?groß|Halb|Stief)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
@@ -44,7 +44,7 @@ _CLAUSES = (
     "präsentierte?",
     "(?:er|sie) (?:ist|war)",
 )
-"""Verbs that begin another statement about the patient."""
+"""Verbs that start another statement about the patient."""
 
 _PATIENT = (
     "(?:(?:der|die|den|dem|unsere?|diese[rsnm]?) )?Patient(?:in|en)?",
@@ -141,7 +141,7 @@ GERMAN_RULES = AssertionRules(
             CueDirection.SECTION,
             (rf"{_FAMILY}\s*:",),
         ),
-        # A heading with a bare result speaks of nothing behind it.
+        # A heading with a bare result has no scope after it.
         CueGroup(
             Assertion.FAMILY_HISTORY,
             CueDirection.FORWARD,
@@ -193,7 +193,7 @@ GERMAN_RULES = AssertionRules(
         rf"(?:{_OF_PATIENT} )?(?:Sohn|Tochter|Kind) (?:\w+ )?Eltern",
         f"(?:laut|nach Angaben?(?: der| des)?|gemäß) (?:{_OF_PATIENT} )?{_RELATIVE}",
     ),
-    ends=(
+    terminators=(
         "aber",
         "jedoch",
         "sondern",
@@ -213,15 +213,15 @@ GERMAN_RULES = AssertionRules(
         "bedingt durch",
         "und (?:mit|ist|war|hat|hatte|zeigt|zeigte)",
     ),
-    ends_of=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
+    terminators_by_assertion=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
     | {Assertion.FAMILY_HISTORY: (*_PATIENT, "(?:er|sie) selbst")},
-    joining=("und", "oder", "sowie", "bzw\\.", "noch", "und/oder"),
-    said=(
+    conjunctions=("und", "oder", "sowie", "bzw\\.", "noch", "und/oder"),
+    affirmed_cues=(
         rf"{_WAS} (?:\w+ )?{_SEEN}",
         "vorhanden",
         f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
         f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",
     ),
     patient=_PATIENT,
-    bare=_BARE,
+    bare_results=_BARE,
 )

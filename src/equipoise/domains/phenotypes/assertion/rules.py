@@ -1,4 +1,4 @@
-"""The form of the rules: cues with a direction, words that look like cues, and words that end a scope."""
+"""ConText rules of a language: assertions, cues with a direction, pseudo cues and terminators."""
 
 from __future__ import annotations
 
@@ -8,52 +8,50 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-# What a text says of a finding: that it is there, that it is not, or something between.
-
 
 class Assertion(StrEnum):
-    """Who has a finding, and how sure the text is of it."""
+    """The assertion status of a finding, with its experiencer."""
 
     AFFIRMED = "affirmed"
-    """The patient has it, or had it."""
+    """The patient has or had the finding."""
     NEGATED = "negated"
-    """The patient does not have it."""
+    """The patient does not have the finding."""
     UNCERTAIN = "uncertain"
-    """The patient may have it."""
+    """The patient may have the finding."""
     FAMILY_HISTORY = "family_history"
-    """The text speaks of a relative, who may have it or not."""
+    """The experiencer is a relative."""
     HYPOTHETICAL = "hypothetical"
-    """It may come, is looked for, or is to be prevented."""
+    """The finding is possible in the future, screened for, or to be prevented."""
 
 
 ASSERTIONS: tuple[Assertion, ...] = tuple(Assertion)
-"""All of them, ``affirmed`` first."""
+"""All assertions, ``affirmed`` first."""
 
 
 STATEMENT_START = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
-"""Where a statement begins, as a part of a phrase."""
+"""A regular expression that matches at the start of a statement."""
 
 
 class CueDirection(StrEnum):
-    """Which way a cue looks."""
+    """The direction of a cue's scope."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
     BOTH = "both"
     SECTION = "section"
-    """A heading: its sentence, where the line goes on behind that, else all up to the next heading."""
+    """A heading: the scope is its sentence if the line continues, otherwise the text up to the next heading."""
 
 
 @dataclass(frozen=True)
 class CueGroup:
-    """Phrases that assert the same of what they reach; each is a regular expression of whole words.
+    """Cue phrases with the same assertion and direction; each is a regular expression of whole words.
 
-    ``part_of_term`` marks words that terms are themselves made of, as in *absence of the thumb*: they say
-    nothing about a span that they lie in.
+    ``part_of_term`` marks words that occur in term labels, as in *absence of the thumb*. Such a cue does not
+    apply to a span that contains it.
     """
 
     assertion: Assertion
-    reach: CueDirection
+    direction: CueDirection
     phrases: tuple[str, ...]
     part_of_term: bool = False
 
@@ -65,28 +63,28 @@ class CueGroup:
 
 @dataclass(frozen=True)
 class AssertionRules:
-    """All that is known of a language."""
+    """The ConText rules of one language."""
 
     cues: tuple[CueGroup, ...]
     pseudo: tuple[str, ...]
-    """Phrases that hold a cue's words and mean something else."""
-    ends: tuple[str, ...]
-    """Words that end every scope."""
-    ends_of: Mapping[Assertion, tuple[str, ...]] = field(default_factory=dict)
-    """Words that end the scopes of some assertions, as the patient ends what was said of a relative."""
-    joining: tuple[str, ...] = ()
-    """Words that join the members of a list."""
-    said: tuple[str, ...] = ()
-    """What ends a statement that something is there, as *is present* does."""
+    """Pseudo cues: phrases that contain the words of a cue but assert nothing."""
+    terminators: tuple[str, ...]
+    """Terminators of every scope."""
+    terminators_by_assertion: Mapping[Assertion, tuple[str, ...]] = field(default_factory=dict)
+    """Additional terminators per assertion: a mention of the patient ends a family-history scope."""
+    conjunctions: tuple[str, ...] = ()
+    """Words that join the items of a list."""
+    affirmed_cues: tuple[str, ...] = ()
+    """Phrases that affirm a finding at the end of a clause, such as *is present*."""
     patient: tuple[str, ...] = ()
-    """Who the text is about: such a word opens a sentence that is of no relative."""
-    bare: tuple[str, ...] = ()
-    """Results that name no finding where they stand alone, as behind a heading."""
+    """Words for the patient; a sentence that starts with one is not about a relative."""
+    bare_results: tuple[str, ...] = ()
+    """Results that name no finding if they are alone, as after a heading."""
 
     @cached_property
-    def said_pattern(self) -> re.Pattern[str]:
-        """Any end of a statement that something is there."""
-        return phrase_pattern(self.said)
+    def affirmed_pattern(self) -> re.Pattern[str]:
+        """Any affirming phrase."""
+        return phrase_pattern(self.affirmed_cues)
 
     @cached_property
     def patient_pattern(self) -> re.Pattern[str]:
@@ -94,9 +92,9 @@ class AssertionRules:
         return phrase_pattern(self.patient)
 
     @cached_property
-    def bare_pattern(self) -> re.Pattern[str]:
-        """Any result that names no finding."""
-        return phrase_pattern(self.bare)
+    def bare_result_pattern(self) -> re.Pattern[str]:
+        """Any bare result."""
+        return phrase_pattern(self.bare_results)
 
     @cached_property
     def pseudo_pattern(self) -> re.Pattern[str]:
@@ -104,23 +102,26 @@ class AssertionRules:
         return phrase_pattern(self.pseudo)
 
     @cached_property
-    def end_patterns(self) -> dict[Assertion, re.Pattern[str]]:
-        """What ends a scope, by assertion."""
-        return {kind: phrase_pattern((*self.ends, *self.ends_of.get(kind, ()))) for kind in Assertion}
+    def terminator_patterns(self) -> dict[Assertion, re.Pattern[str]]:
+        """Terminators by assertion."""
+        return {
+            kind: phrase_pattern((*self.terminators, *self.terminators_by_assertion.get(kind, ())))
+            for kind in Assertion
+        }
 
     @cached_property
-    def joint_pattern(self) -> re.Pattern[str]:
-        """A list word, somewhere."""
-        return phrase_pattern(self.joining)
+    def conjunction_pattern(self) -> re.Pattern[str]:
+        """Any conjunction."""
+        return phrase_pattern(self.conjunctions)
 
     @cached_property
     def list_pattern(self) -> re.Pattern[str]:
-        """A comma or a list word at the very end of a stretch of text."""
-        return re.compile(rf"(?:,|\b(?:{'|'.join(self.joining)}))\s*\Z", re.IGNORECASE)
+        """A comma or a conjunction at the end of a text."""
+        return re.compile(rf"(?:,|\b(?:{'|'.join(self.conjunctions)}))\s*\Z", re.IGNORECASE)
 
 
 def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    """Any of some phrases as whole words; a space in a phrase is any white space.
+    """A pattern that matches any of the phrases as whole words; a space matches any white space.
 
     >>> phrase_pattern(["no", "no sign of"]).findall("No sign\\nof fever, no cough, known")
     ['No sign\\nof', 'no']

@@ -1,4 +1,4 @@
-"""Extraction measured at the document: runs, comparisons and tuning on annotated texts."""
+"""Document-level term extraction: evaluation, comparison and tuning on annotated documents."""
 
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions, run_extraction
 from equipoise.domains.phenotypes.extraction.tuning import tune_extraction

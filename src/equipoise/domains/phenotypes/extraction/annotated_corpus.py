@@ -1,4 +1,4 @@
-"""Annotated documents from a folder, a JSON or a JSONL file; what cannot be read is listed."""
+"""Readers of annotated documents (folder, JSON, JSONL) and of documents with marked spans."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ from equipoise.io.json import parse_json, parse_line
 from equipoise.io.tables import Table, format_of, parse_table
 from equipoise.io.text import PathLike, display_path, open_text
 
-# A document and its gold: terms, what is asserted of each, and where the text says so.
-
 CharSpan = tuple[int, int]
 """Characters from the first number up to the second, which is exclusive."""
 
 ASSERTIONS = ("affirmed", "negated", "uncertain", "family_history", "hypothetical")
-"""What a text may say of a term; the first is meant where nothing is said."""
+"""The assertion statuses; the first is the default."""
 
-_SPELLINGS = {
+_ASSERTION_ALIASES = {
     "present": "affirmed",
     "positive": "affirmed",
     "true": "affirmed",
@@ -40,12 +38,12 @@ _SPELLINGS = {
 }
 _NUMBERED = re.compile(r"([A-Za-z]+)\s*[:_]\s*(\d+)")
 _SEVEN_DIGITS = ("HP", "MP", "MONDO", "GO", "UBERON")
-"""Ontologies whose ids are numbers of seven digits, which spreadsheets and people shorten."""
+"""Ontologies whose ids are numbers of seven digits, which are sometimes shortened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A term, what the text asserts of it, and the characters that say so (none where nobody marked them)."""
+    """A term, its assertion, and its evidence spans, which may be missing."""
 
     term: str
     assertion: str = ASSERTIONS[0]
@@ -54,7 +52,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedDocument:
-    """A text with its gold; every (term, assertion) stands once."""
+    """A text with gold annotations; every (term, assertion) is unique."""
 
     id: str
     text: str
@@ -64,23 +62,23 @@ class AnnotatedDocument:
 
 
 def parse_assertion(given: str) -> str:
-    """One of ``ASSERTIONS`` from the spellings that corpora use.
+    """One of ``ASSERTIONS`` from the aliases that corpora use.
 
     >>> parse_assertion("PRESENT"), parse_assertion("Family history")
     ('affirmed', 'family_history')
     """
     name = re.sub(r"[\s\-_]+", "_", given.strip().casefold())
-    found = _SPELLINGS.get(name, name)
+    found = _ASSERTION_ALIASES.get(name, name)
     if found not in ASSERTIONS:
         raise FormatError(
             f"has the assertion {given!r}",
-            hint=did_you_mean(name, [*ASSERTIONS, *_SPELLINGS]) or f"write one of {', '.join(ASSERTIONS)}",
+            hint=did_you_mean(name, [*ASSERTIONS, *_ASSERTION_ALIASES]) or f"write one of {', '.join(ASSERTIONS)}",
         )
     return found
 
 
 def term_id(given: str) -> str:
-    """An id as its ontology writes it, where the way it writes is known; else without white space around it.
+    """An id in the canonical form of its ontology, if that is known; otherwise stripped.
 
     >>> term_id("hp_1250"), term_id(" HP:0001250 "), term_id("heart-12")
     ('HP:0001250', 'HP:0001250', 'heart-12')
@@ -90,8 +88,6 @@ def term_id(given: str) -> str:
         return given.strip()
     return f"{match[1].upper()}:{int(match[2]):07d}"
 
-
-# One document of a JSON object, in the words of the corpora that people have.
 
 IDS = ("doc_id", "id", "document_id")
 TEXTS = ("full_text", "text")
@@ -106,8 +102,8 @@ EXAMPLE = '{"doc_id": "d1", "full_text": "...", "annotations": [{"hpo_id": "HP:0
 def parse_document(value: Any, *, name: str, dataset: str = "") -> tuple[AnnotatedDocument, list[str]]:
     """The document of an object, and what in it does not fit; ``name`` is its id where it has none.
 
-    A span that does not fit the text is told and left out, and its term stays gold. A term without an id,
-    or with an assertion that nobody knows, is an error: the gold would be another.
+    A span that does not fit the text is listed and left out; its term stays gold. A term without an id or with
+    an unknown assertion is an error.
     """
     if not isinstance(value, Mapping):
         raise FormatError("is no JSON object", hint=f"write {EXAMPLE}")
@@ -125,12 +121,12 @@ def parse_document(value: Any, *, name: str, dataset: str = "") -> tuple[Annotat
             hint="a document in which nothing was found has an empty list",
         )
     told: list[str] = []
-    gold = _merged([_annotation(each, text, told) for each in found])
+    gold = _merge_mentions([_parse_annotation(each, text, told) for each in found])
     of = _text(value, "dataset") or dataset
     return AnnotatedDocument(called, text, gold, _text(value, "language"), of), told
 
 
-def _annotation(value: Any, text: str, told: list[str]) -> Annotation:
+def _parse_annotation(value: Any, text: str, told: list[str]) -> Annotation:
     if isinstance(value, str):
         value = {TERMS[0]: value}
     if not isinstance(value, Mapping):
@@ -144,12 +140,12 @@ def _annotation(value: Any, text: str, told: list[str]) -> Annotation:
     spans = _first(value, SPANS)
     if spans is not None and not isinstance(spans, list):
         raise FormatError(f"has the spans {spans!r} for {term}", hint="give a list of spans")
-    places = [_place(each, text, term, told) for each in spans or ()]
+    places = [_parse_span(each, text, term, told) for each in spans or ()]
     return Annotation(term_id(term), parse_assertion(asserted or "affirmed"), tuple(each for each in places if each))
 
 
-def _place(value: Any, text: str, term: str, told: list[str]) -> CharSpan | None:
-    """Where a span stands; None, and a sentence, where it cannot stand there."""
+def _parse_span(value: Any, text: str, term: str, told: list[str]) -> CharSpan | None:
+    """The offsets of a span; None, with a problem in ``told``, if it is invalid."""
     words: Any = None
     if isinstance(value, Mapping):
         start, end, words = (_first(value, keys) for keys in (STARTS, ENDS, WORDS))
@@ -158,7 +154,7 @@ def _place(value: Any, text: str, term: str, told: list[str]) -> CharSpan | None
     else:
         start = end = None
     if type(start) is not int or type(end) is not int:
-        told.append(f"a span of {term} has no whole numbers start_char and end_char")
+        told.append(f"a span of {term} has no integer start_char and end_char")
     elif not 0 <= start < end <= len(text):
         told.append(f"a span of {term} goes from {start} to {end} in a text of {len(text)} characters")
     elif words is not None and text[start:end] != words:
@@ -168,7 +164,7 @@ def _place(value: Any, text: str, term: str, told: list[str]) -> CharSpan | None
     return None
 
 
-def _merged(annotations: list[Annotation]) -> tuple[Annotation, ...]:
+def _merge_mentions(annotations: list[Annotation]) -> tuple[Annotation, ...]:
     """Mentions of the same term with the same assertion are one entry with several spans."""
     spans: dict[tuple[str, str], set[CharSpan]] = {}
     for each in annotations:
@@ -182,35 +178,35 @@ def _text(value: Mapping[str, Any], key: str) -> str:
 
 
 def _first(value: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """What stands under the first of these keys that is there."""
+    """The value of the first of these keys that is present."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 SAMPLE = "notes"
-"""The short notes that come with the program."""
+"""The bundled short notes."""
 FOLDER = "annotations"
-_LISTS = ("documents", "data")
+_LIST_KEYS = ("documents", "data")
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationIssue:
-    """Something that does not fit, and where; ``lost`` says whether a whole document is missing for it.
+    """A problem of the annotations and its location; ``lost``: the whole document is left out.
 
     ``hint`` is what to do about it, where that is known.
     """
 
     where: str
-    sentence: str
+    message: str
     lost: bool
     hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where} {self.sentence}" if self.lost else f"{self.where}: {self.sentence}"
+        return f"{self.where} {self.message}" if self.lost else f"{self.where}: {self.message}"
 
 
 @dataclass(frozen=True)
 class AnnotatedCorpus:
-    """Documents with gold, in the order of their files, and everything that did not fit."""
+    """Documents with gold, in the order of their files, and the problems of reading them."""
 
     documents: tuple[AnnotatedDocument, ...]
     problems: tuple[AnnotationIssue, ...] = ()
@@ -226,7 +222,7 @@ class AnnotatedCorpus:
 
     @property
     def without_gold(self) -> tuple[str, ...]:
-        """The documents in which people found nothing: recall is not defined there."""
+        """The documents without annotations, for which recall is undefined."""
         return tuple(each.id for each in self.documents if not each.annotations)
 
     @cached_property
@@ -251,15 +247,15 @@ def read_annotated_corpus(source: PathLike, dataset: str | None = None) -> Annot
     """
     if str(source) == SAMPLE and not Path(SAMPLE).exists():
         with as_file(files("equipoise.io") / "samples" / SAMPLE) as folder:
-            return _annotated(Path(folder), dataset, SAMPLE)
-    return _annotated(Path(source), dataset, display_path(source))
+            return _read_corpus(Path(folder), dataset, SAMPLE)
+    return _read_corpus(Path(source), dataset, display_path(source))
 
 
-def _annotated(path: Path, dataset: str | None, source: str) -> AnnotatedCorpus:
+def _read_corpus(path: Path, dataset: str | None, source: str) -> AnnotatedCorpus:
     documents: dict[str, AnnotatedDocument] = {}
     problems: list[AnnotationIssue] = []
     first_error: InputError | None = None
-    found = _of_folder(path, dataset) if path.is_dir() else _of_one_file(path, dataset)
+    found = _read_folder(path, dataset) if path.is_dir() else _read_single_file(path, dataset)
     for where, name, of, value in found:
         try:
             if isinstance(value, InputError):
@@ -269,7 +265,7 @@ def _annotated(path: Path, dataset: str | None, source: str) -> AnnotatedCorpus:
                 raise FormatError(f"has the id {document.id}, as a document before it", hint="rename one")
         except InputError as error:
             first_error = first_error or error
-            sentence = error.sentence.removeprefix(where).strip()
+            sentence = error.message.removeprefix(where).strip()
             problems.append(AnnotationIssue(where, sentence, lost=True, hint=error.hint))
             continue
         documents[document.id] = document
@@ -282,11 +278,11 @@ def _annotated(path: Path, dataset: str | None, source: str) -> AnnotatedCorpus:
     return AnnotatedCorpus(tuple(documents.values()), tuple(problems), source)
 
 
-Found = tuple[str, str, str, Any]
-"""Where a value stands, the name to use where it has none, its dataset, and the value or its error."""
+RawDocument = tuple[str, str, str, Any]
+"""Location, default name, dataset, and the parsed value or its error."""
 
 
-def _of_folder(folder: Path, dataset: str | None) -> Iterator[Found]:
+def _read_folder(folder: Path, dataset: str | None) -> Iterator[RawDocument]:
     """The documents of every dataset, or of one, in the order of their names."""
     datasets = _datasets(folder)
     if dataset is not None:
@@ -301,12 +297,12 @@ def _of_folder(folder: Path, dataset: str | None) -> Iterator[Found]:
     for name, place in datasets.items():
         for file in sorted(place.iterdir()):
             if format_of(file) in ("json", "jsonl"):
-                yield from _of_file(file, name)
+                yield from _read_file(file, name)
 
 
-def _of_one_file(path: Path, dataset: str | None) -> Iterator[Found]:
+def _read_single_file(path: Path, dataset: str | None) -> Iterator[RawDocument]:
     """The documents of a flat file, or those that say of themselves that they are of a dataset."""
-    found = list(_of_file(path, "", alone=True))
+    found = list(_read_file(path, "", alone=True))
     if dataset is None:
         yield from found
         return
@@ -333,7 +329,7 @@ def _datasets(folder: Path) -> dict[str, Path]:
     return below or {folder.parent.name if folder.name == FOLDER else folder.name: folder}
 
 
-def _of_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Found]:
+def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[RawDocument]:
     """The values of a file; a file that cannot be read is one error, unless there is no other."""
     where, form = display_path(path), format_of(path)
     if alone and form not in ("json", "jsonl"):
@@ -357,7 +353,7 @@ def _of_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Found
             raise
         yield where, path.stem, dataset, error
         return
-    listed = _list_in(content)
+    listed = _document_list(content)
     if listed is None:
         yield where, path.stem, dataset, content
         return
@@ -365,20 +361,17 @@ def _of_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Found
         yield f"{where} document {number}", f"d{number}", dataset, value
 
 
-def _list_in(content: Any) -> list[Any] | None:
+def _document_list(content: Any) -> list[Any] | None:
     """The list of documents that a JSON value is or holds; None where it is one document itself."""
     if isinstance(content, list):
         return content
     if isinstance(content, dict):
-        return next((content[key] for key in _LISTS if isinstance(content.get(key), list)), None)
+        return next((content[key] for key in _LIST_KEYS if isinstance(content.get(key), list)), None)
     return None
 
 
-# Documents with marked spans: JSONL with ``id``, ``text`` and ``spans`` of character offsets.
-
-
 @dataclass(frozen=True, slots=True)
-class Span:
+class MarkedSpan:
     """Characters ``start`` to ``end`` (exclusive) of a text, and what they were marked as."""
 
     start: int
@@ -387,26 +380,26 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class MarkedDocument:
     """A text and its spans."""
 
     id: str
     text: str
-    spans: tuple[Span, ...]
+    spans: tuple[MarkedSpan, ...]
 
-    def surface(self, span: Span) -> str:
+    def surface(self, span: MarkedSpan) -> str:
         """The words that a span marks."""
         return self.text[span.start : span.end]
 
 
-def read_spans(path: PathLike) -> list[Document]:
+def read_spans(path: PathLike) -> list[MarkedDocument]:
     """Documents from JSONL: ``{"id": "d1", "text": "...", "spans": [{"start": 0, "end": 5, "label": "x"}]}``.
 
-    Offsets count characters from 0, the end is exclusive and lies within the text. A span that also
+    Offsets count characters from 0, the end is exclusive and within the text. A span that also
     carries its ``text`` must agree with its offsets.
     """
     table = parse_table(open_text(path), "jsonl").require("id", "text", "spans")
-    documents: list[Document] = []
+    documents: list[MarkedDocument] = []
     index_of: dict[str, int] = {}
     for index, row in enumerate(table.rows):
         name, text, spans = row["id"], row["text"], row["spans"]
@@ -415,18 +408,18 @@ def read_spans(path: PathLike) -> list[Document]:
         first = index_of.setdefault(name, index)
         if first != index:
             raise table.error(DuplicateError, [first, index], f"both have the id {name}", hint="rename one")
-        documents.append(Document(name, text, tuple(_span(table, index, text, each) for each in spans)))
+        documents.append(
+            MarkedDocument(name, text, tuple(_parse_marked_span(table, index, text, each) for each in spans))
+        )
     return documents
 
 
-def _span(table: Table, index: int, text: str, value: Any) -> Span:
+def _parse_marked_span(table: Table, index: int, text: str, value: Any) -> MarkedSpan:
     if not isinstance(value, dict):
         raise table.error(FormatError, [index], "has a span that is no object")
     start, end, label = value.get("start"), value.get("end"), value.get("label", "")
     if type(start) is not int or type(end) is not int or not isinstance(label, str):
-        raise table.error(
-            FormatError, [index], "has a span without whole numbers start and end", hint="a label is a string"
-        )
+        raise table.error(FormatError, [index], "has a span without integer start and end", hint="a label is a string")
     if not 0 <= start < end <= len(text):
         raise table.error(
             FormatError,
@@ -443,4 +436,4 @@ def _span(table: Table, index: int, text: str, value: Any) -> Span:
             f"has a span from {start} to {end} that reads {text[start:end]!r}, not {surface!r}",
             hint="the offsets fit the UTF-8 bytes; they must count characters" if bytes_fit else "",
         )
-    return Span(start, end, label)
+    return MarkedSpan(start, end, label)

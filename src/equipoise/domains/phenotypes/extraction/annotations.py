@@ -1,4 +1,4 @@
-"""The gold of annotated documents in the terms of an ontology: ids followed to the terms that live today."""
+"""Gold annotations with ids resolved to the live terms of an ontology."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from equipoise.errors import InputError, UnknownNameError
 
 @dataclass(frozen=True)
 class GoldAnnotations:
-    """Documents whose gold are live terms, and everything that did not fit on the way there."""
+    """Documents with gold annotations of live terms, and the problems of reading and resolving them."""
 
     annotated: AnnotatedCorpus
     ontology: Ontology
@@ -30,12 +30,12 @@ class GoldAnnotations:
 
     @property
     def annotations(self) -> Mapping[str, tuple[Annotation, ...]]:
-        """The gold by document."""
+        """The annotations by document."""
         return {each.id: each.annotations for each in self.annotated.documents}
 
     @cached_property
     def documents(self) -> tuple[ClinicalText, ...]:
-        """The texts, as the pipeline takes them."""
+        """The texts as inputs of the pipeline."""
         return tuple(
             ClinicalText(each.id, each.text, each.language if supports_assertions(each.language) else None)
             for each in self.annotated.documents
@@ -51,13 +51,13 @@ class GoldAnnotations:
         return tuple(each for each in self.problems if each.lost)
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """All problems, those of whole documents last: each of them is told by itself as well."""
+    def problem_messages(self) -> tuple[str, ...]:
+        """All problems as text; those of lost documents are last."""
         return tuple(map(str, sorted(self.problems, key=lambda each: each.lost)))
 
     @property
-    def lost_sentence(self) -> str:
-        """Which documents are missing; nothing where none is."""
+    def lost_message(self) -> str:
+        """Which documents could not be read; empty if none."""
         if not self.lost:
             return ""
         names = join_names([each.where for each in self.lost])
@@ -65,26 +65,26 @@ class GoldAnnotations:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of the documents."""
+        """Notes about the documents for the report."""
         bare = self.annotated.without_gold
         odd = [each for each in self.problems if not each.lost]
-        notes = [self.lost_sentence] if self.lost else []
+        notes = [self.lost_message] if self.lost else []
         if bare:
             notes.append(f"{pluralize(len(bare), 'document')} without gold (recall undefined): {join_names(bare)}")
         if self.resolutions.moved:
-            notes.append(f"ids followed to live terms: {self.resolutions}")
-        strange = sorted({each.language for each in self.annotated.documents} - {""})
-        strange = [each for each in strange if not supports_assertions(each)]
-        if strange:
+            notes.append(f"ids resolved to live terms: {self.resolutions}")
+        other_languages = sorted({each.language for each in self.annotated.documents} - {""})
+        other_languages = [code for code in other_languages if not supports_assertions(code)]
+        if other_languages:
             known = " or ".join(LANGUAGES)
-            notes.append(f"no rules for assertions in {join_names(strange)}: those of {known} are used")
+            notes.append(f"no rules for assertions in {join_names(other_languages)}: those of {known} are used")
         if odd:
             notes.append(f"{pluralize(len(odd), 'mismatch', 'mismatches')} in the gold")
         return tuple(notes)
 
 
 def supports_assertions(language: str) -> bool:
-    """Whether assertions can be told in a language.
+    """Whether there are assertion rules for a language.
 
     >>> supports_assertions("de"), supports_assertions("fr"), supports_assertions("")
     (True, False, False)
@@ -97,14 +97,14 @@ def supports_assertions(language: str) -> bool:
 
 
 def resolve_annotations(annotated: AnnotatedCorpus, ontology: Ontology) -> GoldAnnotations:
-    """The same documents with every id followed; an id that leads nowhere is listed and left out.
+    """Resolve every id; ids without a live term are listed as problems and left out.
 
-    A document all of whose ids lead nowhere is lost: without them it would seem to have nothing in it, and
-    whatever is found there would be wrong.
+    A document without any resolvable id is dropped: it would count as a document without gold, and every
+    predicted term would be wrong.
     """
     problems = list(annotated.problems)
     resolved: list[ResolvedId] = []
-    found = [_live(each, ontology, problems, resolved) for each in annotated.documents]
+    found = [_resolve_document(each, ontology, problems, resolved) for each in annotated.documents]
     documents = tuple(each for each in found if each is not None)
     if annotated.documents and resolved == [] and len(problems) > len(annotated.problems):
         raise InputError(
@@ -116,14 +116,14 @@ def resolve_annotations(annotated: AnnotatedCorpus, ontology: Ontology) -> GoldA
         source, number = annotated.source or "the list", pluralize(len(documents), "document")
         raise InputError(
             f"no document of {source} has gold ({number} without any)",
-            hint="eq phenotypes extract reads texts that nobody annotated",
+            hint="for texts without annotations, use eq phenotypes extract",
         )
     moved = tuple(each for each in resolved if each.how != "live")
     live = replace(annotated, documents=documents)
     return GoldAnnotations(live, ontology, Resolutions(len(resolved), moved), tuple(problems))
 
 
-def _live(
+def _resolve_document(
     document: AnnotatedDocument,
     ontology: Ontology,
     problems: list[AnnotationIssue],
@@ -134,16 +134,14 @@ def _live(
         try:
             found = ontology.resolve(each.term)
         except UnknownNameError as error:
-            problems.append(
-                AnnotationIssue(f"document {document.id}", f"{error.sentence}; left out", False, error.hint)
-            )
+            problems.append(AnnotationIssue(f"document {document.id}", f"{error.message}; left out", False, error.hint))
             continue
         resolved.append(found)
         # Two ids of one term are one entry of the gold.
         spans.setdefault((ontology.ids[found.term], each.assertion), set()).update(each.spans)
     if document.annotations and not spans:
         sentence = f"has no gold id that is a term of {ontology.title}"
-        hint = "mend its ids, or name their ontology with --ontology"
+        hint = "correct its ids, or name their ontology with --ontology"
         problems.append(AnnotationIssue(f"document {document.id}", sentence, True, hint))
         return None
     live = tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())

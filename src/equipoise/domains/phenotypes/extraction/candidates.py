@@ -1,4 +1,7 @@
-"""What retrieval found for every chunk of every document: kept, so that no later choice embeds again."""
+"""Documents split into chunks, and the stored candidate terms of every chunk.
+
+Selection settings are applied to stored candidates, so changing them never embeds again.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,13 @@ if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
     from equipoise.types import Floats, Ints
 
-# A text to find terms in.
-
 
 @dataclass(frozen=True)
 class ClinicalText:
-    """A text with an id. Its language is guessed from its small words, unless it is given (en, de).
+    """A text with an id. Its language (en, de) is guessed from its function words unless it is given.
 
-    >>> ClinicalText("note", "The boy has no fever.").spoken, ClinicalText("n", "Der Junge hat kein Fieber.").spoken
-    ('en', 'de')
+    >>> ClinicalText("note", "Der Junge hat kein Fieber.").detected_language
+    'de'
     """
 
     id: str
@@ -47,13 +48,13 @@ class ClinicalText:
             object.__setattr__(self, "language", validate_language(self.language))
 
     @cached_property
-    def spoken(self) -> str:
+    def detected_language(self) -> str:
         """The language, given or guessed."""
         return self.language or guess_language(self.text)
 
 
 def to_documents(documents: Iterable[ClinicalText] | Mapping[str, str]) -> tuple[ClinicalText, ...]:
-    """Documents with distinct ids; a mapping from id to text will do.
+    """Documents with distinct ids; a mapping from id to text is accepted.
 
     >>> to_documents({"a": "No fever."})[0].id
     'a'
@@ -71,14 +72,12 @@ def to_documents(documents: Iterable[ClinicalText] | Mapping[str, str]) -> tuple
     return listed
 
 
-# Documents cut into chunks, stage by stage, with exact offsets.
-
 DEFAULT_CHUNKERS: tuple[str, ...] = ("paragraph", "sentence", "punctuation", "conjunction", "cue")
 
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """A piece of a document, which stands at place ``document``: ``text`` is its characters start to end."""
+    """A chunk of the document with index ``document``: ``text`` is its characters from start to end."""
 
     document: int
     start: int
@@ -92,29 +91,27 @@ def split_documents(
     *,
     embedder: Embedder | None = None,
 ) -> tuple[TextSpan, ...]:
-    """The chunks of all documents, in order: each chunker cuts the pieces of the one before it.
+    """The chunks of all documents, in order: each splitter splits the chunks of the one before it.
 
-    ``semantic`` embeds with ``embedder``. White space and marks at the ends belong to no chunk.
+    ``semantic`` embeds with ``embedder``. White space and punctuation at the ends is trimmed.
 
     >>> chunks = split_documents({"a": "No fever, but cough. Tall."}, ["sentence", "punctuation", "conjunction"])
     >>> [(chunk.start, chunk.text) for chunk in chunks]
     [(0, 'No fever'), (14, 'cough'), (21, 'Tall')]
     """
     listed = to_documents(documents)
-    pieces = [(place, 0, len(document.text)) for place, document in enumerate(listed)]
+    spans = [(index, 0, len(document.text)) for index, document in enumerate(listed)]
     for stage in get_splitters(chunkers, embedder):
-        cut = stage.cut(
-            [TextToSplit(listed[place].text[start:end], listed[place].spoken) for place, start, end in pieces]
+        split_spans = stage.split(
+            [TextToSplit(listed[index].text[start:end], listed[index].detected_language) for index, start, end in spans]
         )
-        pieces = [
-            (place, start + first, start + last)
-            for (place, start, _), spans in zip(pieces, cut, strict=True)
-            for first, last in spans
+        spans = [
+            (index, start + first, start + last)
+            for (index, start, _), inner in zip(spans, split_spans, strict=True)
+            for first, last in inner
         ]
-    return tuple(TextSpan(place, start, end, listed[place].text[start:end]) for place, start, end in pieces)
+    return tuple(TextSpan(index, start, end, listed[index].text[start:end]) for index, start, end in spans)
 
-
-# What decides which candidates become predictions; nothing here asks for anything to be embedded again.
 
 NUM_RESULTS = 10
 CHUNK_THRESHOLD = 0.7
@@ -133,15 +130,15 @@ class SelectionSettings:
     assertions: bool = True
 
     def checked(self, depth: int) -> SelectionSettings:
-        """The same settings, when ``depth`` stored candidates a chunk are enough for them."""
+        """These settings, if ``depth`` stored candidates per chunk are enough for them."""
         if not 1 <= self.num_results <= depth:
             raise ParameterError(
-                f"num_results is {self.num_results} and {depth} candidates a chunk are stored",
+                f"num_results is {self.num_results} and {depth} candidates per chunk are stored",
                 hint=f"choose 1 to {depth}, or retrieve more candidates",
             )
         for name in ("chunk_threshold", "min_confidence"):
             if getattr(self, name) != getattr(self, name):
-                raise ParameterError(f"{name} is no number (NaN)", hint="give a score, such as 0.7")
+                raise ParameterError(f"{name} is NaN", hint="give a score, such as 0.7")
         return self
 
     def record(self) -> dict[str, Any]:
@@ -150,39 +147,39 @@ class SelectionSettings:
 
     @property
     def flags(self) -> str:
-        """What asks ``eq phenotypes extraction run`` for these settings.
+        """The options of ``eq phenotypes extraction run`` for these settings.
 
         >>> SelectionSettings(chunk_threshold=0.5, top_term_only=True).flags
         '--chunk-threshold 0.5 --top-term-only'
         """
-        usual = SelectionSettings()
+        default = SelectionSettings()
         words = [
             f"--{name.replace('_', '-')} {value:g}"
             for name in ("num_results", "chunk_threshold", "min_confidence")
-            if (value := getattr(self, name)) != getattr(usual, name)
+            if (value := getattr(self, name)) != getattr(default, name)
         ]
         return " ".join([*words, *(["--top-term-only"] if self.top_term_only else [])])
 
 
 DEFAULT_FOR_NOTES = SelectionSettings(chunk_threshold=0.5, top_term_only=True)
-"""What serves people who read one note: on the sample notes tfidf: has a micro F1 of .77 so, and .37 by the
-ten terms of each piece that a measurement looks at. The threshold is between what is best for English (0.6)
-and for German terms found by way of English ones (0.4)."""
+"""Defaults for a single note. On the sample notes tfidf: has a micro F1 of .77 with them, and .37 with the ten
+terms per chunk of an evaluation. The threshold is between the best one for English notes (0.6) and for German
+notes with English terms (0.4)."""
 
 
-_KIND = "candidates 1"
+_FILE_KIND = "candidates 1"
 SCORE_DECIMALS = 6
-"""Scores that agree so far are equal: those of perfect matches differ from 1 in their last digits, and would
-pass or miss a threshold by chance."""
+"""Scores are rounded to this precision: perfect matches differ from 1 by rounding errors, which would decide
+whether they pass a threshold."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Candidates:
     """The best terms of every chunk; row ``i`` of ``terms`` and ``scores`` is chunk ``i``, best first.
 
-    ``terms`` are places in ``term_ids``. Scores of a system that sums cosines are divided by the number of
-    its parts, so that 1 is perfect agreement for it as for a single model; all are rounded to six decimals.
-    ``chunkers`` and ``system`` say what made them.
+    ``terms`` are indices into ``term_ids``. Scores of a sum of cosines are divided by the number of its parts,
+    so that 1 is a perfect match as for a single model; all scores are rounded to six decimals. ``chunkers`` and
+    ``system`` name the pipeline that computed them.
     """
 
     documents: tuple[ClinicalText, ...]
@@ -204,30 +201,32 @@ class Candidates:
 
     @property
     def depth(self) -> int:
-        """How many terms of each chunk are kept."""
+        """The number of stored terms per chunk."""
         return int(self.terms.shape[1])
 
     @property
     def chunks(self) -> tuple[TextSpan, ...]:
         """The chunks, with their texts."""
         rows = zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True)
-        return tuple(TextSpan(place, start, end, self.documents[place].text[start:end]) for place, start, end in rows)
+        return tuple(TextSpan(index, start, end, self.documents[index].text[start:end]) for index, start, end in rows)
 
     @cached_property
     def assertions(self) -> Ints:
-        """What the text says of each chunk, as a place in ``ASSERTIONS``."""
+        """The assertion of each chunk, as an index into ``ASSERTIONS``."""
         codes = {assertion: code for code, assertion in enumerate(ASSERTIONS)}
-        found = np.zeros(len(self), dtype=np.int64)
-        for place, document in enumerate(self.documents):
-            rows = np.flatnonzero(self.document == place)
+        assertion_codes = np.zeros(len(self), dtype=np.int64)
+        for index, document in enumerate(self.documents):
+            rows = np.flatnonzero(self.document == index)
             spans = list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
-            found[rows] = [codes[each] for each in detect_assertions(document.text, spans, document.spoken)]
-        return found
+            assertion_codes[rows] = [
+                codes[assertion] for assertion in detect_assertions(document.text, spans, document.detected_language)
+            ]
+        return assertion_codes
 
     def to_arrays(self) -> Arrays:
-        """Plain arrays that hold all of it."""
+        """The content as plain arrays."""
         return {
-            "kind": np.array(_KIND),
+            "kind": np.array(_FILE_KIND),
             **{name: getattr(self, name) for name in ("document", "start", "end", "terms", "scores")},
             **_packed("term_ids", self.term_ids),
             **_packed("ids", [document.id for document in self.documents]),
@@ -262,8 +261,8 @@ class Candidates:
     def load(cls, path: str | Path) -> Candidates:
         """Read a file written by ``save``."""
         arrays = unpack_npz(path)
-        if str(arrays.get("kind", "")) != _KIND:
-            raise StoreError(f"{path} holds no candidates", hint="name a file that Candidates.save wrote")
+        if str(arrays.get("kind", "")) != _FILE_KIND:
+            raise StoreError(f"{path} has no candidates", hint="name a file that Candidates.save wrote")
         return cls.from_arrays(arrays)
 
 
@@ -274,11 +273,13 @@ def retrieve_candidates(
     chunkers: Sequence[str | TextSplitter] = DEFAULT_CHUNKERS,
     num_results: int = NUM_RESULTS,
 ) -> Candidates:
-    """Cut all documents, and find the best terms of all their chunks in one batch."""
+    """Split all documents, and retrieve the best terms of all chunks in one batch."""
     listed = to_documents(documents)
     stages = get_splitters(chunkers, next(iter(dense_models(system.system)), None))
     chunks = split_documents(listed, stages)
-    return retrieve_for_spans(listed, chunks, system, num_results=num_results, chunkers=[each.name for each in stages])
+    return retrieve_for_spans(
+        listed, chunks, system, num_results=num_results, chunkers=[stage.name for stage in stages]
+    )
 
 
 def retrieve_for_spans(
@@ -289,25 +290,25 @@ def retrieve_for_spans(
     num_results: int = NUM_RESULTS,
     chunkers: Sequence[str] = ("given",),
 ) -> Candidates:
-    """The best terms of chunks that are there already, such as the spans that people marked.
+    """Retrieve the best terms of given chunks, such as annotated spans.
 
     Every distinct text is embedded once.
     """
     listed = to_documents(documents)
     depth = min(num_results, len(system.ontology))
-    system.require_depth(depth)
-    texts = {text: place for place, text in enumerate(dict.fromkeys(chunk.text for chunk in chunks))}
+    system.check_depth(depth)
+    texts = {text: index for index, text in enumerate(dict.fromkeys(chunk.text for chunk in chunks))}
     row = np.array([texts[chunk.text] for chunk in chunks], dtype=np.int64)
     if texts:
-        found = system.search(list(texts), depth)
-        terms, scores = found.terms, np.round(found.scores / _perfect(system), SCORE_DECIMALS)
+        hits = system.search(list(texts), depth)
+        terms, scores = hits.terms, np.round(hits.scores / _max_score(system), SCORE_DECIMALS)
     else:
         terms, scores = np.empty((0, depth), dtype=np.int64), np.empty((0, depth))
     if np.isnan(scores).any():
-        raise NotFiniteError("a score is no number (NaN)", hint="look at the vectors of the chunks")
+        raise NotFiniteError("a score is NaN", hint="check the vectors of the chunks")
     distinct, coded = np.unique(terms, return_inverse=True)
-    places = np.array([(chunk.document, chunk.start, chunk.end) for chunk in chunks], dtype=np.int64)
-    document, start, end = places.reshape(-1, 3).T
+    offsets = np.array([(chunk.document, chunk.start, chunk.end) for chunk in chunks], dtype=np.int64)
+    document, start, end = offsets.reshape(-1, 3).T
     return Candidates(
         listed,
         document,
@@ -322,13 +323,13 @@ def retrieve_for_spans(
     )
 
 
-def _perfect(system: TermRetriever) -> float:
-    """What a text scores that agrees with a term in all parts of a sum."""
+def _max_score(system: TermRetriever) -> float:
+    """The score of a perfect match: the number of parts of a sum fusion, otherwise 1."""
     return float(len(system.system.parts)) if isinstance(system.system, SumFusion) else 1.0
 
 
 def _packed(name: str, texts: Sequence[str]) -> Arrays:
-    """Texts as one row of bytes and their borders: a long one does not widen the others."""
+    """Texts as one byte array and offsets."""
     encoded = [text.encode() for text in texts]
     return {
         f"{name}_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),

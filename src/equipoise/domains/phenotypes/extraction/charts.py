@@ -1,4 +1,4 @@
-"""Tuned extraction: precision against recall of every trial, and the frontier of each model."""
+"""Chart of an extraction tuning: precision against recall of every trial, and the Pareto frontier per model."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ from collections.abc import Sequence
 
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, format_params
 from equipoise.report.charts.chart import Chart, chart
-from equipoise.report.charts.curves import SHARES, series_labels
-from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis
+from equipoise.report.charts.marks import FRACTION_TICKS, TOOLTIP, Row, linear_axis, series_labels
 from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, Spec, series_style
 from equipoise.stats.formatting import format_value
 
 WIDTH, HEIGHT = 460, 340
 ISO_F1 = (0.2, 0.4, 0.6, 0.8)
-"""The values of F1 whose curves are drawn as a map."""
+"""The F1 values of the contour lines."""
 _STEPS = 60
 
 
 def precision_recall_frontier(parts: Sequence[TunedModelSummary], name: str = "precision-recall-frontier") -> Chart:
-    """Small marks are trials, the line joins those that nothing beats, the large mark is what was chosen."""
-    x = linear_axis(0.0, 1.0, SHARES, "mean recall of documents")
-    y = linear_axis(0.0, 1.0, SHARES, "mean precision of documents")
-    layers = _curves(x, y)
+    """Small marks are trials, the line joins those Pareto nothing beats, the large mark is what was chosen."""
+    x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
+    y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
+    layers = _iso_f1_layers(x, y)
     for place, part in enumerate(parts):
-        layers += _model(part, place, x, y)
+        layers += _model_layers(part, place, x, y)
     ends = [part.precision[part.frontier[-1]] if part.frontier else 0.0 for part in parts]
-    layers += series_labels([part.name for part in parts], ends, WIDTH, HEIGHT)
+    layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
     return chart(
         name,
         "What more recall costs in precision",
-        _sentence(parts),
+        _alt_text(parts),
         layers,
         subtitle="Every trial on the documents that chose: optimistic. Grey curves: equal F1 of both means.",
         width=WIDTH,
@@ -37,8 +36,8 @@ def precision_recall_frontier(parts: Sequence[TunedModelSummary], name: str = "p
     )
 
 
-def _curves(x: Spec, y: Spec) -> list[Spec]:
-    """Where F1 is the same, as on a map."""
+def _iso_f1_layers(x: Spec, y: Spec) -> list[Spec]:
+    """Contour lines of equal F1."""
     layers: list[Spec] = []
     for f1 in ISO_F1:
         least = f1 / (2 - f1)
@@ -70,9 +69,9 @@ def _curves(x: Spec, y: Spec) -> list[Spec]:
     return layers
 
 
-def _model(part: TunedModelSummary, place: int, x: Spec, y: Spec) -> list[Spec]:
+def _model_layers(part: TunedModelSummary, place: int, x: Spec, y: Spec) -> list[Spec]:
     colour, shape = series_style(place)
-    rows = [_row(part, trial) for trial in range(len(part.tuning.grid))]
+    rows = [_trial_row(part, trial) for trial in range(len(part.tuning.grid))]
     edge = [rows[trial] for trial in part.frontier]
     where: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
     mark: Spec = {"type": "point", "shape": shape, "fill": colour, "stroke": colour}
@@ -95,7 +94,7 @@ def _model(part: TunedModelSummary, place: int, x: Spec, y: Spec) -> list[Spec]:
     ]
 
 
-def _row(part: TunedModelSummary, trial: int) -> Row:
+def _trial_row(part: TunedModelSummary, trial: int) -> Row:
     recall, precision = part.recall[trial], part.precision[trial]
     known = recall == recall and precision == precision
     params = format_params(part.tuning.trials[trial].params)
@@ -103,11 +102,11 @@ def _row(part: TunedModelSummary, trial: int) -> Row:
         "x": recall if known else None,
         "y": precision if known else None,
         "known": known,
-        "says": f"{part.name}, {params}: precision {format_value(precision, 3)}, recall {format_value(recall, 3)}",
+        "tooltip": f"{part.name}, {params}: precision {format_value(precision, 3)}, recall {format_value(recall, 3)}",
     }
 
 
-def _sentence(parts: Sequence[TunedModelSummary]) -> str:
+def _alt_text(parts: Sequence[TunedModelSummary]) -> str:
     told = [
         f"{part.name} was chosen at precision {format_value(part.precision[part.tuning.best], 3)} and recall "
         f"{format_value(part.recall[part.tuning.best], 3)}"

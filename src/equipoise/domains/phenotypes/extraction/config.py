@@ -1,4 +1,4 @@
-"""What a measurement of extraction is asked to do, beside the documents, the model and the ontology."""
+"""Configuration of an extraction evaluation: pipeline, metrics and term retriever."""
 
 from __future__ import annotations
 
@@ -33,54 +33,54 @@ MODE_DESCRIPTIONS = {
     "present": "affirmed terms alone",
     "id": "terms, whatever is asserted of them",
 }
-"""What an entry is in each mode."""
+"""What counts as an entry in each mode."""
 
 
 @dataclass(frozen=True)
 class ExtractionConfig:
-    """How documents are cut, how candidates become predictions, and how these are scored."""
+    """How documents are split, candidates selected, and predictions scored."""
 
     pipeline: Pipeline = field(default_factory=Pipeline)
     chunkers: tuple[str, ...] = DEFAULT_CHUNKERS
     averaging: OverDocuments = "micro"
     include_assertions: bool = False
-    """Whether the leading figures count a term with the wrong assertion as an error."""
+    """Whether the primary metrics count a term with a wrong assertion as an error."""
     bootstrap: bool = True
     measure: str = "lin"
-    """What a near miss earns in the soft scores."""
-    multi: bool = True
+    """Similarity measure of near misses in the soft scores."""
+    multi_vector: bool = True
     strategy: str = DEFAULT_STRATEGY
-    level: float = 0.95
-    resamples: int = 2000
+    confidence_level: float = 0.95
+    n_resamples: int = 2000
     seed: int = 0
     index_dir: str | None = None
     threads: int = 1
 
     @property
     def mode(self) -> Mode:
-        """The mode of the leading figures."""
+        """The mode of the primary metrics."""
         return "strict" if self.include_assertions else "id"
 
-    def within(self, terms: int) -> ExtractionConfig:
-        """The same settings, looking at no more terms than there are."""
+    def limited_to(self, terms: int) -> ExtractionConfig:
+        """These settings with at most ``terms`` results per chunk."""
         depth = min(self.pipeline.num_results, terms)
         return replace(self, pipeline=replace(self.pipeline, num_results=depth))
 
     def checked(self) -> ExtractionConfig:
-        """The same settings, or a sentence about what cannot be."""
+        """The validated settings."""
         if self.averaging not in AVERAGES:
             raise UnknownNameError.of("averaging", self.averaging, AVERAGES, more=f"there are {', '.join(AVERAGES)}")
         if not self.chunkers:
             raise ParameterError("no chunker was named", hint=f"such as {', '.join(DEFAULT_CHUNKERS)}")
         if self.pipeline.num_results < 1:
-            raise ParameterError(f"num_results is {self.pipeline.num_results}", hint="ask for one term a chunk or more")
+            raise ParameterError(f"num_results is {self.pipeline.num_results}", hint="give 1 or more")
         return self
 
 
-def settings_of(options: dict[str, Any]) -> ExtractionConfig:
-    """Settings by name; those of the pipeline stand beside the others.
+def make_config(options: dict[str, Any]) -> ExtractionConfig:
+    """The configuration from settings by name, those of the pipeline included.
 
-    >>> settings_of({"num_results": 3, "averaging": "macro"}).pipeline.num_results
+    >>> make_config({"num_results": 3, "averaging": "macro"}).pipeline.num_results
     3
     """
     of_pipeline = {each.name for each in fields(Pipeline)}
@@ -94,18 +94,18 @@ def settings_of(options: dict[str, Any]) -> ExtractionConfig:
 
 
 def describe_pipeline(pipeline: Pipeline) -> str:
-    """What is not as it would be by default: the name of a configuration.
+    """The name of a configuration: its settings that differ from the defaults.
 
     >>> describe_pipeline(Pipeline()), describe_pipeline(Pipeline(top_term_only=True, chunk_threshold=0.5))
     ('default', 'chunk_threshold 0.5, top_term_only')
     """
-    usual = Pipeline()
-    unlike = {
+    default = Pipeline()
+    changed = {
         each.name: getattr(pipeline, each.name)
         for each in fields(Pipeline)
-        if getattr(pipeline, each.name) != getattr(usual, each.name)
+        if getattr(pipeline, each.name) != getattr(default, each.name)
     }
-    parts = [name if value is True else f"{name} {_plain(value)}" for name, value in unlike.items()]
+    parts = [name if value is True else f"{name} {_plain(value)}" for name, value in changed.items()]
     return ", ".join(parts) or "default"
 
 
@@ -113,13 +113,11 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
-# The figures of an extraction: precision, recall and F1 by every average and mode, and the soft ones.
-
 METRIC_CLASSES: tuple[type[SetAverageMetric], ...] = (SetF1, SetPrecision, SetRecall)
 
 
 def primary_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMetric, ...]:
-    """The three figures that are asked for, F1 first.
+    """The three primary metrics, F1 first.
 
     >>> [metric.name for metric in primary_metrics("macro", "id")][0]
     'F1(average=macro,mode=id)'
@@ -128,7 +126,7 @@ def primary_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMet
 
 
 def extraction_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverageMetric, ...]:
-    """Every figure, those that are asked for first; soft scores are of the leading mode.
+    """All metrics, primary ones first; soft scores are of the primary mode.
 
     >>> len(extraction_metrics("micro", "id"))
     36
@@ -140,28 +138,27 @@ def extraction_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverage
     return (*exact[:3], *soft[:3], *exact[3:], *soft[3:])
 
 
-# The system that finds terms: a model over the vectors of an ontology, stored or made now.
-
-
 @contextmanager
 def open_term_retriever(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermRetriever]:
-    """The model over the terms; without a stored index the terms are embedded first, which takes a while."""
+    """The term retriever of a model; without a stored index all terms are embedded first."""
     with open_retriever(model, threads=settings.threads) as system:
         folder = settings.index_dir or default_index_folder()
         try:
-            indexes = open_indexes(folder, ontology, system.card.spec, settings.multi, threads=settings.threads)
+            indexes = open_indexes(folder, ontology, system.card.spec, settings.multi_vector, threads=settings.threads)
         except EquipoiseError:
             if settings.index_dir is not None:
                 raise
             indexes = ()
-        yield TermRetriever(system, ontology, multi=settings.multi, strategy=settings.strategy, index=indexes)
+        yield TermRetriever(
+            system, ontology, multi_vector=settings.multi_vector, strategy=settings.strategy, index=indexes
+        )
 
 
 def missing_index_notes(system: TermRetriever) -> tuple[str, ...]:
-    """What to know of a model whose vectors of the terms are not stored; nothing where they are."""
+    """A note for a dense model without a stored index."""
     if system.indexes or not dense_models(system.system):
         return ()
-    flag = " --multi-vector" if system.multi else ""
+    flag = " --multi-vector" if system.multi_vector else ""
     return (
         f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
         f"eq phenotypes index build --model-name {system.card.spec}{flag} makes one, once",

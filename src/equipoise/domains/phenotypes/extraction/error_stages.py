@@ -1,4 +1,4 @@
-"""For every gold term: found, or the stage of the pipeline at which it was lost."""
+"""Trace of gold terms: found, or the stage of the pipeline that lost them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class GoldTerm(Protocol):
-    """What people marked: a term, what is asserted of it, and where; the spans may be none."""
+    """A gold annotation: a term, its assertion and its spans, which may be missing."""
 
     @property
     def term(self) -> str:
@@ -42,20 +42,20 @@ class GoldTerm(Protocol):
 
 
 class LossStage(StrEnum):
-    """Where a gold term ended, in the order of the pipeline."""
+    """The last stage that a gold term reached, in pipeline order."""
 
     CHUNKING = "chunking"
-    """No chunk holds a whole mention of it, and no chunk led to it."""
+    """No chunk contains a whole mention of it, and no chunk retrieved it."""
     RETRIEVAL = "retrieval"
     """It is not among the stored candidates of any chunk."""
     NUM_RESULTS = "num_results"
-    """It is a candidate, but behind the first ``num_results``."""
+    """It is a candidate, but ranks below ``num_results``."""
     TOP_TERM = "top_term"
-    """Another term came first, and only the first counts."""
+    """Another term ranks first, and only the first counts."""
     THRESHOLD = "threshold"
     """Its score is below ``chunk_threshold``."""
     OVERLAP = "overlap"
-    """Its chunk gave way to a better one that overlaps it."""
+    """Its chunk was dropped for a better overlapping one."""
     CONFIDENCE = "confidence"
     """Its mean score is below ``min_confidence``."""
     ASSERTION = "assertion"
@@ -65,7 +65,7 @@ class LossStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TracedTerm:
-    """What became of a gold term; rank, score and chunk are those of its best candidate, where it has one."""
+    """The stage of a gold term, with rank, score and chunk of its best candidate if it has one."""
 
     document: str
     term: str
@@ -79,24 +79,24 @@ class TracedTerm:
 def trace_gold_terms(
     candidates: Candidates, predictions: Predictions, gold: Mapping[str, Iterable[GoldTerm]]
 ) -> tuple[TracedTerm, ...]:
-    """For every gold term of every document, how far it came.
+    """The last stage of every gold term of every document.
 
     ``gold`` is by document id; ids of terms must be those of the ontology. With several candidates for a
-    term, the one that came furthest tells. Where predictions carry no assertions, gold ones do not count.
+    term, the latest stage counts. If predictions have no assertions, those of the gold are ignored.
     """
-    places = {document.id: place for place, document in enumerate(candidates.documents)}
-    strange = [name for name in gold if name not in places]
-    if strange or predictions.ids != tuple(places):
+    indices = {document.id: index for index, document in enumerate(candidates.documents)}
+    unknown = [name for name in gold if name not in indices]
+    if unknown or predictions.ids != tuple(indices):
         raise PairingError(
-            f"gold, candidates and predictions are not of the same documents: {', '.join(strange[:3])}",
+            f"gold, candidates and predictions are not of the same documents: {', '.join(unknown[:3])}",
             hint="predict from these candidates, and give the gold of these documents",
         )
     tracer = _Tracer(candidates, predictions)
-    return tuple(tracer.of(places[name], each) for name, terms in gold.items() for each in terms)
+    return tuple(tracer.of(indices[name], term) for name, terms in gold.items() for term in terms)
 
 
 def count_by_stage(traced: Iterable[TracedTerm]) -> dict[LossStage, int]:
-    """How many gold terms ended at each stage, all stages in order.
+    """The number of gold terms per stage, all stages in order.
 
     >>> count_by_stage([TracedTerm("a", "HP:1", "affirmed", LossStage.FOUND)])[LossStage.FOUND]
     1
@@ -106,7 +106,7 @@ def count_by_stage(traced: Iterable[TracedTerm]) -> dict[LossStage, int]:
 
 
 class _Tracer:
-    """The stages of all candidates, worked out once."""
+    """The selection steps of all candidates, computed once."""
 
     def __init__(self, candidates: Candidates, predictions: Predictions) -> None:
         self._candidates, self._settings = candidates, predictions.settings
@@ -142,33 +142,33 @@ class _Tracer:
         )
 
     def _candidate_stage(self, chunks: np.ndarray, slots: np.ndarray) -> list[int]:
-        """How many choices each candidate passed."""
+        """The number of selection steps that each candidate passed."""
         passed = [getattr(self._stages, name)[chunks, slots] for name in ("within", "top", "above", "chosen")]
         entry = self._entries.member[chunks, slots]
-        sure = np.zeros(len(chunks), dtype=np.bool_)
-        sure[entry >= 0] = self._entries.score[entry[entry >= 0]] >= self._settings.min_confidence
-        counts: list[int] = np.sum([*passed, sure], axis=0).tolist()
+        confident = np.zeros(len(chunks), dtype=np.bool_)
+        confident[entry >= 0] = self._entries.score[entry[entry >= 0]] >= self._settings.min_confidence
+        counts: list[int] = np.sum([*passed, confident], axis=0).tolist()
         return counts
 
     def _stage(self, place: int, gold: GoldTerm, passed: int) -> LossStage:
         asserted = self._asserted[place].get(gold.term)
         if asserted is None:
-            return _LOST[passed]
+            return _STAGE_BY_N_PASSED[passed]
         said = gold.assertion if self._settings.assertions else Assertion.AFFIRMED
         return LossStage.FOUND if said in asserted else LossStage.ASSERTION
 
     def _reached(self, place: int, spans: Sequence[Span]) -> bool:
-        """Whether some chunk holds a whole mention; without spans it cannot be told, and is assumed."""
+        """Whether a chunk contains a whole mention; assumed if there are no spans."""
         rows = self._rows[place]
         starts, ends = self._candidates.start[rows], self._candidates.end[rows]
         return not spans or any(((starts <= start) & (ends >= end)).any() for start, end in spans)
 
 
-_LOST = (
+_STAGE_BY_N_PASSED = (
     LossStage.NUM_RESULTS,
     LossStage.TOP_TERM,
     LossStage.THRESHOLD,
     LossStage.OVERLAP,
     LossStage.CONFIDENCE,
 )
-"""By how many choices a candidate passed, the one that it did not."""
+"""The stage that lost a candidate, by the number of steps that it passed."""

@@ -1,4 +1,4 @@
-"""Extraction measured: documents cut, terms found in one batch, predictions scored against the gold."""
+"""Extraction runs: extract terms from annotated documents, score them, store, read and compare runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from equipoise.domains.phenotypes.extraction.config import (
     ExtractionConfig,
     describe_pipeline,
     extraction_metrics,
+    make_config,
     missing_index_notes,
     open_term_retriever,
-    settings_of,
 )
 from equipoise.domains.phenotypes.extraction.error_stages import (
     LossStage,
@@ -47,13 +47,13 @@ from equipoise.domains.phenotypes.extraction.scoring import (
 )
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity
-from equipoise.domains.phenotypes.store import refuse_unwritable
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
@@ -65,8 +65,6 @@ if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
     from equipoise.types import Finding
-
-# What a run of extraction found: figures, errors by kind, the stages that lost terms, and the problems.
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,27 +78,27 @@ class ExtractionRun:
     candidates: Candidates
     predictions: Predictions
     result: Result
-    mistakes: ErrorCounts
-    traced: tuple[TracedTerm, ...]
-    spans: GoldSpanOracle | None
+    errors_by_kind: ErrorCounts
+    stage_trace: tuple[TracedTerm, ...]
+    gold_span_oracle: GoldSpanOracle | None
     seconds: float
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
 
     @property
     def primary(self) -> str:
-        """The name of the leading figure."""
+        """The name of the primary metric."""
         return extraction_metrics(self.settings.averaging, self.settings.mode)[0].name
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be known of the result; it keeps them, so that stored runs tell them as well."""
+        """The findings of the result, which are stored with it."""
         return self.result.findings
 
     @property
     def stages(self) -> Mapping[LossStage, int]:
-        """How many gold entries ended at each stage."""
-        return count_by_stage(self.traced)
+        """The number of gold entries per stage."""
+        return count_by_stage(self.stage_trace)
 
     @property
     def edition(self) -> ExtractionReportData:
@@ -114,18 +112,23 @@ class ExtractionRun:
             chunks=len(self.candidates),
             seconds=self.seconds,
             stages={str(stage): number for stage, number in self.stages.items()},
-            mistakes=self.mistakes.to_dict(),
-            spans=() if self.spans is None else self.spans.estimates,
-            split=() if self.spans is None else (self.spans.found, self.spans.chunker, self.spans.model),
+            errors_by_kind=self.errors_by_kind.to_dict(),
+            spans=() if self.gold_span_oracle is None else self.gold_span_oracle.estimates,
+            split=()
+            if self.gold_span_oracle is None
+            else (
+                self.gold_span_oracle.n_found,
+                self.gold_span_oracle.n_lost_by_chunking,
+                self.gold_span_oracle.n_lost_by_model,
+            ),
             notes=(*self.gold.notes, *self.notes),
-            problems=self.gold.told,
+            problems=self.gold.problem_messages,
             citation=self.gold.ontology.citation,
             findings=self.findings,
         )
 
     def write(self, folder: str | Path) -> Path:
-        """Write extraction_results.json, a run directory, and the candidates that all of it rests on."""
-
+        """Write extraction_results.json, a run directory, and the candidates."""
         return write_extraction(Path(folder), self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,9 +158,9 @@ class ExtractionRun:
             "chunks": len(self.candidates),
             "seconds": self.seconds,
             "estimates": [each.to_dict() for each in self.result.estimates.values()],
-            "errors_by_kind": self.mistakes.to_dict(),
+            "errors_by_kind": self.errors_by_kind.to_dict(),
             "gold_by_stage": {str(stage): number for stage, number in self.stages.items()},
-            "gold_spans": None if self.spans is None else self.spans.to_dict(),
+            "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
             "resolved_ids": [
                 {"id": each.id, "how": each.how, "term": ontology.ids[each.term]}
                 for each in self.gold.resolutions.moved
@@ -168,7 +171,7 @@ class ExtractionRun:
                 name: [
                     {
                         "hpo_id": each.term,
-                        "label": ontology.labels[ontology.place(each.term)],
+                        "label": ontology.labels[ontology.index_of(each.term)],
                         "assertion_status": str(each.assertion),
                         "score": each.score,
                         "evidence_spans": [{"start_char": start, "end_char": end} for start, end in each.spans],
@@ -180,16 +183,16 @@ class ExtractionRun:
         }
 
     def __repr__(self) -> str:
-        figure = self.result[self.primary]
-        return f"<Extraction by {self.result.system}: {self.primary} {figure.value:.3f}>"
+        estimate = self.result[self.primary]
+        return f"<ExtractionRun of {self.result.system}: {self.primary} {estimate.value:.3f}>"
 
     def _repr_html_(self) -> str:
-        """The figures, as notebooks show them."""
+        """The result as HTML for notebooks."""
         return self.result._repr_html_()
 
 
 MIN_DEPTH = 20
-"""How many terms of a chunk are kept at least."""
+"""Minimum number of stored terms per chunk."""
 
 Source = str | Path | AnnotatedCorpus
 
@@ -208,18 +211,18 @@ def run_extraction(
 ) -> ExtractionRun:
     """Extract terms from annotated documents, and score them against the gold.
 
-    ``source`` is a folder, a JSON or JSONL file, documents that were read already, or ``notes``: our own
+    ``source`` is a folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes``: the bundled
     samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
     ``top_term_only``) and of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``,
-    ``bootstrap``, ``measure``, ``multi``, ``strategy``, ``level``, ``resamples``, ``seed``, ``index_dir``,
-    ``threads``. ``tuned`` brings everything that a tuning chose and was made with; a setting beside it that
-    says otherwise is refused, and so is another model or ontology. On documents that chose, it is a finding
-    (EQ201). With ``output``, everything is written there.
+    ``bootstrap``, ``measure``, ``multi_vector``, ``strategy``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``,
+    ``threads``. ``tuned`` has the parameters and fixed settings of a tuning; a conflicting setting is an
+    error, and so is another model or ontology. Evaluation on the tuning documents is a finding (EQ201). With
+    ``output``, everything is written there.
     """
-    chosen = settings_of(settings if tuned is None else tuned.settings(settings))
+    chosen = make_config(settings if tuned is None else tuned.settings(settings))
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     named = resolve_models(model)
     if len(named) != 1:
         raise ParameterError(
@@ -230,7 +233,7 @@ def run_extraction(
         step("reading documents")
         gold = read_gold_annotations(source, ontology, dataset)
         if tuned is not None:
-            tuned.refuse_other(name, gold.ontology)
+            tuned.check_applicable(name, gold.ontology)
         step(f"{name}: finding terms")
         found = evaluate_extraction(gold, loadable, name, chosen, command)
         step("writing")
@@ -243,7 +246,7 @@ def run_extraction(
 
 
 def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str | None = None) -> GoldAnnotations:
-    """The documents of a source in the terms of an ontology."""
+    """Read annotated documents and resolve their ids in an ontology."""
     annotated = source if isinstance(source, AnnotatedCorpus) else read_annotated_corpus(source, dataset)
     return resolve_annotations(annotated, ontology if isinstance(ontology, Ontology) else load_ontology(ontology))
 
@@ -251,22 +254,22 @@ def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str
 def evaluate_extraction(
     gold: GoldAnnotations, model: Any, name: str, settings: ExtractionConfig, command: Sequence[str] = ()
 ) -> ExtractionRun:
-    """One model with one configuration; every stage from the same candidates."""
-    settings = settings.within(len(gold.ontology))
+    """Evaluate one model with one configuration; all stages use the same candidates."""
+    settings = settings.limited_to(len(gold.ontology))
     with open_term_retriever(model, gold.ontology, settings) as system:
-        assert system.fitted is not None  # the terms are read before the clock starts
+        assert system.fitted is not None  # fit before timing starts
         begun = perf_counter()
         found = retrieve_candidates(
             gold.documents, system, chunkers=settings.chunkers, num_results=retrieval_depth(settings, gold)
         )
         predictions = predict(found, **settings.pipeline.record())
         seconds = perf_counter() - begun
-        spans = evaluate_gold_spans(gold, system, predictions, settings)
+        oracle = evaluate_gold_spans(gold, system, predictions, settings)
         card, notes = system.card, missing_index_notes(system)
     sets = with_similarity_credit(prediction_sets(gold, predictions), term_similarity(gold.ontology, settings.measure))
     result = with_findings(
         extraction_result(sets, f"{name} ({describe_pipeline(settings.pipeline)})", gold, settings),
-        _of_gold(gold, settings),
+        _gold_findings(gold, settings),
     )
     return ExtractionRun(
         model=name,
@@ -276,9 +279,9 @@ def evaluate_extraction(
         candidates=found,
         predictions=predictions,
         result=result,
-        mistakes=count_errors(gold.sets(), predictions.sets(), gold.ontology),
-        traced=trace_gold_terms(found, predictions, gold.annotations),
-        spans=spans,
+        errors_by_kind=count_errors(gold.sets(), predictions.sets(), gold.ontology),
+        stage_trace=trace_gold_terms(found, predictions, gold.annotations),
+        gold_span_oracle=oracle,
         seconds=seconds,
         notes=notes,
         command=tuple(command),
@@ -286,16 +289,16 @@ def evaluate_extraction(
 
 
 def with_findings(result: Result, findings: tuple[Finding, ...]) -> Result:
-    """The result with more findings, before its own."""
+    """The result with further findings before its own."""
     return replace(result, findings=(*findings, *result.findings))
 
 
 def retrieval_depth(settings: ExtractionConfig, gold: GoldAnnotations) -> int:
-    """How many terms a chunk are kept: more than are predicted from, to tell where a gold term was lost."""
+    """Stored terms per chunk: more than are selected, to trace where a gold term was lost."""
     return min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
 
 
-def _of_gold(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
+def _gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
     return run_checks(
         GoldAssertions.of(
             gold.annotated.source or "the documents",
@@ -305,18 +308,16 @@ def _of_gold(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding
     )
 
 
-# The folder of a run of extraction.
-
 RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
 
 
 def write_extraction(folder: Path, found: ExtractionRun) -> Path:
-    """Write everything; the results file comes last, so that whoever finds it finds the run as well."""
-    refuse_unwritable(folder)
+    """Write all files; the results file is last, so that it implies a complete run."""
+    check_writable(folder)
     gold, settings = found.gold, found.settings
     begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.seed)
     manifest = replace(
-        begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_sentence),
+        begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
         parameters={
             "model": found.model,
             "model_name": found.card.name,
@@ -334,7 +335,7 @@ def write_extraction(folder: Path, found: ExtractionRun) -> Path:
         },
         cost={"dims": found.card.dims, "seconds": found.seconds},
     )
-    # One place whatever the configuration is called: who runs again replaces the run, and a gate finds one.
+    # A fixed name for every configuration: a repeated run replaces the old one.
     place = folder / RUN
     save_run(place, found.result, manifest=manifest, details=document_details(gold, found.predictions))
     found.candidates.save(folder / CANDIDATES)
@@ -344,17 +345,14 @@ def write_extraction(folder: Path, found: ExtractionRun) -> Path:
     return file
 
 
-# Runs of extraction compared over the same documents, by the results files that they left.
-
-
 def compare_extractions(
     files: Sequence[PathLike], metrics: Any = None, *, primary: str | None = None, **options: Any
 ) -> Comparison:
-    """Compare two or more runs, paired over documents; see ``run.evaluate.compare`` for the options.
+    """Compare two or more runs, paired over documents; see ``runs.compare.compare`` for the options.
 
-    A file is an ``extraction_results.json``, the folder that holds it, or a run directory. The metrics are,
-    unless some are named, F1, precision and recall as the first run leads with them, and their soft and macro
-    forms. Runs that led with another mode or average are refused: their figures mean other things.
+    A file is an ``extraction_results.json``, the folder that holds it, or a run directory. The default
+    metrics are the primary F1, precision and recall of the first run, and their soft and macro forms. Runs with
+    different modes or averages are an error.
     """
     return compare_extraction_runs(read_extractions(files), metrics, primary=primary, **options)
 
@@ -362,16 +360,16 @@ def compare_extractions(
 def compare_extraction_runs(
     runs: dict[str, StoredRun], metrics: Any = None, *, primary: str | None = None, **options: Any
 ) -> Comparison:
-    """The same for runs that were read already."""
-    _refuse_other_modes(runs)
+    """The same for loaded runs."""
+    _check_same_modes(runs)
     first = next(iter(runs.values())).result
     results = [replace(run.result, system=name) for name, run in runs.items()]
     return compare(results, metrics or default_metrics(first.names), primary=primary or first.names[0], **options)
 
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
-    """The runs by name: that of the system, or where two are of one system that of the folder."""
-    found = [(Path(file), load_run(place)) for file in files for place in _places(Path(file))]
+    """The runs by system name, or by folder if two runs have the same system."""
+    found = [(Path(file), load_run(place)) for file in files for place in _run_folders(Path(file))]
     if len(found) < 2:
         raise ParameterError(
             f"a comparison needs at least two runs, and {len(found) or 'none'} was named",
@@ -379,7 +377,7 @@ def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
         )
     names = [run.result.system for _, run in found]
     if len(set(names)) < len(names):
-        names = [_folder(file) for file, _ in found]
+        names = [_folder_label(file) for file, _ in found]
     if len(set(names)) < len(names):
         names = [str(file) for file, _ in found]
     if len(set(names)) < len(names):
@@ -395,11 +393,11 @@ def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[:9])
 
 
-def _folder(file: Path) -> str:
+def _folder_label(file: Path) -> str:
     return (file.parent if file.name == RESULTS else file).name
 
 
-def _places(file: Path) -> list[Path]:
+def _run_folders(file: Path) -> list[Path]:
     """The run directories of a results file or a folder."""
     if file.is_dir():
         return find_runs(file)
@@ -410,7 +408,7 @@ def _places(file: Path) -> list[Path]:
     return [file.parent / run]
 
 
-def _refuse_other_modes(runs: dict[str, StoredRun]) -> None:
+def _check_same_modes(runs: dict[str, StoredRun]) -> None:
     for setting, flag in (("mode", "--include-assertions"), ("averaging", "--averaging")):
         told = {name: run.result.settings.get(setting) for name, run in runs.items()}
         if len(set(told.values())) > 1:

@@ -1,4 +1,4 @@
-"""How far each candidate gets on its way to a prediction."""
+"""Predictions from stored candidates: selection masks, aggregation by document, extracted terms."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SelectionMasks:
-    """For each chunk and each of its terms: looked at, and then still in after each choice."""
+    """Masks of shape (chunks, depth): which candidates remain after each selection step."""
 
     within: Bools
-    """Among the first ``num_results``."""
+    """The first ``num_results`` terms of the chunk."""
     top: Bools
-    """And the first, where only the first counts."""
+    """Of these, only the first with ``top_term_only``."""
     above: Bools
-    """And not below the threshold."""
+    """Of these, with a score of at least ``chunk_threshold``."""
     chosen: Bools
-    """And in a chunk that gave way to no better one."""
+    """Of these, in a chunk that overlaps no better chunk."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredEntries:
-    """The evidence, entry by entry: a document, a term and an assertion each, with the mean of its scores."""
+    """Entries of (document, term, assertion) with the mean score of their evidence."""
 
     document: Ints
     term: Ints
     assertion: Ints
     score: Floats
     member: Ints
-    """The entry of each candidate, in the shape of ``terms``; -1 for one that was not chosen."""
+    """The entry of each candidate, in the shape of ``terms``; -1 if it was not selected."""
 
 
 def selection_masks(candidates: Candidates, settings: SelectionSettings) -> SelectionMasks:
-    """What each choice leaves, one after the other."""
+    """The masks of all selection steps."""
     slot = np.arange(candidates.depth)
     within = np.broadcast_to(slot < settings.num_results, candidates.terms.shape)
     top = within & (slot < 1) if settings.top_term_only else within
     above = top & (candidates.scores >= settings.chunk_threshold)
     alive: Bools = np.logical_or.reduce(above, axis=1)
-    return SelectionMasks(within, top, above, above & _undisputed(candidates, alive)[:, None])
+    return SelectionMasks(within, top, above, above & _without_overlaps(candidates, alive)[:, None])
 
 
 def aggregate_entries(candidates: Candidates, settings: SelectionSettings, chosen: Bools) -> ScoredEntries:
-    """The chosen candidates, gathered by document, term and assertion."""
+    """The selected candidates, grouped by document, term and assertion."""
     chunk, _ = np.nonzero(chosen)
     asserted = candidates.assertions if settings.assertions else np.zeros(len(candidates), dtype=np.int64)
     shape = (len(candidates.documents), max(1, len(candidates.term_ids)), len(ASSERTIONS))
@@ -77,19 +77,19 @@ def aggregate_entries(candidates: Candidates, settings: SelectionSettings, chose
 
 
 def prediction_key(candidates: Candidates, settings: SelectionSettings) -> bytes:
-    """What is predicted, as bytes: settings with the same outcome say the same of every document."""
-    found = aggregate_entries(candidates, settings, selection_masks(candidates, settings).chosen)
-    sure = found.score >= settings.min_confidence
-    return np.stack([found.document, found.term, found.assertion])[:, sure].tobytes()
+    """The predictions as bytes; equal for settings that predict the same entries for all documents."""
+    entries = aggregate_entries(candidates, settings, selection_masks(candidates, settings).chosen)
+    confident = entries.score >= settings.min_confidence
+    return np.stack([entries.document, entries.term, entries.assertion])[:, confident].tobytes()
 
 
-def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
-    """The chunks that stay when those that overlap a better one give way.
+def _without_overlaps(candidates: Candidates, alive: Bools) -> Bools:
+    """The chunks that remain if of overlapping chunks only the best is kept.
 
-    Better is the larger first score, then the longer chunk, then the earlier one.
+    Best is by the larger first score, then the longer chunk, then the earlier one.
     """
     kept = alive.copy()
-    overlapping = _in_overlaps(candidates, alive)
+    overlapping = _overlapping_chunks(candidates, alive)
     if not len(overlapping):
         return kept
     length = (candidates.end - candidates.start)[overlapping]
@@ -106,42 +106,39 @@ def _undisputed(candidates: Candidates, alive: Bools) -> Bools:
     return kept
 
 
-def _in_overlaps(candidates: Candidates, alive: Bools) -> Ints:
-    """The live chunks that share characters with another live one."""
+def _overlapping_chunks(candidates: Candidates, alive: Bools) -> Ints:
+    """The remaining chunks that share characters with another one."""
     live = np.flatnonzero(alive)
     order = live[np.lexsort((candidates.end[live], candidates.start[live], candidates.document[live]))]
     if len(order) < 2:
         return order[:0]
     document, start, end = (side[order] for side in (candidates.document, candidates.start, candidates.end))
-    # Documents are moved apart, so that the furthest end so far is never one of an earlier document.
-    apart = document * (int(end.max()) + 1)
-    reach = np.maximum.accumulate(end + apart)
-    meets = start[1:] + apart[1:] < reach[:-1]
+    # Documents are offset, so that the largest end so far is never in an earlier document.
+    offset = document * (int(end.max()) + 1)
+    max_end = np.maximum.accumulate(end + offset)
+    overlaps = start[1:] + offset[1:] < max_end[:-1]
     shares = np.zeros(len(order), dtype=np.bool_)
-    shares[1:] = meets
-    # The first of a group is disputed by the one behind it.
-    shares[:-1] |= meets
+    shares[1:] = overlaps
+    # The first chunk of a group overlaps the next one.
+    shares[:-1] |= overlaps
     return order[shares]
-
-
-# From candidates to what each document is said to hold; pure, and nothing is embedded.
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedTerm:
-    """A term that a document speaks of: what is asserted of it, how sure, and where."""
+    """A term of a document, with its assertion, score and evidence spans."""
 
     term: str
     assertion: Assertion
     score: float
     """The mean score of its evidence."""
     spans: tuple[Span, ...]
-    """The chunks that are its evidence, in the order of the text."""
+    """The evidence chunks, in text order."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """For each document, in order, what was found in it; best first, equal scores by id."""
+    """The extracted terms of each document, in order; best first, equal scores by id."""
 
     ids: tuple[str, ...]
     found: tuple[tuple[ExtractedTerm, ...], ...]
@@ -157,7 +154,7 @@ class Predictions:
         return iter(zip(self.ids, self.found, strict=True))
 
     def of(self, document: str) -> tuple[ExtractedTerm, ...]:
-        """What was found in the document of this id."""
+        """The extracted terms of a document."""
         return self.found[self.ids.index(document)]
 
     def sets(self) -> dict[str, list[tuple[str, str]]]:
@@ -174,13 +171,13 @@ def predict(
     top_term_only: bool = TOP_TERM_ONLY,
     assertions: bool = True,
 ) -> Predictions:
-    """What each document holds, from stored candidates.
+    """The extracted terms of each document, from stored candidates.
 
-    1. Of each chunk the first ``num_results`` terms count, or with ``top_term_only`` the first alone.
+    1. The first ``num_results`` terms per chunk are selected, or with ``top_term_only`` only the first.
     2. A term whose score in the chunk is below ``chunk_threshold`` is dropped.
-    3. Of chunks that overlap, the one with the best first term stays; of equals the longer.
+    3. Of overlapping chunks only the one with the best first term is kept; of equals the longer.
     4. Evidence for the same term and assertion in a document is one entry; its score is the mean. With
-       ``assertions=False`` everything is affirmed.
+       ``assertions=False`` all terms are affirmed.
     5. An entry below ``min_confidence`` is dropped.
     """
     settings = SelectionSettings(num_results, chunk_threshold, min_confidence, top_term_only, assertions)

@@ -1,4 +1,4 @@
-"""What people see of a tuning of extraction: the nested figure first, the optimistic one beside it."""
+"""Reports of extraction runs and of extraction tunings."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from equipoise.tuning.grid import Params, TuningRecord
     from equipoise.types import Finding
 
-# What people see of an extraction: the leading figures, all modes, where terms were lost, kinds of error.
-
 TITLES: dict[Mode, str] = {"strict": "with assertion", "present": "affirmed only", "id": "id only"}
 SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
     ("precision", SetPrecision),
@@ -43,15 +41,15 @@ SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
     ("F1", SetF1),
 )
 MAX_LISTED = 5
-"""How many problems are told where nobody asked for more."""
-_EXTRACTION_PLACES = 3
+"""Number of listed problems without --verbose."""
+_SCORE_DECIMALS = 3
 
 
 @dataclass(frozen=True)
 class ExtractionReportData:
-    """All that the report of a run shows.
+    """The data of the report of a run.
 
-    ``stages`` counts gold entries by where they ended; ``mistakes`` predicted and gold entries by kind;
+    ``stages`` counts gold entries by where they ended; ``errors_by_kind`` predicted and gold entries by kind;
     ``split`` how many the pipeline found, the chunker lost and the model lost, where spans are known.
     """
 
@@ -63,7 +61,7 @@ class ExtractionReportData:
     chunks: int
     seconds: float
     stages: Mapping[str, int]
-    mistakes: Mapping[str, Mapping[str, int]]
+    errors_by_kind: Mapping[str, Mapping[str, int]]
     spans: tuple[Estimate, ...]
     split: tuple[int, ...]
     notes: tuple[str, ...]
@@ -74,12 +72,12 @@ class ExtractionReportData:
 
 def extraction_report(edition: ExtractionReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
     """The whole report, part by part."""
-    parts = _leading(edition)
+    parts = _primary_table(edition)
     if quiet:
         return parts
-    parts += [Paragraph(""), Paragraph(_extraction_caption(edition))]
+    parts += [Paragraph(""), Paragraph(_run_caption(edition))]
     parts += [Paragraph(f"{note}.") for note in edition.notes]
-    parts += [*_modes(edition), *_stages(edition), *_mistakes(edition), *_spans(edition)]
+    parts += [*_mode_table(edition), *_stage_table(edition), *_error_table(edition), *_gold_span_table(edition)]
     parts += data_problem_notes(edition.problems, verbose=verbose)
     parts += [Paragraph(""), Paragraph(edition.citation)]
     return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
@@ -97,8 +95,8 @@ def data_problem_notes(problems: tuple[str, ...], *, verbose: bool = False) -> l
     return parts
 
 
-def _leading_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimate]]:
-    """A row a score: its title, how terms match, and its estimate."""
+def _primary_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimate]]:
+    """One row per score: title, kind of match, and estimate."""
     return [
         (title, "soft" if soft else "exact", edition.result[kind(edition.averaging, edition.mode, soft).name])
         for soft in (False, True)
@@ -106,24 +104,24 @@ def _leading_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimat
     ]
 
 
-def _leading(edition: ExtractionReportData) -> list[Any]:
-    """Precision, recall and F1 as they were asked for, exact and soft."""
-    rows = _leading_rows(edition)
+def _primary_table(edition: ExtractionReportData) -> list[Any]:
+    """The primary precision, recall and F1, exact and soft."""
+    rows = _primary_rows(edition)
     estimates = [each for _, _, each in rows]
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn(edition.averaging, [title for title, _, _ in rows]),
         ReportColumn("match", [match for _, match, _ in rows]),
-        ReportColumn("estimate", [format_value(each.value, _EXTRACTION_PLACES) for each in estimates], right=True),
+        ReportColumn("estimate", [format_value(each.value, _SCORE_DECIMALS) for each in estimates], right=True),
         ReportColumn(
             f"{level} interval",
-            [format_interval(each.interval, _EXTRACTION_PLACES) for each in estimates],
+            [format_interval(each.interval, _SCORE_DECIMALS) for each in estimates],
             right=True,
             rank=1,
         ),
         ReportColumn(
             "chance",
-            [format_value(each.chance, _EXTRACTION_PLACES) for each in estimates],
+            [format_value(each.chance, _SCORE_DECIMALS) for each in estimates],
             right=True,
             rank=2,
         ),
@@ -132,8 +130,8 @@ def _leading(edition: ExtractionReportData) -> list[Any]:
     return [heading(title), Paragraph(""), TerminalTable(columns)]
 
 
-def _extraction_caption(edition: ExtractionReportData) -> str:
-    shown = [each for _, _, each in _leading_rows(edition)]
+def _run_caption(edition: ExtractionReportData) -> str:
+    shown = [each for _, _, each in _primary_rows(edition)]
     shown += [edition.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES]
     methods = dict.fromkeys(each.interval.method for each in shown if each.interval.known)
     how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
@@ -147,7 +145,7 @@ def _extraction_caption(edition: ExtractionReportData) -> str:
     )
 
 
-def _modes(edition: ExtractionReportData) -> list[Any]:
+def _mode_table(edition: ExtractionReportData) -> list[Any]:
     """P, R and F1 by every mode and average."""
     rows = [(mode, average) for mode in TITLES for average in AVERAGES]
     columns = [
@@ -156,14 +154,12 @@ def _modes(edition: ExtractionReportData) -> list[Any]:
     ]
     for title, kind in SCORES:
         found = [edition.result[kind(average, mode).name] for mode, average in rows]
-        columns.append(
-            ReportColumn(title, [format_value(each.value, _EXTRACTION_PLACES) for each in found], right=True)
-        )
+        columns.append(ReportColumn(title, [format_value(each.value, _SCORE_DECIMALS) for each in found], right=True))
     of_f1 = [edition.result[SetF1(average, mode).name] for mode, average in rows]
     columns.append(
         ReportColumn(
             "F1 interval",
-            [format_interval(each.interval, _EXTRACTION_PLACES) for each in of_f1],
+            [format_interval(each.interval, _SCORE_DECIMALS) for each in of_f1],
             right=True,
             rank=1,
         )
@@ -173,7 +169,7 @@ def _modes(edition: ExtractionReportData) -> list[Any]:
     return [Paragraph(""), heading("By mode and average"), Paragraph(""), TerminalTable(columns)]
 
 
-def _stages(edition: ExtractionReportData) -> list[Any]:
+def _stage_table(edition: ExtractionReportData) -> list[Any]:
     """Where the gold entries ended."""
     total = sum(edition.stages.values())
     met = {stage: number for stage, number in edition.stages.items() if number}
@@ -182,20 +178,20 @@ def _stages(edition: ExtractionReportData) -> list[Any]:
     columns = [
         ReportColumn("ended at", list(met)),
         ReportColumn("gold entries", [format_count(number) for number in met.values()], right=True),
-        ReportColumn(
-            "share", [format_value(number / total, _EXTRACTION_PLACES) for number in met.values()], right=True
-        ),
+        ReportColumn("share", [format_value(number / total, _SCORE_DECIMALS) for number in met.values()], right=True),
     ]
     return [Paragraph(""), heading("What became of the gold"), Paragraph(""), TerminalTable(columns)]
 
 
-def _mistakes(edition: ExtractionReportData) -> list[Any]:
+def _error_table(edition: ExtractionReportData) -> list[Any]:
     """Predicted and gold entries by kind."""
-    kinds = list(edition.mistakes["predicted"])
+    kinds = list(edition.errors_by_kind["predicted"])
     columns = [
         ReportColumn("kind", kinds),
-        ReportColumn("predicted", [format_count(edition.mistakes["predicted"][each]) for each in kinds], right=True),
-        ReportColumn("gold", [format_count(edition.mistakes["gold"][each]) for each in kinds], right=True),
+        ReportColumn(
+            "predicted", [format_count(edition.errors_by_kind["predicted"][each]) for each in kinds], right=True
+        ),
+        ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][each]) for each in kinds], right=True),
     ]
     return [
         Paragraph(""),
@@ -206,16 +202,16 @@ def _mistakes(edition: ExtractionReportData) -> list[Any]:
     ]
 
 
-def _spans(edition: ExtractionReportData) -> list[Any]:
-    """What the model makes of the spans that people marked."""
+def _gold_span_table(edition: ExtractionReportData) -> list[Any]:
+    """The gold-span oracle."""
     if not edition.spans:
         return []
     columns = [
         ReportColumn("gold spans as queries", [each.metric for each in edition.spans], shortens="end"),
-        ReportColumn("estimate", [format_value(each.value, _EXTRACTION_PLACES) for each in edition.spans], right=True),
+        ReportColumn("estimate", [format_value(each.value, _SCORE_DECIMALS) for each in edition.spans], right=True),
         ReportColumn(
             "interval",
-            [format_interval(each.interval, _EXTRACTION_PLACES) for each in edition.spans],
+            [format_interval(each.interval, _SCORE_DECIMALS) for each in edition.spans],
             right=True,
             rank=1,
         ),
@@ -234,14 +230,14 @@ def _spans(edition: ExtractionReportData) -> list[Any]:
     ]
 
 
-_PLACES = 3
+_TUNING_DECIMALS = 3
 
 
 @dataclass(frozen=True)
 class TunedModelSummary:
-    """One model: its tuning, the figure that may be quoted, and precision and recall of every trial.
+    """One model: its tuning, the nested estimate, and precision and recall of every trial.
 
-    ``unseen`` are further figures on documents that had no say, by name.
+    ``unseen`` are further scores on held-out documents, by name.
     """
 
     name: str
@@ -253,9 +249,9 @@ class TunedModelSummary:
 
     @property
     def frontier(self) -> list[int]:
-        """The trials of the grid that no other beats in precision and recall at once, by rising recall.
+        """The Pareto-optimal trials of the grid in precision and recall, by increasing recall.
 
-        Of equal ones the first stands for all.
+        Of equal trials only the first is included.
         """
         known = [
             place
@@ -272,7 +268,7 @@ class TunedModelSummary:
 
 @dataclass(frozen=True)
 class TuningReportData:
-    """All that the report of a tuning shows."""
+    """The data of the report of a tuning."""
 
     parts: tuple[TunedModelSummary, ...]
     documents: int
@@ -294,54 +290,58 @@ def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, qui
         else f"{first.metric} on the very {documents} that chose the parameters (optimistic)"
     )
     parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(model_table(edition))]
-    parts += [Paragraph(""), *map(Paragraph, _deployed(edition))]
+    parts += [Paragraph(""), *map(Paragraph, _deployment_lines(edition))]
     if quiet:
         return parts
-    parts += [Paragraph(""), Paragraph(_caption(edition, nested))]
+    parts += [Paragraph(""), Paragraph(_tuning_caption(edition, nested))]
     parts += [Paragraph(f"{note}.") for note in edition.notes]
     if edition.comparison is not None:
         parts += [Paragraph(""), Paragraph(edition.comparison.verdict(), style="bold")]
     for part in edition.parts:
-        parts += _frontier(part)
+        parts += _frontier_table(part)
         if verbose:
-            parts += _folds(part)
+            parts += _fold_table(part)
     parts += data_problem_notes(edition.problems, verbose=verbose)
     return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
 
 
 def model_table(edition: TuningReportData) -> list[ReportColumn]:
-    """A row a model, best first: the figure that may be quoted, and the optimistic one."""
+    """One row per model, best first: the nested and the optimistic score."""
     ranked = sorted(edition.parts, key=lambda each: -each.estimate.value)
     estimates = [each.estimate for each in ranked]
-    level = format_percent(estimates[0].interval.level)
+    level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("model", [each.name for each in ranked], shortens="middle"),
-        ReportColumn("nested" if ranked[0].tuning.folds else "F1", _figures(estimates), right=True),
+        ReportColumn("nested" if ranked[0].tuning.folds else "F1", _format_estimates(estimates), right=True),
         ReportColumn(
             f"{level} interval",
-            [format_interval(each.interval, _PLACES) for each in estimates],
+            [format_interval(each.interval, _TUNING_DECIMALS) for each in estimates],
             right=True,
             rank=1,
         ),
     ]
     if edition.comparison is not None:
-        columns.append(ReportColumn("adj. p", [_p(edition.comparison, each.name) for each in ranked], right=True))
+        columns.append(
+            ReportColumn("adj. p", [_adjusted_p(edition.comparison, each.name) for each in ranked], right=True)
+        )
     if ranked[0].tuning.folds:
-        best = [format_value(each.tuning.optimistic, _PLACES) for each in ranked]
+        best = [format_value(each.tuning.optimistic, _TUNING_DECIMALS) for each in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=2))
         columns.append(
-            ReportColumn("gap", [format_difference(each.tuning.gap, _PLACES) for each in ranked], right=True, rank=4)
+            ReportColumn(
+                "gap", [format_difference(each.tuning.gap, _TUNING_DECIMALS) for each in ranked], right=True, rank=4
+            )
         )
     usual = [_baseline(each.tuning) for each in ranked]
     columns.append(ReportColumn("untuned", usual, right=True, rank=3))
     columns.append(
-        ReportColumn("chance", [format_value(each.chance, _PLACES) for each in estimates], right=True, rank=5)
+        ReportColumn("chance", [format_value(each.chance, _TUNING_DECIMALS) for each in estimates], right=True, rank=5)
     )
     return columns
 
 
-def _deployed(edition: TuningReportData) -> list[str]:
-    """What to deploy of each model, and that it is no better than what nobody tuned, where it is not."""
+def _deployment_lines(edition: TuningReportData) -> list[str]:
+    """The parameters to deploy per model, with a note if they are no better than the defaults."""
     lines = []
     for part in edition.parts:
         tuning = part.tuning
@@ -350,7 +350,7 @@ def _deployed(edition: TuningReportData) -> list[str]:
         if usual is not None and not usual.value < tuning.optimistic:
             line += (
                 f" No trial beats the parameters that nobody tuned ({format_params(usual.params)}), which have "
-                f"{format_value(usual.value, _PLACES)} on the same documents: keep those, or try more."
+                f"{format_value(usual.value, _TUNING_DECIMALS)} on the same documents: keep those, or try more."
             )
         lines.append(line)
     return lines
@@ -372,15 +372,15 @@ def format_params(params: Params) -> str:
     return ", ".join(parts)
 
 
-def _figures(estimates: Sequence[Estimate]) -> list[str]:
-    return [format_value(each.value, _PLACES) for each in estimates]
+def _format_estimates(estimates: Sequence[Estimate]) -> list[str]:
+    return [format_value(each.value, _TUNING_DECIMALS) for each in estimates]
 
 
 def _baseline(tuning: TuningRecord) -> str:
-    return "n/a" if tuning.baseline is None else format_value(tuning.trials[tuning.baseline].value, _PLACES)
+    return "n/a" if tuning.baseline is None else format_value(tuning.trials[tuning.baseline].value, _TUNING_DECIMALS)
 
 
-def _p(comparison: Comparison, name: str) -> str:
+def _adjusted_p(comparison: Comparison, name: str) -> str:
     """The adjusted p against the leader."""
     leader = comparison.leader
     if leader is None or name == leader:
@@ -388,24 +388,24 @@ def _p(comparison: Comparison, name: str) -> str:
     return format_p(comparison.contrast(leader, name).adjusted)
 
 
-def _caption(edition: TuningReportData, nested: bool) -> str:
+def _tuning_caption(edition: TuningReportData, nested: bool) -> str:
     first = edition.parts[0]
     trials = pluralize(len(first.tuning.grid), "trial")
-    told = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_outcomes(edition)}."]
+    told = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_distinct_outcomes(edition)}."]
     if nested:
         told.append(
             f"{len(first.tuning.folds)} folds: each document is scored by what was chosen without it. "
             "Optimistic is the best trial on the documents that chose it. Thresholds are quantiles of a "
             "model's own scores on all texts, those of the fold left out among them; no gold is looked at."
         )
-    unseen = ", ".join(f"{name} {format_value(value, _PLACES)}" for name, value in first.unseen)
+    unseen = ", ".join(f"{name} {format_value(value, _TUNING_DECIMALS)}" for name, value in first.unseen)
     if nested and unseen:
         told.append(f"On unseen documents {first.name} has {unseen}.")
     return " ".join(told)
 
 
-def _outcomes(edition: TuningReportData) -> str:
-    """How many trials of each model scored unlike its others."""
+def _distinct_outcomes(edition: TuningReportData) -> str:
+    """The number of distinct outcomes per model."""
     told = []
     for part in edition.parts:
         values = [trial.value for trial in part.tuning.grid]
@@ -414,32 +414,36 @@ def _outcomes(edition: TuningReportData) -> str:
     return f"{', '.join(told)} scored unlike the others"
 
 
-def _frontier(part: TunedModelSummary) -> list[Any]:
-    """The trials that nothing beats in precision and recall at once."""
+def _frontier_table(part: TunedModelSummary) -> list[Any]:
+    """The Pareto-optimal trials."""
     edge = part.frontier
     if not edge:
         return []
     best = part.tuning.best
     columns = [
         ReportColumn("", ["chosen" if place == best else "" for place in edge]),
-        ReportColumn("precision", [format_value(part.precision[place], _PLACES) for place in edge], right=True),
-        ReportColumn("recall", [format_value(part.recall[place], _PLACES) for place in edge], right=True),
-        ReportColumn("F1", [format_value(part.tuning.trials[place].value, _PLACES) for place in edge], right=True),
+        ReportColumn(
+            "precision", [format_value(part.precision[place], _TUNING_DECIMALS) for place in edge], right=True
+        ),
+        ReportColumn("recall", [format_value(part.recall[place], _TUNING_DECIMALS) for place in edge], right=True),
+        ReportColumn(
+            "F1", [format_value(part.tuning.trials[place].value, _TUNING_DECIMALS) for place in edge], right=True
+        ),
         ReportColumn("parameters", [format_params(part.tuning.trials[place].params) for place in edge], rank=1),
     ]
     title = heading(f"Precision against recall of {part.name}, on the documents that chose (optimistic)")
     return [Paragraph(""), title, Paragraph(""), TerminalTable(columns)]
 
 
-def _folds(part: TunedModelSummary) -> list[Any]:
+def _fold_table(part: TunedModelSummary) -> list[Any]:
     folds = part.tuning.folds
     if not folds:
         return []
     columns = [
         ReportColumn("fold", [str(number) for number in range(1, len(folds) + 1)], right=True),
         ReportColumn("documents", [str(each.n) for each in folds], right=True),
-        ReportColumn("inner", [format_value(each.inner, _PLACES) for each in folds], right=True),
-        ReportColumn("outer", [format_value(each.outer, _PLACES) for each in folds], right=True),
+        ReportColumn("inner", [format_value(each.inner, _TUNING_DECIMALS) for each in folds], right=True),
+        ReportColumn("outer", [format_value(each.outer, _TUNING_DECIMALS) for each in folds], right=True),
         ReportColumn("chosen", [format_params(each.params) for each in folds]),
     ]
     return [Paragraph(""), heading(f"Folds of {part.name}"), Paragraph(""), TerminalTable(columns)]

@@ -1,4 +1,8 @@
-"""Gold spans as queries: what the model would find if every chunk were cut as people marked it."""
+"""Scores of extraction: metrics, error kinds, and the gold-span oracle.
+
+The oracle runs the pipeline with the annotated spans as chunks, which separates losses of the splitter and the
+model.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import numpy as np
 
 from equipoise.checks.base import ScoredResult
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
 from equipoise.domains.phenotypes.extraction.config import (
     ExtractionConfig,
@@ -36,48 +41,49 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ids
 
-# From predictions and gold to figures with intervals, and to what people see of each document.
-
 NO_INTERVAL = "not asked for"
 
 
 def prediction_sets(gold: GoldAnnotations, predictions: Predictions) -> Sets:
-    """The evidence: what each document holds and what was found in it."""
+    """The evidence: gold and predicted entries of each document."""
     return Sets.of(gold.sets(), predictions.sets())
 
 
-def with_similarity_credit(sets: Sets, alike: TermSimilarity) -> Sets:
-    """The same sets, where a term that is alike to a gold one earns part of a hit."""
+def with_similarity_credit(sets: Sets, similarity: TermSimilarity) -> Sets:
+    """The same sets with partial credit for terms that are similar to a gold term."""
 
     def credit(gold: Ids, found: Ids) -> Floats:
         rows, columns = (
-            np.array([alike.ontology.place(str(term)) for term in side], dtype=np.int64) for side in (gold, found)
+            np.array([similarity.ontology.index_of(str(term)) for term in side], dtype=np.int64)
+            for side in (gold, found)
         )
-        return np.clip(alike.between(rows, columns), 0.0, 1.0)
+        return np.clip(similarity.between(rows, columns), 0.0, 1.0)
 
     return sets.with_credit(credit)
 
 
 def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: ExtractionConfig) -> Result:
-    """Every figure; what decides their meaning stands in the settings, so that unlike runs are refused."""
+    """All metrics; the settings have what must be equal for runs to be comparable."""
     result = evaluate(
         sets,
         extraction_metrics(settings.averaging, settings.mode),
         system=system,
-        level=settings.level,
-        resamples=settings.resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        config=StatsConfig(
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
     result = without_intervals(result, settings)
     return replace(result, settings={**result.settings, **comparability_settings(gold, settings)})
 
 
 def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
-    """The result without intervals, where none were asked for; nothing is found on intervals then."""
+    """The result without intervals, if none were requested, and without findings about them."""
     if settings.bootstrap:
         return result
     bare = {
-        name: replace(each, interval=Interval.unknown(NO_INTERVAL, level=each.interval.level))
+        name: replace(each, interval=Interval.unknown(NO_INTERVAL, confidence_level=each.interval.confidence_level))
         for name, each in result.estimates.items()
     }
     result = replace(result, estimates=bare)
@@ -86,7 +92,7 @@ def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
 
 
 def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) -> dict[str, Any]:
-    """On what terms figures are comparable: the same documents and terms, the same mode and average."""
+    """Settings that must be equal for runs to be comparable: documents, terms, mode and average."""
     terms: dict[str, Any] = {
         DATA: {"documents": gold.annotated.fingerprint, "ontology": gold.ontology.fingerprint},
         "mode": settings.mode,
@@ -94,27 +100,29 @@ def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) ->
         "measure": settings.measure,
     }
     if gold.lost:
-        terms |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), gold.lost_sentence), strict=True))
+        terms |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), gold.lost_message), strict=True))
     return terms
 
 
 def document_details(gold: GoldAnnotations, predictions: Predictions) -> dict[str | int, UnitContent]:
-    """The text of every document, its gold, and what was found with its evidence."""
+    """The text of every document, its gold, and the extracted terms with their evidence."""
     details: dict[str | int, UnitContent] = {}
     for document, (_, found) in zip(gold.annotated.documents, predictions, strict=True):
         entries = {(each.term, each.assertion) for each in document.annotations}
         details[document.id] = UnitContent(
             document.text,
-            tuple(f"{_named(gold, each.term)}, {each.assertion}" for each in document.annotations),
+            tuple(f"{_term_name(gold, each.term)}, {each.assertion}" for each in document.annotations),
             {name: value for name, value in (("language", document.language), ("dataset", document.dataset)) if value},
-            tuple(_shown(gold, document.text, each, entries) for each in found),
+            tuple(_retrieved_item(gold, document.text, each, entries) for each in found),
         )
     return details
 
 
-def _shown(gold: GoldAnnotations, text: str, each: ExtractedTerm, entries: set[tuple[str, str]]) -> RetrievedItem:
+def _retrieved_item(
+    gold: GoldAnnotations, text: str, each: ExtractedTerm, entries: set[tuple[str, str]]
+) -> RetrievedItem:
     evidence = "; ".join(text[start:end] for start, end in each.spans)
-    label = gold.ontology.labels[gold.ontology.place(each.term)]
+    label = gold.ontology.labels[gold.ontology.index_of(each.term)]
     return RetrievedItem(
         each.term,
         f"{label}, {each.assertion}",
@@ -124,15 +132,12 @@ def _shown(gold: GoldAnnotations, text: str, each: ExtractedTerm, entries: set[t
     )
 
 
-def _named(gold: GoldAnnotations, term: str) -> str:
-    return f"{term} {gold.ontology.labels[gold.ontology.place(term)]}"
-
-
-# Errors by kind: how what was found is related to what should have been.
+def _term_name(gold: GoldAnnotations, term: str) -> str:
+    return f"{term} {gold.ontology.labels[gold.ontology.index_of(term)]}"
 
 
 class ErrorKind(StrEnum):
-    """How an entry stands to the entries of the other side; of several the first holds."""
+    """The relation of an entry to the entries of the other side; the first that applies."""
 
     RIGHT = "right"
     ASSERTION = "wrong assertion"
@@ -147,9 +152,9 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """How many predicted entries, and how many gold ones, are of each kind.
+    """The number of predicted and gold entries per kind.
 
-    A gold entry is of the kind of the nearest that was found in its document.
+    The kind of a gold entry is that of the nearest predicted entry of its document.
     """
 
     predicted: Mapping[ErrorKind, int]
@@ -166,7 +171,7 @@ def count_errors(
     predicted: Mapping[str, Iterable[tuple[str, str]]],
     ontology: Ontology,
 ) -> ErrorCounts:
-    """Sort every predicted and every gold entry by its relation to the other side of its document."""
+    """Count every predicted and gold entry by its relation to the other side of its document."""
     family = _ParentCache(ontology)
     of_predicted: Counter[ErrorKind] = Counter()
     of_gold: Counter[ErrorKind] = Counter()
@@ -181,7 +186,7 @@ def count_errors(
 
 
 class _ParentCache:
-    """Who is directly above whom; worked out once a term."""
+    """The parents of terms, computed once per term."""
 
     def __init__(self, ontology: Ontology) -> None:
         self._ontology = ontology
@@ -189,12 +194,12 @@ class _ParentCache:
 
     def parents(self, term: str) -> frozenset[str]:
         if term not in self._parents:
-            places = self._ontology.parents[self._ontology.place(term)]
+            places = self._ontology.parents[self._ontology.index_of(term)]
             self._parents[term] = frozenset(self._ontology.ids[place] for place in places.tolist())
         return self._parents[term]
 
     def kind(self, entry: tuple[str, str], others: set[tuple[str, str]], *, found: bool) -> ErrorKind:
-        """The kind of an entry, which was ``found``, or else is gold."""
+        """The kind of an entry; ``found``: a predicted entry, otherwise a gold entry."""
         if entry in others:
             return ErrorKind.RIGHT
         term, terms = entry[0], {other for other, _ in others}
@@ -211,13 +216,13 @@ class _ParentCache:
         return ErrorKind.OTHER
 
 
-FIRST = "gold span finds its term first"
+FIRST_HIT = "gold span finds its term first"
 
 
-def among(num_results: int) -> str:
+def top_hit_name(num_results: int) -> str:
     """The name of the share of gold spans whose term is among the first few.
 
-    >>> among(10)
+    >>> top_hit_name(10)
     'gold span finds its term among 10'
     """
     return f"gold span finds its term among {num_results}"
@@ -225,41 +230,42 @@ def among(num_results: int) -> str:
 
 @dataclass(frozen=True)
 class GoldSpanOracle:
-    """The pipeline on the spans that people marked.
+    """The pipeline with the annotated spans as chunks.
 
-    ``asked`` has a unit for every gold entry with a span; ``scored`` holds the leading figures of the same
-    pipeline when the gold spans are its chunks, on the entries that have spans. ``chunker`` and ``model``
-    count gold entries that the pipeline misses: those that their own span would have given, and the others.
+    ``retrieval`` has one unit per gold entry with a span; ``extraction`` has the primary metrics of the pipeline
+    with gold spans as chunks, on entries with spans. ``n_lost_by_chunking`` and ``n_lost_by_model`` count gold
+    entries that the pipeline misses: those that their own span would retrieve, and the others.
     """
 
-    asked: Result
-    scored: Result
-    found: int
-    chunker: int
-    model: int
+    retrieval: Result
+    extraction: Result
+    n_found: int
+    n_lost_by_chunking: int
+    n_lost_by_model: int
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """All figures."""
+        """All estimates."""
         scored = [
-            replace(each, metric=f"{name} with gold spans as chunks") for name, each in self.scored.estimates.items()
+            replace(each, metric=f"{name} with gold spans as chunks")
+            for name, each in self.extraction.estimates.items()
         ]
-        return (*self.asked.estimates.values(), *scored)
+        return (*self.retrieval.estimates.values(), *scored)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "estimates": [each.to_dict() for each in self.estimates],
-            "found_by_the_pipeline": self.found,
-            "lost_by_chunking": self.chunker,
-            "lost_by_the_model": self.model,
+            "found_by_the_pipeline": self.n_found,
+            "lost_by_chunking": self.n_lost_by_chunking,
+            "lost_by_the_model": self.n_lost_by_model,
         }
 
 
 def evaluate_gold_spans(
     gold: GoldAnnotations, system: TermRetriever, predictions: Predictions, settings: ExtractionConfig
 ) -> GoldSpanOracle | None:
-    """Ask for every span of the gold; None where nobody marked any."""
+    """Evaluate the pipeline on all gold spans; None if there are none."""
     marked = [
         (place, each)
         for place, document in enumerate(gold.annotated.documents)
@@ -275,48 +281,52 @@ def evaluate_gold_spans(
     found = retrieve_for_spans(documents, chunks, system, num_results=depth, chunkers=("gold spans",))
     ranks = _ranks(found, marked)
     names = [documents[place].id for place, _ in marked]
-    asked = result_from_values(
+    retrieval = result_from_values(
         "gold spans",
         [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
-        {FIRST: ranks <= 1} | ({among(depth): ranks <= depth} if depth > 1 else {}),
-        clusters=names,
-        level=settings.level,
-        resamples=settings.resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        {FIRST_HIT: ranks <= 1} | ({top_hit_name(depth): ranks <= depth} if depth > 1 else {}),
+        config=StatsConfig(
+            clusters=names,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
     given = {name: {each.term for each in terms} for name, terms in predictions}
     hit = np.array([each.term in given[name] for name, (_, each) in zip(names, marked, strict=True)])
-    of_span = {name: {each.term for each in terms} for name, terms in predict(found, **_choice(settings))}
+    of_span = {name: {each.term for each in terms} for name, terms in predict(found, **_pipeline_options(settings))}
     reach = np.array([each.term in of_span[name] for name, (_, each) in zip(names, marked, strict=True)])
     return GoldSpanOracle(
-        without_intervals(asked, settings),
-        without_intervals(_scored(gold, found, settings), settings),
+        without_intervals(retrieval, settings),
+        without_intervals(_oracle_result(gold, found, settings), settings),
         int(hit.sum()),
         int((~hit & reach).sum()),
         int((~hit & ~reach).sum()),
     )
 
 
-def _scored(gold: GoldAnnotations, found: Candidates, settings: ExtractionConfig) -> Result:
+def _oracle_result(gold: GoldAnnotations, found: Candidates, settings: ExtractionConfig) -> Result:
     truth = {
         name: [(each.term, each.assertion) for each in terms if each.spans] for name, terms in gold.annotations.items()
     }
     return evaluate(
-        Sets.of(truth, predict(found, **_choice(settings)).sets()),
+        Sets.of(truth, predict(found, **_pipeline_options(settings)).sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
-        level=settings.level,
-        resamples=settings.resamples if settings.bootstrap else 1,
-        seed=settings.seed,
+        config=StatsConfig(
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples if settings.bootstrap else 1,
+            seed=settings.seed,
+        ),
     )
 
 
-def _choice(settings: ExtractionConfig) -> dict[str, Any]:
+def _pipeline_options(settings: ExtractionConfig) -> dict[str, Any]:
     return settings.pipeline.record()
 
 
 def _ranks(found: Candidates, marked: list[tuple[int, Annotation]]) -> Floats:
-    """The best rank of each gold term for any of its spans; infinity where none finds it."""
+    """The best rank of each gold term for any of its spans; infinity if none retrieves it."""
     row = {
         at: number
         for number, at in enumerate(zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True))

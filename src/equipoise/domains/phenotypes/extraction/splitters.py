@@ -1,4 +1,4 @@
-"""Cutting by what is written: paragraphs, sentences, punctuation marks, conjunctions."""
+"""Text splitters: by paragraph, sentence, punctuation, conjunction, cue, phrase, or semantic window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from equipoise.domains.phenotypes.assertion.detect import FUNCTION_WORDS, RULES, cue_spans
+from equipoise.domains.phenotypes.assertion.detect import FUNCTION_WORDS, RULES_BY_LANGUAGE, cue_spans
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
 from equipoise.types import Bools, Floats, Role
@@ -19,17 +19,15 @@ from equipoise.types import Bools, Floats, Role
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
 
-# What every way of cutting does: for each text, spans of it, in order.
-
 Span = tuple[int, int]
 
 TRIM_CHARACTERS = ".,;:!?()[]{}\"'„“”‚‘’«»–—-/*•·…"
-"""What a piece neither begins nor ends with, beside white space."""
+"""Characters that are trimmed from both ends of a chunk, in addition to white space."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextToSplit:
-    """A text to cut, and its language."""
+    """A text to split, and its language."""
 
     text: str
     language: str = "en"
@@ -37,27 +35,27 @@ class TextToSplit:
 
 @runtime_checkable
 class TextSplitter(Protocol):
-    """A way of cutting. It gets the pieces of all documents at once, so that a model embeds in one batch."""
+    """Splits texts into chunks. It gets all texts at once, so that a model embeds in one batch."""
 
     @property
     def name(self) -> str:
-        """The kind with every parameter that is not usual."""
+        """The kind, with its parameters."""
 
-    def cut(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
-        """For each text the spans of its pieces; what lies between them separates and is left out."""
+    def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
+        """For each text the spans of its chunks; the text between chunks is dropped."""
 
 
 def trim_spans(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Spans without white space and marks at their ends; those that then hold nothing are left out.
+    """Trim white space and punctuation from the ends of spans; empty spans are dropped.
 
     >>> trim_spans("fever, (cough)", [(0, 6), (6, 14)])
     [(0, 5), (8, 13)]
     """
     kept = []
     for start, end in spans:
-        while start < end and _is_edge(text[start]):
+        while start < end and _is_trimmed(text[start]):
             start += 1
-        while end > start and _is_edge(text[end - 1]):
+        while end > start and _is_trimmed(text[end - 1]):
             end -= 1
         if any(letter.isalnum() for letter in text[start:end]):
             kept.append((start, end))
@@ -70,30 +68,28 @@ def spans_between(text: str, separators: Iterable[Span]) -> list[Span]:
     >>> spans_between("fever and cough", [(6, 9)])
     [(0, 5), (10, 15)]
     """
-    spans, begun = [], 0
+    spans, position = [], 0
     for start, end in separators:
-        spans.append((begun, max(begun, start)))
-        begun = max(begun, end)
-    return trim_spans(text, [*spans, (begun, len(text))])
+        spans.append((position, max(position, start)))
+        position = max(position, end)
+    return trim_spans(text, [*spans, (position, len(text))])
 
 
-def _is_edge(letter: str) -> bool:
+def _is_trimmed(letter: str) -> bool:
     return letter.isspace() or letter in TRIM_CHARACTERS
 
 
-# Overlapping phrases: every run of a few words that neither begins nor ends with a small word.
-
-_PHRASES_WORD = re.compile(r"\S+")
+_TOKEN = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
 class PhraseSplitter:
-    """Every run of one to ``words`` words that neither begins nor ends with a small word, such as *of*.
+    """Every run of one to ``words`` words that neither starts nor ends with a function word, such as *of*.
 
-    Phrases overlap. Of those that overlap only the best-scoring one becomes evidence, see ``predict``.
+    Phrases overlap. Only the best-scoring one of overlapping phrases becomes evidence, see ``predict``.
 
     >>> text = "loss of fine hair"
-    >>> [text[start:end] for start, end in PhraseSplitter(3).cut([TextToSplit(text)])[0]]
+    >>> [text[start:end] for start, end in PhraseSplitter(3).split([TextToSplit(text)])[0]]
     ['loss', 'loss of fine', 'fine', 'fine hair', 'hair']
     """
 
@@ -101,21 +97,21 @@ class PhraseSplitter:
 
     def __post_init__(self) -> None:
         if self.words < 1:
-            raise ParameterError(f"a phrase of {self.words} words is none", hint="give 1 or more")
+            raise ParameterError(f"words is {self.words}", hint="give 1 or more")
 
     @property
     def name(self) -> str:
         """``phrase``, with the number of words."""
         return f"phrase(words={self.words})"
 
-    def cut(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
+    def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
         """The phrases of each text, by their start and then their length."""
         return [self._spans(source) for source in sources]
 
     def _spans(self, source: TextToSplit) -> list[Span]:
-        text, small = source.text, FUNCTION_WORDS[source.language]
-        words = trim_spans(text, (match.span() for match in _PHRASES_WORD.finditer(text)))
-        content = [text[start:end].casefold() not in small for start, end in words]
+        text, function_words = source.text, FUNCTION_WORDS[source.language]
+        words = trim_spans(text, (match.span() for match in _TOKEN.finditer(text)))
+        content = [text[start:end].casefold() not in function_words for start, end in words]
         return [
             (words[first][0], words[last][1])
             for first in range(len(words))
@@ -125,11 +121,11 @@ class PhraseSplitter:
         ]
 
 
-_BLANK = re.compile(r"\n[^\S\n]*\n\s*")
-_ITEM = re.compile(r"\n[^\S\n]*+(?:[-*•]|\d{1,2}[.)])\s+")
-# A comma between digits is part of a number, a colon or stroke inside a word part of the word.
-_MARKS = re.compile(r"[;\n()\[\]{}]+|(?<!\d),|,(?!\d)|:(?=\s)|\s[–—-]\s|(?<!\w)/|/(?!\w)")
-_JOINTS = {
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n\s*")
+_LIST_ITEM = re.compile(r"\n[^\S\n]*+(?:[-*•]|\d{1,2}[.)])\s+")
+# A comma between digits is part of a number; a colon or slash inside a word is part of the word.
+_PUNCTUATION = re.compile(r"[;\n()\[\]{}]+|(?<!\d),|,(?!\d)|:(?=\s)|\s[–—-]\s|(?<!\w)/|/(?!\w)")
+_CONJUNCTIONS = {
     "en": re.compile(
         r"\b(?:and/or|as well as|and|or|but|nor|with|without|except(?: for)?|plus|however|although|though"
         r"|while|whereas|because of|due to|associated with|accompanied by|followed by|including|such as"
@@ -144,7 +140,7 @@ _JOINTS = {
 }
 
 
-_LEADING = {
+_LEAD_IN_PHRASES = {
     "en": re.compile(
         r"\b(?:(?:seen|referred|admitted|treated|evaluated|known|presenting) (?:for|with|because of)"
         r"|diagnos(?:ed|is) (?:with|of)|suffers? from|suffer(?:ed|ing) from|history of|consistent with)\b",
@@ -159,40 +155,40 @@ _LEADING = {
 }
 
 
-class _Rule(ABC):
-    """A cutter that needs nothing but the text."""
+class _RuleSplitter(ABC):
+    """A splitter that needs only the text."""
 
     name: str
 
-    def cut(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
-        """The spans of each text by itself."""
+    def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
+        """The spans of each text."""
         return [self._spans(source) for source in sources]
 
     @abstractmethod
     def _spans(self, source: TextToSplit) -> list[Span]: ...
 
     def __repr__(self) -> str:
-        return f"<cutter {self.name}>"
+        return f"<splitter {self.name}>"
 
 
-class ParagraphSplitter(_Rule):
-    """Stretches between empty lines; each item of a list is one too.
+class ParagraphSplitter(_RuleSplitter):
+    """Paragraphs between empty lines; each list item is a paragraph.
 
-    >>> [span for spans in ParagraphSplitter().cut([TextToSplit("Fever.\\n\\nCough.")]) for span in spans]
+    >>> [span for spans in ParagraphSplitter().split([TextToSplit("Fever.\\n\\nCough.")]) for span in spans]
     [(0, 5), (8, 13)]
     """
 
     name = "paragraph"
 
     def _spans(self, source: TextToSplit) -> list[Span]:
-        breaks = {match.span() for pattern in (_BLANK, _ITEM) for match in pattern.finditer(source.text)}
+        breaks = {match.span() for pattern in (_EMPTY_LINE, _LIST_ITEM) for match in pattern.finditer(source.text)}
         return spans_between(source.text, sorted(breaks))
 
 
-class SentenceSplitter(_Rule):
-    """Sentences; abbreviations and initials end none.
+class SentenceSplitter(_RuleSplitter):
+    """Sentences; abbreviations and initials do not end a sentence.
 
-    >>> SentenceSplitter().cut([TextToSplit("Seen by Dr. Roe. Has fever.")])
+    >>> SentenceSplitter().split([TextToSplit("Seen by Dr. Roe. Has fever.")])
     [[(0, 15), (17, 26)]]
     """
 
@@ -202,78 +198,78 @@ class SentenceSplitter(_Rule):
         return trim_spans(source.text, pairwise([*sentence_starts(source.text), len(source.text)]))
 
 
-class PunctuationSplitter(_Rule):
-    """Stretches between commas, semicolons, colons, brackets, dashes and line ends; numbers stay whole.
+class PunctuationSplitter(_RuleSplitter):
+    """Text between commas, semicolons, colons, brackets, dashes and line ends; numbers are not split.
 
     >>> text = "Fever of 39,5 degrees, cough (dry)"
-    >>> [text[start:end] for start, end in PunctuationSplitter().cut([TextToSplit(text)])[0]]
+    >>> [text[start:end] for start, end in PunctuationSplitter().split([TextToSplit(text)])[0]]
     ['Fever of 39,5 degrees', 'cough', 'dry']
     """
 
     name = "punctuation"
 
     def _spans(self, source: TextToSplit) -> list[Span]:
-        return spans_between(source.text, (match.span() for match in _MARKS.finditer(source.text)))
+        return spans_between(source.text, (match.span() for match in _PUNCTUATION.finditer(source.text)))
 
 
-class ConjunctionSplitter(_Rule):
-    """Stretches between words that join findings, such as and, with, without; the words are left out.
+class ConjunctionSplitter(_RuleSplitter):
+    """Text between words that join findings, such as and, with, without; these words are dropped.
 
     >>> text = "seizures and developmental delay without regression"
-    >>> [text[start:end] for start, end in ConjunctionSplitter().cut([TextToSplit(text)])[0]]
+    >>> [text[start:end] for start, end in ConjunctionSplitter().split([TextToSplit(text)])[0]]
     ['seizures', 'developmental delay', 'regression']
     """
 
     name = "conjunction"
 
     def _spans(self, source: TextToSplit) -> list[Span]:
-        return spans_between(source.text, (match.span() for match in _JOINTS[source.language].finditer(source.text)))
+        return spans_between(
+            source.text, (match.span() for match in _CONJUNCTIONS[source.language].finditer(source.text))
+        )
 
 
-class CueSplitter(_Rule):
-    """What is left when the words are cut out that speak about findings: cues, and verbs of having.
+class CueSplitter(_RuleSplitter):
+    """Text without assertion cues and lead-in phrases such as *suffers from*.
 
-    A piece that is nothing but a result, as *negative*, is left out: what it speaks of stands elsewhere.
+    A chunk that is only a bare result, such as *negative*, is dropped: it names no finding.
 
     >>> text = "The patient has no sign of fever"
-    >>> [text[start:end] for start, end in CueSplitter().cut([TextToSplit(text)])[0]]
+    >>> [text[start:end] for start, end in CueSplitter().split([TextToSplit(text)])[0]]
     ['The patient', 'fever']
-    >>> CueSplitter().cut([TextToSplit("unremarkable")])
+    >>> CueSplitter().split([TextToSplit("unremarkable")])
     [[]]
     """
 
     name = "cue"
 
     def _spans(self, source: TextToSplit) -> list[Span]:
-        rules = RULES[source.language]
-        leading = [match.span() for match in _LEADING[source.language].finditer(source.text)]
-        pieces = spans_between(source.text, sorted([*leading, *cue_spans(source.text, rules)]))
-        return [piece for piece in pieces if not rules.bare_pattern.fullmatch(source.text, *piece)]
+        rules = RULES_BY_LANGUAGE[source.language]
+        leading = [match.span() for match in _LEAD_IN_PHRASES[source.language].finditer(source.text)]
+        spans = spans_between(source.text, sorted([*leading, *cue_spans(source.text, rules)]))
+        return [span for span in spans if not rules.bare_result_pattern.fullmatch(source.text, *span)]
 
 
-# Cutting where the meaning turns: a window of words is compared with the window that follows it.
-
-_WORD = re.compile(r"\S+")
+_WINDOW_TOKEN = re.compile(r"\S+")
 
 
 @dataclass(frozen=True)
 class SemanticSplitter:
-    """Slides over the words, and cuts where what was said and what follows agree least.
+    """Splits where the similarity of adjacent windows of words has a local minimum.
 
-    At each gap between words the ``words`` before it are compared with the ``words`` behind it, by cosine. A
-    cut is a local minimum below ``threshold`` that leaves at least ``least`` words on both sides. All windows
-    of all texts are embedded in one batch.
+    At each gap between words, the ``words`` words before it are compared with the ``words`` words after it, by
+    cosine. A boundary is a local minimum below ``threshold`` with at least ``min_words`` words on both sides. All
+    windows of all texts are embedded in one batch.
     """
 
     embedder: Embedder
     words: int = 4
     threshold: float = 0.5
-    least: int = 2
+    min_words: int = 2
 
     def __post_init__(self) -> None:
-        if self.words < 1 or self.least < 1:
+        if self.words < 1 or self.min_words < 1:
             raise ParameterError(
-                f"a window of {self.words} words, and pieces of {self.least}, cannot be",
+                f"words is {self.words} and min_words is {self.min_words}",
                 hint="give 1 or more",
             )
 
@@ -281,56 +277,54 @@ class SemanticSplitter:
     def name(self) -> str:
         """``semantic``, with its parameters and the model."""
         return (
-            f"semantic(words={self.words}, threshold={self.threshold:g}, least={self.least}, "
+            f"semantic(words={self.words}, threshold={self.threshold:g}, min_words={self.min_words}, "
             f"model={self.embedder.card.spec})"
         )
 
-    def cut(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
-        """The pieces of each text."""
-        words = [[match.span() for match in _WORD.finditer(source.text)] for source in sources]
-        agreement = iter(self._agreement(sources, words))
-        pieces = []
+    def split(self, sources: Sequence[TextToSplit]) -> list[list[Span]]:
+        """The chunks of each text."""
+        words = [[match.span() for match in _WINDOW_TOKEN.finditer(source.text)] for source in sources]
+        similarity = iter(self._window_similarity(sources, words))
+        chunks = []
         for source, spans in zip(sources, words, strict=True):
-            gaps = np.array([next(agreement) for _ in self._gaps(spans)])
-            cuts = [self.least + int(gap) for gap in np.flatnonzero(self._turns(gaps))]
-            borders = [0, *(spans[cut][0] for cut in cuts), len(source.text)]
-            pieces.append(trim_spans(source.text, pairwise(borders)))
-        return pieces
+            gaps = np.array([next(similarity) for _ in self._gaps(spans)])
+            boundaries = [self.min_words + int(gap) for gap in np.flatnonzero(self._is_boundary(gaps))]
+            borders = [0, *(spans[boundary][0] for boundary in boundaries), len(source.text)]
+            chunks.append(trim_spans(source.text, pairwise(borders)))
+        return chunks
 
     def _gaps(self, spans: Sequence[Span]) -> range:
-        """Where a text may be cut: before the words of these numbers."""
-        return range(self.least, len(spans) - self.least + 1)
+        """Candidate boundaries: before the words with these indices."""
+        return range(self.min_words, len(spans) - self.min_words + 1)
 
-    def _agreement(self, sources: Sequence[TextToSplit], words: Sequence[Sequence[Span]]) -> Floats:
+    def _window_similarity(self, sources: Sequence[TextToSplit], words: Sequence[Sequence[Span]]) -> Floats:
         """The cosine across every gap of every text, in order."""
-        before, behind = [], []
+        before, after = [], []
         for source, spans in zip(sources, words, strict=True):
             for gap in self._gaps(spans):
                 before.append(source.text[spans[max(0, gap - self.words)][0] : spans[gap - 1][1]])
-                behind.append(source.text[spans[gap][0] : spans[min(len(spans), gap + self.words) - 1][1]])
+                after.append(source.text[spans[gap][0] : spans[min(len(spans), gap + self.words) - 1][1]])
         if not before:
             return np.zeros(0)
-        distinct = {text: place for place, text in enumerate(dict.fromkeys([*before, *behind]))}
+        distinct = {text: index for index, text in enumerate(dict.fromkeys([*before, *after]))}
         vectors = self.embedder.embed(list(distinct), role=Role.QUERY).astype(np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        left, right = ([distinct[text] for text in side] for side in (before, behind))
+        left, right = ([distinct[text] for text in side] for side in (before, after))
         cosines: Floats = np.einsum("ij,ij->i", unit[left], unit[right])
         return cosines
 
-    def _turns(self, gaps: Floats) -> Bools:
-        """The gaps that are cut: below the threshold, and none lower nearby; the first of equals."""
+    def _is_boundary(self, gaps: Floats) -> Bools:
+        """Local minima below the threshold; the first of equal minima."""
         chosen = np.zeros(len(gaps), dtype=np.bool_)
-        reach = max(1, self.least - 1)
+        radius = max(1, self.min_words - 1)
         for gap in np.flatnonzero(gaps < self.threshold):
-            around = slice(max(0, gap - reach), gap + reach + 1)
+            around = slice(max(0, gap - radius), gap + radius + 1)
             chosen[gap] = gaps[gap] <= gaps[around].min() and not chosen[around].any()
         return chosen
 
 
-# Cutters by name.
-
-NAMED_RULES = {
+RULE_SPLITTERS = {
     "paragraph": ParagraphSplitter,
     "sentence": SentenceSplitter,
     "punctuation": PunctuationSplitter,
@@ -339,34 +333,34 @@ NAMED_RULES = {
     "phrase": PhraseSplitter,
 }
 SEMANTIC = "semantic"
-SPLITTERS: tuple[str, ...] = (*NAMED_RULES, SEMANTIC)
-"""The names of all ways to cut, from coarse to fine."""
+SPLITTERS: tuple[str, ...] = (*RULE_SPLITTERS, SEMANTIC)
+"""The names of all splitters, from coarse to fine."""
 
 
 def get_splitter(name: str | TextSplitter, embedder: Embedder | None = None) -> TextSplitter:
-    """The cutter of a name; one that is made already is taken as it is.
+    """The splitter of a name; a splitter object is returned unchanged.
 
-    ``semantic`` needs a model that embeds.
+    ``semantic`` needs a dense model.
 
     >>> get_splitter("sentence")
-    <cutter sentence>
+    <splitter sentence>
     """
     if not isinstance(name, str):
         return name
-    if name in NAMED_RULES:
-        return NAMED_RULES[name]()
+    if name in RULE_SPLITTERS:
+        return RULE_SPLITTERS[name]()
     if name != SEMANTIC:
         raise UnknownNameError.of("chunker", name, SPLITTERS, more=f"known: {', '.join(SPLITTERS)}")
     if embedder is None:
         raise ParameterError(
-            "semantic windows need a model that embeds, and there is none",
-            hint="name a model that embeds, or cut by sentence, punctuation and conjunction",
+            "the semantic splitter needs a dense model",
+            hint="name a dense model, or split by sentence, punctuation and conjunction",
         )
     return SemanticSplitter(embedder)
 
 
 def get_splitters(names: Sequence[str | TextSplitter], embedder: Embedder | None = None) -> tuple[TextSplitter, ...]:
-    """The cutters of several names, coarse first, in the order given."""
+    """The splitters of several names, in order, coarse first."""
     if isinstance(names, str):
         names = [part.strip() for part in names.split(",")]
     if not names:

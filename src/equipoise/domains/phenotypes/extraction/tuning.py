@@ -1,4 +1,4 @@
-"""Tuning by nested cross-validation over documents: every model gets the same trials and the same folds."""
+"""Tuning by nested cross-validation over documents, with the same grid, trials and folds for every model."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
+from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
@@ -21,12 +22,11 @@ from equipoise.domains.phenotypes.extraction.candidates import (
     retrieve_candidates,
 )
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, open_term_retriever, settings_of
+from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, make_config, open_term_retriever
 from equipoise.domains.phenotypes.extraction.experiment import Source, read_gold_annotations
 from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
-from equipoise.domains.phenotypes.store import refuse_unwritable
 from equipoise.errors import InputError, ParameterError
 from equipoise.evidence.sets import Sets
 from equipoise.io.splits import Fold
@@ -35,6 +35,7 @@ from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.compare import compare
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.stats.alignment import FOLDS, GRID, TRIALS
 from equipoise.stats.estimate import result_from_values
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.stats.result import Result
     from equipoise.types import Floats
-
-# Every configuration of a model scored from the same candidates: nothing is embedded again.
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ def score_trials(
 
 
 def held_out_sets(found: Candidates, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
-    """What each document holds by the configuration that was chosen without it."""
+    """The predictions of each document by the configuration that was chosen without it."""
     by_trial = {place: predict(found, **trials.settings[place].record()).sets() for place in set(chosen)}
     names = [document.id for document in gold.documents]
     answers = {name: by_trial[place][name] for name, place in zip(names, chosen, strict=True)}
@@ -86,37 +85,34 @@ def _scored(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
     return values, precision, recall
 
 
-# The configurations that a tuning tries: one grid for every model, thresholds as quantiles of its scores.
-
-NUM_RESULTS = (1, 2, 3, 5, 10)
-THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-CONFIDENCES = (0.0, 0.5, 0.8, 0.95)
-MAX_RESULTS = max(NUM_RESULTS)
-_PLACES = 4
+NUM_RESULTS_GRID = (1, 2, 3, 5, 10)
+THRESHOLD_QUANTILES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+CONFIDENCE_QUANTILES = (0.0, 0.5, 0.8, 0.95)
+MAX_RESULTS = max(NUM_RESULTS_GRID)
+_THRESHOLD_DECIMALS = 4
 
 
 @dataclass(frozen=True)
 class GridPoint:
-    """A configuration in terms that mean the same for every model.
+    """A configuration with thresholds as quantiles, comparable between models.
 
-    ``threshold`` and ``confidence`` are shares: so many of the distinct scores that a model gave to the best
-    term of a chunk lie below it. Scores of one model lie between .2 and .6 and those of another between .7
-    and .9, so one number for both would be generous to one of them. Scores that many chunks share, as perfect
-    matches do, count once: else half of the shares would be that one number. A share of 0 drops nothing. The
-    scores are those of all documents, for they know nothing of the gold.
+    ``threshold`` and ``confidence`` are quantile levels of the distinct best scores of all chunks. Scores of one
+    model are between .2 and .6 and those of another between .7 and .9, so a common threshold would favour one of
+    them. Equal scores, as of perfect matches, count once; otherwise half of the quantiles would be that score. A
+    level of 0 drops nothing. The scores are those of all documents; they do not depend on the gold.
     """
 
     num_results: int
     threshold: float
     confidence: float
 
-    def settings(self, scores: Candidates) -> SelectionSettings:
+    def configuration(self, scores: Candidates) -> SelectionSettings:
         """The configuration in the scores of a model."""
         best = np.unique(scores.scores[:, 0]) if len(scores) else np.zeros(1)
-        lowest = min(0.0, _floored(float(scores.scores.min(initial=0.0))))
+        lowest = min(0.0, _floor_score(float(scores.scores.min(initial=0.0))))
         cut, sure = (
-            # Downwards, so that what scores exactly the quantile is not lost to the places.
-            _floored(float(np.quantile(best, share))) if share else lowest
+            # Rounded down, so that a score equal to the quantile is kept.
+            _floor_score(float(np.quantile(best, share))) if share else lowest
             for share in (self.threshold, self.confidence)
         )
         return SelectionSettings(min(self.num_results, scores.depth), cut, sure, top_term_only=self.num_results == 1)
@@ -129,34 +125,33 @@ def is_effective(params: Params) -> bool:
 
 
 def grid_points(seed: int = 0) -> tuple[GridPoint, ...]:
-    """All points of the grid, in an order drawn at random.
+    """All points of the grid in random order.
 
     >>> len(grid_points()), grid_points(1) == grid_points(1), set(grid_points(1)) == set(grid_points(2))
     (170, True, True)
     """
     every = parameter_grid(
         valid=is_effective,
-        num_results=NUM_RESULTS,
-        threshold=THRESHOLDS,
-        confidence=CONFIDENCES,
+        num_results=NUM_RESULTS_GRID,
+        threshold=THRESHOLD_QUANTILES,
+        confidence=CONFIDENCE_QUANTILES,
     )
     order = np.random.default_rng([seed, len(every)]).permutation(len(every))
     return tuple(GridPoint(**every[place]) for place in order.tolist())
 
 
 def trial_configurations(found: Candidates, budget: int, seed: int = 0) -> tuple[SelectionSettings, ...]:
-    """As many configurations as the budget has trials, with different outcomes as long as there are such.
+    """``budget`` configurations, with different predictions as long as the grid has them.
 
-    Every model takes them from the same points in the same order. One that predicts what an earlier one did
-    would be a trial spent on nothing; it is taken only where the grid holds no other, so that all models get
-    the same number.
+    Every model takes them from the same points in the same order. A configuration with the predictions of an
+    earlier one is used only if the grid has no other, so that all models get the same number of trials.
     """
     if budget < 1:
         raise ParameterError(f"a budget of {budget} trials tries nothing", hint="give 1 or more")
     seen: set[bytes] = set()
     fresh: list[SelectionSettings] = []
     repeated: list[SelectionSettings] = []
-    for each in (point.settings(found) for point in grid_points(seed)):
+    for each in (point.configuration(found) for point in grid_points(seed)):
         if len(fresh) == budget:
             break
         told = prediction_key(found, each)
@@ -165,24 +160,24 @@ def trial_configurations(found: Candidates, budget: int, seed: int = 0) -> tuple
     return (*fresh, *repeated[: budget - len(fresh)])
 
 
-def axes() -> dict[str, list[float]]:
+def grid_axes() -> dict[str, list[float]]:
     """The values of each parameter, as a record keeps them."""
     return {
-        "num_results": list(NUM_RESULTS),
-        "threshold quantile": list(THRESHOLDS),
-        "confidence quantile": list(CONFIDENCES),
+        "num_results": list(NUM_RESULTS_GRID),
+        "threshold quantile": list(THRESHOLD_QUANTILES),
+        "confidence quantile": list(CONFIDENCE_QUANTILES),
     }
 
 
-def _floored(score: float) -> float:
+def _floor_score(score: float) -> float:
     """Rounded down; the scores have more decimals, and the last of them does not come from arithmetic."""
-    return floor(round(score * 10**_PLACES, SCORE_DECIMALS - _PLACES)) / 10**_PLACES
+    return floor(round(score * 10**_THRESHOLD_DECIMALS, SCORE_DECIMALS - _THRESHOLD_DECIMALS)) / 10**_THRESHOLD_DECIMALS
 
 
-BUDGET, PARTS = 40, 5
-REDRAWS = 10_000
-_REDRAWN = 1
-"""The stream of randomness of the redrawn choices; the folds have their own."""
+DEFAULT_N_TRIALS, DEFAULT_N_FOLDS = 40, 5
+N_SELECTION_RESAMPLES = 10_000
+_SELECTION_STREAM = 1
+"""The random stream of the selection bootstrap; the folds have another one."""
 
 
 def tune_extraction(
@@ -190,24 +185,24 @@ def tune_extraction(
     models: Sequence[Any] | str = DEFAULT_MODEL,
     ontology: Ontology | str = "hpo",
     *,
-    budget: int = BUDGET,
-    folds: int = PARTS,
+    budget: int = DEFAULT_N_TRIALS,
+    folds: int = DEFAULT_N_FOLDS,
     dataset: str | None = None,
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
     **settings: Any,
 ) -> ExtractionTuning:
-    """Try ``budget`` configurations of every model, and say what the best is worth on unseen documents.
+    """Try ``budget`` configurations of every model, and estimate the best on held-out documents.
 
-    Chosen is by the mean F1 of documents, in the mode of the settings. ``folds`` of 1 nests nothing: the
-    figure is then that of the best trial on the documents that chose it, and a finding says so (EQ201).
-    Documents are embedded once a model; the trials use the stored candidates.
+    The criterion is the mean F1 over documents, in the mode of the settings. With ``folds`` of 1 there is no
+    nesting: the score is that of the best trial on the documents that selected it, with a finding (EQ201).
+    Documents are embedded once per model; the trials use the stored candidates.
     """
-    chosen = settings_of({**settings, "averaging": "macro"})
+    chosen = make_config({**settings, "averaging": "macro"})
     folder = None if output is None else Path(output)
     if folder is not None:
-        refuse_unwritable(folder)
+        check_writable(folder)
     named = resolve_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
     parts = document_folds(gold, folds, chosen.seed)
@@ -215,9 +210,9 @@ def tune_extraction(
     with report_progress(folder, "extraction tuning", len(named) + 1, command=command, step=progress) as step:
         for name, model in named.items():
             step(f"{name}: finding terms")
-            tried.append(_tuned(name, model, gold, parts, budget, chosen))
+            tried.append(_tune_model(name, model, gold, parts, budget, chosen))
         step("comparing")
-        found = _gathered(tried, gold, chosen, command)
+        found = _collect(tried, gold, chosen, command)
         if folder is not None:
             found.write(folder)
     return found
@@ -244,7 +239,7 @@ def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
     )
 
 
-def _tuned(
+def _tune_model(
     name: str, model: Any, gold: GoldAnnotations, parts: list[Fold], budget: int, settings: ExtractionConfig
 ) -> TunedModel:
     with open_term_retriever(model, gold.ontology, settings) as system:
@@ -278,7 +273,7 @@ def _tuned(
 
 @dataclass(frozen=True)
 class _NestedChoice:
-    """What was chosen for every document, what it scores there, and how far off that may be."""
+    """The configuration chosen for every document, its score there, and the errors."""
 
     values: Any
     trial_of: list[int]
@@ -299,14 +294,14 @@ class _NestedChoice:
         if not parts:
             return cls(trials.f1[best], [best] * trials.f1.shape[1])
         nested = nested_cv(trials.f1, parts, allowed=allowed)
-        # The same documents are drawn for every model, so that their errors pair.
+        # The same bootstrap resamples for every model, so that their errors are paired.
         errors = selection_errors(
             trials.f1,
             parts,
             allowed=allowed,
             clusters=[each.text for each in gold.documents],
-            resamples=REDRAWS if settings.bootstrap else 1,
-            rng=np.random.default_rng([settings.seed, _REDRAWN]),
+            n_resamples=N_SELECTION_RESAMPLES if settings.bootstrap else 1,
+            rng=np.random.default_rng([settings.seed, _SELECTION_STREAM]),
         )
         trial_of = np.empty(trials.f1.shape[1], dtype=np.int64)
         for place, (_, test) in zip(nested.chosen.tolist(), parts, strict=True):
@@ -338,7 +333,7 @@ def _result(
     gold: GoldAnnotations,
     settings: ExtractionConfig,
 ) -> Result:
-    """A value a document, of what was chosen without it; chance deals the sets to documents at random."""
+    """One value per document, by the configuration chosen without it; chance permutes the sets over documents."""
     metric = SetF1("macro", settings.mode)
     nested = bool(choice.folds)
     drawn = [str(settings.seed), str(len(choice.folds)), gold.annotated.fingerprint]
@@ -349,25 +344,28 @@ def _result(
         chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.seed))},
         intervals={tuning.metric: choice.interval} if nested else None,
         errors={tuning.metric: choice.errors} if nested else None,
-        level=settings.level,
-        resamples=settings.resamples,
-        seed=settings.seed,
+        config=StatsConfig(
+            confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed
+        ),
         settings={
             **comparability_settings(gold, settings),
             FOLDS: max(1, len(choice.folds)),
             TRIALS: len(tuning.grid),
-            GRID: axes(),
+            GRID: grid_axes(),
             **({RESAMPLE_ID: hashlib.sha256("\0".join(drawn).encode()).hexdigest()[:16]} if nested else {}),
         },
     )
 
 
-def _gathered(
+def _collect(
     tried: list[TunedModel], gold: GoldAnnotations, settings: ExtractionConfig, command: Sequence[str]
 ) -> ExtractionTuning:
     comparison = None
     if len(tried) > 1:
-        comparison = compare([each.result for each in tried], level=settings.level, seed=settings.seed)
+        comparison = compare(
+            [each.result for each in tried],
+            config=StatsConfig(confidence_level=settings.confidence_level, seed=settings.seed),
+        )
     found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
     return ExtractionTuning(
         models=tuple(tried),

@@ -1,4 +1,4 @@
-"""What a tuning of extraction found: a nested figure a model, all trials, and what to deploy."""
+"""Results of an extraction tuning: nested score, trials and best parameters per model, and reading them back."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from equipoise.domains.phenotypes.extraction.config import (
     primary_metrics,
 )
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
-from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, folder_of, refuse_unwritable
+from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, run_folder_name
 from equipoise.errors import FormatError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.io import json
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.trust import spec_from_file
+from equipoise.runs.experiment import check_writable
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
 from equipoise.runs.unit_table import json_text
@@ -40,43 +41,41 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
     from equipoise.types import Finding
 
-# Parameters that a tuning chose, and the documents that chose them: a run on those is no test.
-
-TUNING = "extraction_tuning.json"
-_CHOSEN: dict[str, Callable[[Any], Any]] = {
+TUNING_FILE = "extraction_tuning.json"
+_TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
     each.name: type(getattr(Pipeline(), each.name)) for each in fields(Pipeline)
 }
-"""What a tuning chooses, and the types of it."""
+"""The tuned parameters with their types."""
 
 
 @dataclass(frozen=True)
 class TunedParameters:
-    """What a tuning says to deploy for a model; ``documents`` are hashes of the texts that it chose on.
+    """The tuned parameters of a model; ``documents`` are hashes of the texts used for tuning.
 
-    ``parameters`` are what it chose, ``fixed_settings`` the settings that all of its trials had (chunkers, vectors
-    of the terms, mode): the thresholds are right for these alone. ``ontology`` is a fingerprint.
+    ``parameters`` are the tuned ones, ``fixed_settings`` the settings of all trials (chunkers, representation,
+    mode), for which the thresholds are valid. ``ontology`` is a fingerprint.
     """
 
     model: str
     parameters: Mapping[str, Any]
     tuning: TuningRecord
     documents: frozenset[str]
-    made_with: Mapping[str, Any]
+    fixed_settings: Mapping[str, Any]
     ontology: str
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a run with these parameters; a given one that says otherwise is refused."""
-        own = {**self.made_with, **self.parameters}
+        """The settings of a run with these parameters; a conflicting setting is an error."""
+        own = {**self.fixed_settings, **self.parameters}
         for name, value in given.items():
             if name in own and _plain(value) != _plain(own[name]):
                 raise ParameterError(
-                    f"{name} is {_said(value)} here, and {_said(own[name])} in the tuning",
+                    f"{name} is {_format_setting(value)} here, and {_format_setting(own[name])} in the tuning",
                     hint="leave it out, tune with it, or give all parameters by name instead of the tuning",
                 )
         return {**given, **own}
 
-    def refuse_other(self, model: str, ontology: Ontology) -> None:
-        """Thresholds are scores of one model over the terms of one ontology, and mean nothing elsewhere."""
+    def check_applicable(self, model: str, ontology: Ontology) -> None:
+        """Raise an error for another model or ontology, for which the thresholds are not valid."""
         if model != self.model:
             raise ParameterError(
                 f"the parameters were tuned for {self.model}, not for {model}", hint=f"tune {model} as well"
@@ -88,13 +87,13 @@ class TunedParameters:
             )
 
     def findings(self, system: str, annotated: AnnotatedCorpus) -> tuple[Finding, ...]:
-        """EQ201 where a document that is reported on had a say in the parameters."""
+        """EQ201 if an evaluated document was used for tuning."""
         if not self.documents & text_hashes(annotated):
             return ()
         return run_checks(TunedSystem(system, self.tuning, nested=False))
 
 
-FIXED_SETTINGS = ("chunkers", "multi", "strategy", "include_assertions")
+FIXED_SETTINGS = ("chunkers", "multi_vector", "strategy", "include_assertions")
 """The settings of a tuning that its parameters depend on."""
 
 
@@ -104,28 +103,28 @@ def fixed_settings(settings: ExtractionConfig) -> dict[str, Any]:
 
 
 def text_hashes(annotated: AnnotatedCorpus) -> frozenset[str]:
-    """What tells texts apart, whatever their ids are."""
+    """Hashes of the texts, independent of their ids."""
     return frozenset(hashlib.sha256(each.text.encode()).hexdigest()[:24] for each in annotated.documents)
 
 
 def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bool = False) -> TunedParameters:
-    """The parameters of a tuning that was written, of a model or of the one that it holds.
+    """Read the parameters of a stored tuning, for a model or for its first model.
 
-    A model that the caller does not name is taken from the file only where it runs no code and takes no
-    credentials, or with ``trust``.
+    A model that the caller does not name is taken from the file only if it runs no code and uses no credentials,
+    or with ``trust``.
     """
-    file = Path(path) / TUNING if Path(path).is_dir() else Path(path)
+    file = Path(path) / TUNING_FILE if Path(path).is_dir() else Path(path)
     content = parse_json(open_text(file))
     try:
         models = {each["model"]: each for each in content["models"]}
         documents = frozenset(content["documents"])
-        shared = {name: content["made_with"][name] for name in FIXED_SETTINGS}
+        shared = {name: content["fixed_settings"][name] for name in FIXED_SETTINGS}
         if not isinstance(shared["strategy"], str):
             raise TypeError("strategy")
         ontology = content["ontology"]["fingerprint"]
         name = model if model is not None else spec_from_file(next(iter(models)), file, trust=trust)
     except (KeyError, TypeError, StopIteration) as error:
-        raise _incomplete(file) from error
+        raise _incomplete_record_error(file) from error
     if name not in models:
         raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
     found = models[name]
@@ -133,20 +132,20 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
         shared["chunkers"] = tuple(map(json.text, json.items(shared["chunkers"])))
         tuning = TuningRecord.from_dict(found["tuning"])
         # A tuning chooses thresholds: nothing else of a run is taken from the file.
-        best = {name: kind(found["best"][name]) for name, kind in _CHOSEN.items() if name in found["best"]}
+        best = {name: kind(found["best"][name]) for name, kind in _TUNED_TYPES.items() if name in found["best"]}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _incomplete(file) from error
+        raise _incomplete_record_error(file) from error
     return TunedParameters(name, best, tuning, documents, shared, ontology)
 
 
-def _incomplete(file: Path) -> FormatError:
+def _incomplete_record_error(file: Path) -> FormatError:
     return FormatError(
         f"{file} is no whole record of a tuning",
-        hint=f"give a {TUNING} that this version of eq phenotypes extraction tune wrote",
+        hint=f"give a {TUNING_FILE} that this version of eq phenotypes extraction tune wrote",
     )
 
 
-def _said(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple | list) else str(value).lower()
 
 
@@ -156,9 +155,9 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TunedModel:
-    """One model: every trial, and the result on documents that had no say.
+    """One model: all trials, and the result on held-out documents.
 
-    ``sets`` holds what each document was given by the configuration that was chosen without it.
+    ``sets`` has the predictions of each document by the configuration that was chosen without it.
     """
 
     name: str
@@ -175,7 +174,7 @@ class TunedModel:
 
 @dataclass(frozen=True, eq=False)
 class ExtractionTuning:
-    """Models that were tuned on equal terms."""
+    """Models that were tuned with the same grid, trials and folds."""
 
     models: tuple[TunedModel, ...]
     gold: GoldAnnotations
@@ -207,7 +206,7 @@ class ExtractionTuning:
             counted=MODE_DESCRIPTIONS[self.settings.mode],
             comparison=self.comparison,
             notes=self.gold.notes,
-            problems=self.gold.told,
+            problems=self.gold.problem_messages,
             findings=self.findings,
         )
 
@@ -218,11 +217,11 @@ class ExtractionTuning:
         yield precision_recall_frontier(self.edition.parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values; ``documents`` are hashes of the texts that chose."""
+        """Everything as plain values; ``documents`` are hashes of the tuning texts."""
         return {
             "documents": sorted(text_hashes(self.gold.annotated)),
             "mode": self.settings.mode,
-            "made_with": fixed_settings(self.settings),
+            "fixed_settings": fixed_settings(self.settings),
             "ontology": {
                 "name": self.gold.ontology.name,
                 "release": self.gold.ontology.release,
@@ -246,14 +245,14 @@ class ExtractionTuning:
         }
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write a run a model, the record of the tuning, and the frontier where it can be drawn."""
+        """Write one run per model, the tuning record, and the frontier chart if it can be rendered."""
         folder = Path(folder)
-        refuse_unwritable(folder)
+        check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
         for each in self.models:
             begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.seed)
             manifest = replace(
-                begun.finish(status, reason=self.gold.lost_sentence),
+                begun.finish(status, reason=self.gold.lost_message),
                 parameters={
                     "model": each.name,
                     "mode": self.settings.mode,
@@ -265,9 +264,9 @@ class ExtractionTuning:
                     self.gold.ontology.title: self.gold.ontology.fingerprint,
                 },
             )
-            place = folder / RUNS / folder_of(each.name)
+            place = folder / RUNS / run_folder_name(each.name)
             save_run(place, each.result, manifest=manifest, tuning=each.tuning)
-        file = folder / TUNING
+        file = folder / TUNING_FILE
         write_bytes(file, f"{json_text(self.to_dict(), indent=2)}\n".encode())
         return [file, *self._drawn(folder / VISUALIZATIONS)]
 

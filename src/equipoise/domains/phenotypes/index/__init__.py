@@ -1,1 +1,1 @@
-"""Terms by their texts: components, ways to aggregate their scores, a stored index, and exact search."""
+"""Index of term texts: components, aggregation of their scores, stored vectors, exact search."""

@@ -1,12 +1,11 @@
-"""From the scores of components to one score a term.
+"""Aggregation of component scores to one score per term.
 
-Every strategy is an expression, so there is one way to compute them all; those with a name are listed in
-``STRATEGIES``. What a term does not have is never counted as 0:
+Every strategy is an expression; named strategies are in ``STRATEGIES``. A missing component never counts as 0:
 
-- ``max``, ``min`` and ``mean`` are taken over what the term has.
-- In a sum of weighted parts, the weights of absent parts go to those that are present, in proportion. Where
-  a weight is negative there is no such proportion: what is absent then adds nothing.
-- A term that has none of the named parts is scored by its label, which every term has.
+- ``max``, ``min`` and ``mean`` are taken over the components that the term has.
+- In a weighted sum, the weights of missing components are redistributed in proportion to the others. If a
+  weight is negative, missing components add nothing.
+- A term without any of the named components is scored by its label, which every term has.
 """
 
 from __future__ import annotations
@@ -31,81 +30,83 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.term_texts import TermTexts
     from equipoise.types import Bools, Floats, Ints
 
-# The maximum, the minimum or the mean of a term's components, by passes over contiguous columns.
+ScaledComponent = tuple[float, float, str]
+"""A factor, a constant and the component whose scores are scaled: factor * score + constant."""
 
-Scaled = tuple[float, float, str]
-"""A factor, a constant and the part whose scores they change."""
+ColumnPass = tuple[slice, PointArray]
+"""A run of sorted terms, and one value per query and term."""
 
-Pass = tuple[slice, PointArray]
-"""Neighbouring arranged terms, and one value for each of them and each query."""
-
-_START = {"max": -np.inf, "min": np.inf, "mean": 0.0}
-_STEP = {"max": np.maximum, "min": np.minimum, "mean": np.add}
+_IDENTITY = {"max": -np.inf, "min": np.inf, "mean": 0.0}
+_REDUCE = {"max": np.maximum, "min": np.minimum, "mean": np.add}
 
 
 @dataclass(frozen=True, slots=True)
 class PooledScores:
-    """A value for each query and arranged term; meaningless for the terms that are not ``present``."""
+    """One value per query and sorted term; undefined for terms that are not ``present``."""
 
     values: PointArray
     present: Bools
 
-    def passes(self) -> list[Pass]:
+    def passes(self) -> list[ColumnPass]:
         """The values of the terms that are present."""
-        return [(run, self.values[:, run]) for run in _runs(np.flatnonzero(self.present))]
+        return [(run, self.values[:, run]) for run in _consecutive_runs(np.flatnonzero(self.present))]
 
 
 def pool_components(
-    how: str,
+    pooling: str,
     components: TermTexts,
     scores: PointArray,
-    parts: Sequence[Scaled],
+    parts: Sequence[ScaledComponent],
     others: Sequence[PooledScores],
 ) -> PooledScores:
-    """Fold scaled parts of the scores, and values that are worked out already, term by term."""
+    """Pool scaled components and precomputed values term by term: max, min or mean."""
     passes = _passes(components, scores, parts, others)
-    step = _STEP[how]
+    step = _REDUCE[pooling]
     values: PointArray | None = None
     counts: Floats = np.zeros(components.terms)
     for columns, some in passes:
         if values is None:
-            values = _begun(how, components.terms, columns, some)
+            values = _first_pass(pooling, components.terms, columns, some)
         else:
             step(values[:, columns], some, out=values[:, columns])
         counts[columns] += 1.0
     if values is None:
         values = np.zeros((len(scores), components.terms), dtype=scores.dtype)
     present = counts > 0.0
-    if how == "mean":
+    if pooling == "mean":
         values /= np.where(present, counts, 1.0).astype(values.dtype)
     return PooledScores(values, present)
 
 
-def _begun(how: str, terms: int, columns: slice, some: PointArray) -> PointArray:
-    """The first pass as it is, where it covers all terms; else set into what changes nothing."""
+def _first_pass(pooling: str, terms: int, columns: slice, some: PointArray) -> PointArray:
+    """The first pass if it covers all terms; otherwise written into an array of the identity element."""
     if some.shape[1] == terms:
         return some.copy()
-    values = np.full((len(some), terms), _START[how], dtype=some.dtype)
+    values = np.full((len(some), terms), _IDENTITY[pooling], dtype=some.dtype)
     values[:, columns] = some
     return values
 
 
-def component_slices(components: TermTexts, scores: PointArray, name: str) -> list[Pass]:
-    """The scores of labels, synonyms or definitions where they stand; synonyms cover a term several times."""
+def component_slices(components: TermTexts, scores: PointArray, name: str) -> list[ColumnPass]:
+    """Views of the scores of labels, synonyms or definitions; a term may be in several synonym runs."""
     if name == "label":
         return [(slice(0, components.terms), scores[:, : components.terms])]
     if name == "synonyms":
-        runs, at = [slice(0, size) for size in components.rounds], components.terms
+        runs, at = [slice(0, size) for size in components.synonym_runs], components.terms
     else:
-        places = components.defined if components.defined is not None else np.empty(0, dtype=np.int64)
-        runs, at = _runs(places), components.without_definitions
+        positions = (
+            components.definition_positions
+            if components.definition_positions is not None
+            else np.empty(0, dtype=np.int64)
+        )
+        runs, at = _consecutive_runs(positions), components.without_definitions
     starts = at + np.cumsum([0, *(run.stop - run.start for run in runs)])
     return [(run, scores[:, first:last]) for run, first, last in zip(runs, starts, starts[1:], strict=False)]
 
 
 def _passes(
-    components: TermTexts, scores: PointArray, parts: Sequence[Scaled], others: Sequence[PooledScores]
-) -> Iterator[Pass]:
+    components: TermTexts, scores: PointArray, parts: Sequence[ScaledComponent], others: Sequence[PooledScores]
+) -> Iterator[ColumnPass]:
     for factor, constant, name in parts:
         for columns, some in component_slices(components, scores, name):
             yield columns, some if (factor, constant) == (1.0, 0.0) else some * factor + constant
@@ -113,12 +114,12 @@ def _passes(
         yield from other.passes()
 
 
-def _runs(places: Ints) -> list[slice]:
-    """Ascending places as slices of neighbours."""
-    if not len(places):
+def _consecutive_runs(positions: Ints) -> list[slice]:
+    """Ascending positions as slices of consecutive values."""
+    if not len(positions):
         return []
-    ends = np.flatnonzero(np.diff(places) != 1)
-    firsts, lasts = places[[0, *ends + 1]], places[[*ends, -1]]
+    ends = np.flatnonzero(np.diff(positions) != 1)
+    firsts, lasts = positions[[0, *ends + 1]], positions[[*ends, -1]]
     return [slice(first, last + 1) for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
 
 
@@ -134,16 +135,16 @@ STRATEGIES: dict[str, str] = {
     "all_weighted": "{label}*label + {synonyms}*max(synonyms) + {definition}*definition",
 }
 
-_ROWS_AT_ONCE = 16
-"""Queries that are reduced together: few, so that their scores stay in the cache from pass to pass."""
+_BLOCK_ROWS = 16
+"""Queries per block: few, so that their scores stay in the CPU cache between passes."""
 
 Weights = Mapping[str, float] | Sequence[float]
 
 
 def parse_strategy(strategy: str = DEFAULT_STRATEGY, weights: Weights | None = None) -> WeightedSum:
-    """The expression that a strategy's name, or an expression itself, stands for.
+    """Parse the name of a strategy, or an expression.
 
-    ``weights`` are those of ``all_weighted``, by part or in the order label, synonyms, definition.
+    ``weights`` are those of ``all_weighted``, by component or in the order label, synonyms, definition.
 
     >>> parse_strategy("all_max") == parse_strategy("max(label, synonyms, definition)")
     True
@@ -155,13 +156,13 @@ def parse_strategy(strategy: str = DEFAULT_STRATEGY, weights: Weights | None = N
         raise ParameterError(f"{strategy!r} takes no weights", hint="weights are for all_weighted")
     if name in STRATEGIES:
         return parse_expression(STRATEGIES[name])
-    # A single word can only be a misspelled name: the parts that are words are expressions themselves.
+    # A single word that is no component name can only be a misspelled strategy.
     if name.isidentifier() and name not in PARTS:
         raise UnknownNameError.of(
             "aggregation strategy",
             strategy,
             STRATEGIES,
-            more=f"there are {', '.join(STRATEGIES)}, and expressions: 0.6*label + 0.4*max(synonyms)",
+            more=f"known: {', '.join(STRATEGIES)}, and expressions: 0.6*label + 0.4*max(synonyms)",
         )
     return parse_expression(strategy)
 
@@ -174,55 +175,55 @@ def aggregate_scores(
 ) -> PointArray:
     """The scores of all terms, (queries, terms) in the order of the ontology, from those of all components.
 
-    In a single-vector index a term has one text, and its score is the term's: no strategy changes it.
-    Columns of ``scores`` behind the synonyms may be left out where the strategy reads no definitions.
+    In a single-vector index a term has one text, whose score is the score of the term for every strategy.
+    The definition columns of ``scores`` may be omitted if the strategy reads no definitions.
 
     >>> from equipoise.domains.phenotypes.index.term_texts import component_texts
-    >>> found = component_texts(["Seizure", "Fever"], [["Fits"], ["Pyrexia", "Hot"]], ["", ""])
-    >>> found.texts
+    >>> components = component_texts(["Seizure", "Fever"], [["Fits"], ["Pyrexia", "Hot"]], ["", ""])
+    >>> components.texts
     ('Fever', 'Seizure', 'Pyrexia', 'Fits', 'Hot')
-    >>> aggregate_scores(np.array([[0.1, 0.2, 0.3, 0.4, 0.5]]), found, "0.5*label + 0.5*max(synonyms)").tolist()
+    >>> aggregate_scores(np.array([[0.1, 0.2, 0.3, 0.4, 0.5]]), components, "0.5*label + 0.5*max(synonyms)").tolist()
     [[0.30000000000000004, 0.3]]
     """
-    how = strategy if isinstance(strategy, WeightedSum) else parse_strategy(strategy, weights)
-    needed = n_columns_read(components, how)
+    expression = strategy if isinstance(strategy, WeightedSum) else parse_strategy(strategy, weights)
+    needed = n_columns_read(components, expression)
     if scores.ndim != 2 or not needed <= scores.shape[1] <= len(components):
         raise ShapeError(
             f"scores of shape {scores.shape} were given for {len(components):,} components",
-            hint="give a column for every component",
+            hint="give one column per component",
         )
     back = np.empty(components.terms, dtype=np.int64)
     back[components.order] = np.arange(components.terms)
     result = np.empty((len(scores), components.terms), dtype=scores.dtype)
-    for start in range(0, len(scores), _ROWS_AT_ONCE):
-        block = scores[start : start + _ROWS_AT_ONCE]
-        arranged = _evaluated(how, block, components) if components.multi else block
-        np.take(arranged, back, axis=1, out=result[start : start + _ROWS_AT_ONCE], mode="clip")
+    for start in range(0, len(scores), _BLOCK_ROWS):
+        block = scores[start : start + _BLOCK_ROWS]
+        arranged = _term_scores(expression, block, components) if components.multi_vector else block
+        np.take(arranged, back, axis=1, out=result[start : start + _BLOCK_ROWS], mode="clip")
     return result
 
 
-def n_columns_read(components: TermTexts, how: WeightedSum) -> int:
-    """How many of the leading components a strategy reads."""
-    if not components.multi or "definition" in how.parts:
+def n_columns_read(components: TermTexts, expression: WeightedSum) -> int:
+    """The number of leading columns that a strategy reads."""
+    if not components.multi_vector or "definition" in expression.parts:
         return len(components)
-    return components.without_definitions if "synonyms" in how.parts else components.terms
+    return components.without_definitions if "synonyms" in expression.parts else components.terms
 
 
-def _evaluated(how: WeightedSum, scores: PointArray, components: TermTexts) -> PointArray:
-    """The terms' scores as the components arrange the terms."""
-    found = _sum(how, scores, components)
-    absent = np.flatnonzero(~found.present)
+def _term_scores(expression: WeightedSum, scores: PointArray, components: TermTexts) -> PointArray:
+    """The scores of the terms, in the order of ``TermTexts.order``."""
+    pooled = _sum(expression, scores, components)
+    absent = np.flatnonzero(~pooled.present)
     if len(absent):
-        found.values[:, absent] = scores[:, absent]
-    return found.values
+        pooled.values[:, absent] = scores[:, absent]
+    return pooled.values
 
 
-def _sum(how: WeightedSum, scores: PointArray, components: TermTexts) -> PooledScores:
-    if len(how.addends) == 1 and how.addends[0][0] == 1.0 and not how.constant:
-        return _atom(how.addends[0][1], scores, components)
-    addends = [(weight, atom) for weight, atom in how.addends if weight]
+def _sum(expression: WeightedSum, scores: PointArray, components: TermTexts) -> PooledScores:
+    if len(expression.addends) == 1 and expression.addends[0][0] == 1.0 and not expression.constant:
+        return _atom(expression.addends[0][1], scores, components)
+    addends = [(weight, atom) for weight, atom in expression.addends if weight]
     if not addends:
-        return _constant(how.constant, scores, components)
+        return _constant(expression.constant, scores, components)
     passes = [
         component_slices(components, scores, atom.name)
         if isinstance(atom, ComponentScore)
@@ -230,15 +231,15 @@ def _sum(how: WeightedSum, scores: PointArray, components: TermTexts) -> PooledS
         for _, atom in addends
     ]
     weights = np.array([weight for weight, _ in addends])
-    held = np.zeros((len(addends), components.terms), dtype=np.bool_)
-    for row, some in zip(held, passes, strict=True):
+    has_component = np.zeros((len(addends), components.terms), dtype=np.bool_)
+    for row, some in zip(has_component, passes, strict=True):
         for columns, _ in some:
             row[columns] = True
-    present: Bools = np.logical_or.reduce(held)
+    present: Bools = np.logical_or.reduce(has_component)
     share = np.ones(components.terms)
-    if weights.min() > 0.0 and not held.all():
-        share[present] = weights.sum() / (weights @ held)[present]
-    total = np.full((len(scores), components.terms), how.constant, dtype=scores.dtype)
+    if weights.min() > 0.0 and not has_component.all():
+        share[present] = weights.sum() / (weights @ has_component)[present]
+    total = np.full((len(scores), components.terms), expression.constant, dtype=scores.dtype)
     for weight, some in zip(weights, passes, strict=True):
         factors = (weight * share).astype(scores.dtype)
         for columns, values in some:
@@ -253,16 +254,16 @@ def _atom(atom: ComponentScore | PooledTerm, scores: PointArray, components: Ter
 
 
 def _pool(pool: PooledTerm, scores: PointArray, components: TermTexts) -> PooledScores:
-    """Plain parts are folded where they stand; sums of several are worked out before."""
-    plain, worked = [], []
-    for each in pool.sums:
-        if len(each.addends) == 1 and isinstance(part := each.addends[0][1], ComponentScore):
-            plain.append((each.addends[0][0], each.constant, part.name))
-        elif each.addends:
-            worked.append(_sum(each, scores, components))
+    """Single components are pooled in place; sums are computed first."""
+    scaled, computed = [], []
+    for summand in pool.sums:
+        if len(summand.addends) == 1 and isinstance(part := summand.addends[0][1], ComponentScore):
+            scaled.append((summand.addends[0][0], summand.constant, part.name))
+        elif summand.addends:
+            computed.append(_sum(summand, scores, components))
         else:
-            worked.append(_constant(each.constant, scores, components))
-    return pool_components(pool.how, components, scores, plain, worked)
+            computed.append(_constant(summand.constant, scores, components))
+    return pool_components(pool.pooling, components, scores, scaled, computed)
 
 
 def _constant(value: float, scores: PointArray, components: TermTexts) -> PooledScores:
@@ -270,19 +271,19 @@ def _constant(value: float, scores: PointArray, components: TermTexts) -> Pooled
     return PooledScores(np.full(shape, value, dtype=scores.dtype), np.ones(components.terms, dtype=np.bool_))
 
 
-def _weights(given: Weights | None) -> dict[str, float]:
-    """A weight for each part, which are not negative and not all 0."""
-    if given is None:
+def _weights(weights: Weights | None) -> dict[str, float]:
+    """One non-negative weight per component, not all 0."""
+    if weights is None:
         return DEFAULT_WEIGHTS
-    named = dict(given) if isinstance(given, Mapping) else dict(zip(PARTS, given, strict=False))
-    if set(named) != set(PARTS) or len(given) != len(PARTS):
+    named = dict(weights) if isinstance(weights, Mapping) else dict(zip(PARTS, weights, strict=False))
+    if set(named) != set(PARTS) or len(weights) != len(PARTS):
         raise ParameterError(
-            f"the weights are {given!r}",
+            f"the weights are {weights!r}",
             hint=f"give one for each of {', '.join(PARTS)}, such as 0.5, 0.3, 0.2",
         )
     for part, weight in named.items():
         if not 0.0 <= weight < np.inf:
             raise ParameterError(f"the weight of {part} is {weight}", hint="weights are 0 or more")
     if not sum(named.values()):
-        raise ParameterError("all weights are 0", hint="give one part a weight above 0")
+        raise ParameterError("all weights are 0", hint="give at least one component a positive weight")
     return {part: float(weight) for part, weight in named.items()}

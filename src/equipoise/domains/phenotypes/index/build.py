@@ -1,4 +1,4 @@
-"""Building an index and opening it again: each text is embedded once, and only if it is new."""
+"""Build and open term indexes: each text is embedded once, and only if it is new."""
 
 from __future__ import annotations
 
@@ -44,36 +44,34 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.models.worker_pool import ExecutorMap
 
-# The command that makes an index, ready to be copied: wherever one is missing or old, it is the remedy.
-
 
 def index_build_command(
-    ontology: Ontology, model_spec: str, *, multi: bool, folder: PathLike, default: PathLike
+    ontology: Ontology, model_spec: str, *, multi_vector: bool, folder: PathLike, default: PathLike
 ) -> str:
-    """``eq phenotypes index build`` for this model, ontology and folder; what is the default is left out.
+    """The ``eq phenotypes index build`` command for this model, ontology and folder, without default options.
 
-    An ontology that was not read from a file has no path to name, so FILE stands there.
+    An ontology that was not read from a file has no path, so the command has FILE instead.
     """
     words = ["eq", "phenotypes", "index", "build", "--model-name", model_spec]
-    words += ["--multi-vector"] if multi else []
+    words += ["--multi-vector"] if multi_vector else []
     words += [] if ontology.source == HPO else ["--ontology", ontology.source or "FILE"]
     words += [] if Path(folder) == Path(default) else ["--index-dir", str(folder)]
     return shlex.join(words)
 
 
-_LONGEST_NAME = 80
-_NO_BOUND = 1 << 62
+_MAX_NAME_LENGTH = 80
+_NO_SIZE_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What building took: texts that an older index had, that the cache had, and that were embedded now.
+    """The cost of a build: texts reused from an older index, found in the cache, and embedded now.
 
-    ``seconds`` are those of the whole, ``embedding_seconds`` those inside the model.
+    ``seconds`` is the total time, ``embedding_seconds`` the time inside the model.
     """
 
     texts: int
-    kept: int
+    reused: int
     from_cache: int
     embedded: int
     seconds: float
@@ -82,23 +80,23 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIndex:
-    """An index, and what it took to build it."""
+    """An index and the report of its build."""
 
     index: TermIndex
     report: BuildReport
 
 
 def default_index_folder() -> Path:
-    """Where indexes lie unless a folder is given: in the user's data folder."""
+    """The folder of indexes unless one is given: in the user's data folder."""
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(base).expanduser() / "equipoise" / "indexes"
 
 
-def index_folder(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> Path:
+def index_folder(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> Path:
     """The folder of one index, named for the ontology, the model and the kind."""
     check_is_folder(Path(folder))
     name = f"{_slug(ontology.name)}_{_slug(model_spec)}"
-    return Path(folder) / (f"{name}_multi" if multi else name)
+    return Path(folder) / (f"{name}_multi" if multi_vector else name)
 
 
 def build_index(
@@ -106,12 +104,14 @@ def build_index(
     model_spec: str | Embedder,
     folder: PathLike,
     *,
-    multi: bool,
+    multi_vector: bool,
     progress: Progress | None = None,
     **options: Any,
 ) -> TermIndex:
-    """Embed the terms of an ontology and keep the vectors; see ``build_index_with_report``."""
-    return build_index_with_report(ontology, model_spec, folder, multi=multi, progress=progress, **options).index
+    """Embed the terms of an ontology and store the vectors; see ``build_index_with_report``."""
+    return build_index_with_report(
+        ontology, model_spec, folder, multi_vector=multi_vector, progress=progress, **options
+    ).index
 
 
 def build_index_with_report(
@@ -119,43 +119,43 @@ def build_index_with_report(
     model_spec: str | Embedder,
     folder: PathLike,
     *,
-    multi: bool,
+    multi_vector: bool,
     progress: Progress | None = None,
-    over: ExecutorMap | None = None,
+    executor: ExecutorMap | None = None,
     **options: Any,
 ) -> BuiltIndex:
-    """Embed the terms of an ontology, keep the vectors, and say what it took.
+    """Embed the terms of an ontology, store the vectors, and report the cost.
 
-    Where an older index of the same model stands in the place, only texts that it does not have are embedded.
-    Nothing is written where nothing changed. ``options`` go to the model, such as ``cache`` and ``threads``.
-    ``over`` embeds blocks of texts elsewhere, with the same bytes; what is back is kept until the index is
-    whole, so that the same call goes on behind it whatever dies.
+    If the folder has an older index of the same model, only texts that it does not have are embedded.
+    Nothing is written if nothing changed. ``options`` go to the model, such as ``cache`` and ``threads``.
+    ``executor`` embeds blocks of texts on remote workers, with identical bytes. Finished blocks are kept until
+    the index is complete, so that an interrupted build resumes.
     """
     start = perf_counter()
-    model = _model(model_spec, **options)
-    place = index_folder(folder, ontology, model.card.spec, multi)
-    texts = term_texts(ontology, multi)
-    old = _old(place, model)
-    if old is not None and replace(old.meta, checksum=0) == _meta(model, ontology, texts, old.meta.dims):
+    model = _load_model(model_spec, **options)
+    place = index_folder(folder, ontology, model.card.spec, multi_vector)
+    texts = term_texts(ontology, multi_vector)
+    old = _previous_index(place, model)
+    if old is not None and replace(old.meta, checksum=0) == _make_metadata(model, ontology, texts, old.meta.dims):
         kept = len(texts)
         index = TermIndex(place, old.meta, texts, old.vectors, old.first)
         return BuiltIndex(index, BuildReport(kept, kept, 0, 0, perf_counter() - start, 0.0))
-    with _keeping(model, place, over) as keeping:
-        vectors, counts, embedding = _vectors(keeping, texts, old, progress, over)
-        meta = _meta(model, ontology, texts, vectors.shape[1])
+    with _with_work_cache(model, place, executor) as keeping:
+        vectors, counts, embedding = _embed_texts(keeping, texts, old, progress, executor)
+        meta = _make_metadata(model, ontology, texts, vectors.shape[1])
         write_index(place, meta, text_digests(texts.texts), vectors, find_duplicate_rows(vectors).first)
-    index = _opened(place, texts)
+    index = _load_index(place, texts)
     return BuiltIndex(index, BuildReport(len(texts), *counts, perf_counter() - start, embedding))
 
 
 def open_index(
-    folder: PathLike, ontology: Ontology, model_spec: str | Embedder, multi: bool, **options: Any
+    folder: PathLike, ontology: Ontology, model_spec: str | Embedder, multi_vector: bool, **options: Any
 ) -> TermIndex:
-    """The index that this model has of this ontology; an error where there is none that fits."""
-    model = _model(model_spec, **options)
-    place = index_folder(folder, ontology, model.card.spec, multi)
+    """Open the index of this model and ontology; an error if there is none or it does not match."""
+    model = _load_model(model_spec, **options)
+    place = index_folder(folder, ontology, model.card.spec, multi_vector)
     if not current_path(place).is_dir():
-        raise missing_index_error(folder, ontology, model.card.spec, multi)
+        raise missing_index_error(folder, ontology, model.card.spec, multi_vector)
     try:
         meta = read_metadata(place)
         if meta.model != model.fingerprint:
@@ -163,47 +163,49 @@ def open_index(
                 f"the index {place} was built by another model ({meta.model_spec}, {meta.model[:12]}) "
                 f"than {model.card.spec} is now ({model.fingerprint[:12]})"
             )
-        check_metadata(meta, place, ontology, multi)
-        return _opened(place, term_texts(ontology, multi))
+        check_metadata(meta, place, ontology, multi_vector)
+        return _load_index(place, term_texts(ontology, multi_vector))
     except StoreError as error:
-        command = _command(folder, ontology, model.card.spec, multi)
+        command = _build_command(folder, ontology, model.card.spec, multi_vector)
         hint = f"build it again, which embeds what is new: {command}"
-        raise StoreError(error.sentence, hint=hint) from error
+        raise StoreError(error.message, hint=hint) from error
 
 
-def missing_index_error(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> StoreError:
-    """There is no such index, and the command that makes it."""
-    kind = "multi-vector" if multi else "single-vector"
+def missing_index_error(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> StoreError:
+    """The error for a missing index, with the command that builds it."""
+    kind = "multi-vector" if multi_vector else "single-vector"
     return StoreError(
         f"there is no {kind} index of {ontology.name} by {model_spec} in {Path(folder)}",
-        hint=f"{_command(folder, ontology, model_spec, multi)} makes it, once",
+        hint=f"build it once: {_build_command(folder, ontology, model_spec, multi_vector)}",
     )
 
 
 def open_indexes(
-    folder: PathLike, ontology: Ontology, system: str | Retriever, multi: bool, **options: Any
+    folder: PathLike, ontology: Ontology, system: str | Retriever, multi_vector: bool, **options: Any
 ) -> tuple[TermIndex, ...]:
-    """The indexes of all parts of a system that embed; none for a system that scores words."""
+    """The indexes of all dense models of a system; none for a lexical system."""
     models = dense_models(retriever(system, **options))
-    return tuple(open_index(folder, ontology, model, multi) for model in models)
+    return tuple(open_index(folder, ontology, model, multi_vector) for model in models)
 
 
 def missing_indexes(
-    folder: PathLike, ontology: Ontology, system: str | Retriever, multi: bool, **options: Any
+    folder: PathLike, ontology: Ontology, system: str | Retriever, multi_vector: bool, **options: Any
 ) -> list[Embedder]:
-    """The models of a system that have no index yet."""
+    """The dense models of a system that have no index."""
     return [
         model
         for model in dense_models(retriever(system, **options))
-        if not current_path(index_folder(folder, ontology, model.card.spec, multi)).is_dir()
+        if not current_path(index_folder(folder, ontology, model.card.spec, multi_vector)).is_dir()
     ]
 
 
-def _command(folder: PathLike, ontology: Ontology, model_spec: str, multi: bool) -> str:
-    return index_build_command(ontology, model_spec, multi=multi, folder=folder, default=default_index_folder())
+def _build_command(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> str:
+    return index_build_command(
+        ontology, model_spec, multi_vector=multi_vector, folder=folder, default=default_index_folder()
+    )
 
 
-def _opened(place: Path, texts: TermTexts) -> TermIndex:
+def _load_index(place: Path, texts: TermTexts) -> TermIndex:
     meta = read_metadata(place)
     vectors, _, first = read_arrays(place, meta)
     if meta.texts != texts.fingerprint:
@@ -213,7 +215,7 @@ def _opened(place: Path, texts: TermTexts) -> TermIndex:
 
 @dataclass(frozen=True, slots=True)
 class _PreviousIndex:
-    """An index that stands in the place of the new one, with its rows by the keys of their texts."""
+    """The index that a build replaces, with its rows by text digest."""
 
     meta: IndexMetadata
     vectors: Vectors
@@ -221,8 +223,8 @@ class _PreviousIndex:
     rows: dict[bytes, int]
 
 
-def _old(place: Path, model: Embedder) -> _PreviousIndex | None:
-    """The index in the place, if it can be read and its vectors are of the same model."""
+def _previous_index(place: Path, model: Embedder) -> _PreviousIndex | None:
+    """The index at this path, if it can be read and has vectors of the same model."""
     try:
         meta = read_metadata(place)
         if meta.model != model.fingerprint:
@@ -234,43 +236,45 @@ def _old(place: Path, model: Embedder) -> _PreviousIndex | None:
 
 
 @contextmanager
-def _keeping(model: Embedder, place: Path, over: ExecutorMap | None) -> Iterator[Embedder]:
-    """The model with a cache: its own, or where it has none, one beside the index until that is whole.
+def _with_work_cache(model: Embedder, place: Path, executor: ExecutorMap | None) -> Iterator[Embedder]:
+    """The model with a cache: its own, or a temporary one next to the index until the build is complete.
 
-    What is made in this process alone needs none, but finds what an earlier call on a cluster left there.
+    A local build needs no temporary cache, but reads one that an interrupted cluster build left.
     """
     work = place.with_name(f".{place.name}.work")
-    if model.cache is not None or not model.encoder.cacheable or (over is None and not work.is_dir()):
+    if model.cache is not None or not model.encoder.cacheable or (executor is None and not work.is_dir()):
         yield model
         return
-    with VectorCache(work / "vectors.sqlite", _NO_BOUND) as cache:
+    with VectorCache(work / "vectors.sqlite", _NO_SIZE_LIMIT) as cache:
         yield Embedder(model.encoder, model.spec, cache=cache)
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _vectors(
+def _embed_texts(
     model: Embedder,
     texts: TermTexts,
     old: _PreviousIndex | None,
     progress: Progress | None,
-    over: ExecutorMap | None = None,
+    executor: ExecutorMap | None = None,
 ) -> tuple[Vectors, tuple[int, int, int], float]:
-    """A vector for each component; how many were kept, found in the cache and embedded; and the seconds."""
+    """Vectors of all components; numbers of reused, cached and embedded texts; seconds in the model."""
     known = old.rows if old is not None else {}
     rows = np.array([known.get(key.tobytes(), -1) for key in text_digests(texts.texts)], dtype=np.int64)
     new = np.flatnonzero(rows < 0)
     if not len(new) and old is not None:
         return old.vectors[rows], (len(rows), 0, 0), 0.0
-    made = model.embed_report([texts.texts[place] for place in new], Role.DOCUMENT, progress=progress, over=over)
-    report, vectors = made.report, made.vectors
+    embedded = model.embed_report(
+        [texts.texts[place] for place in new], Role.DOCUMENT, progress=progress, over=executor
+    )
+    report, vectors = embedded.report, embedded.vectors
     if old is not None and len(new) < len(rows):
-        vectors = np.empty((len(rows), made.vectors.shape[1]), dtype=np.float32)
-        vectors[new] = made.vectors
+        vectors = np.empty((len(rows), embedded.vectors.shape[1]), dtype=np.float32)
+        vectors[new] = embedded.vectors
         vectors[rows >= 0] = old.vectors[rows[rows >= 0]]
     return vectors, (len(rows) - len(new), report.from_cache, report.embedded), report.seconds
 
 
-def _meta(model: Embedder, ontology: Ontology, texts: TermTexts, dims: int) -> IndexMetadata:
+def _make_metadata(model: Embedder, ontology: Ontology, texts: TermTexts, dims: int) -> IndexMetadata:
     return IndexMetadata(
         model=model.fingerprint,
         model_spec=model.card.spec,
@@ -280,26 +284,26 @@ def _meta(model: Embedder, ontology: Ontology, texts: TermTexts, dims: int) -> I
         ontology_name=ontology.name,
         release=ontology.release,
         citation=ontology.citation,
-        multi=texts.multi,
+        multi_vector=texts.multi_vector,
         terms=texts.terms,
         components=len(texts),
         texts=texts.fingerprint,
     )
 
 
-def _model(spec: str | Embedder, **options: Any) -> Embedder:
-    """The model of a spec that embeds; a fusion stands for the one part of it that does."""
+def _load_model(spec: str | Embedder, **options: Any) -> Embedder:
+    """The dense model of a spec; for a fusion, its only dense part."""
     if isinstance(spec, Embedder):
         return spec
     parts = dense_model_specs(spec)
     if len(parts) != 1:
-        fact = "scores words and has no vectors" if not parts else f"has {len(parts)} models that embed"
+        fact = "is lexical and has no vectors" if not parts else f"has {len(parts)} dense models"
         hint = "it needs no index" if not parts else f"build one for each: {', '.join(parts)}"
         raise ParameterError(f"{spec} {fact}", hint=hint)
     return dense_models(retriever(parts[0], **options))[0]
 
 
 def _slug(text: str) -> str:
-    """Letters and digits with underscores between, as a name of a folder; a long one is cut and marked."""
+    """Letters and digits with underscores between, as a folder name; a long name is truncated and gets a digest."""
     words = "_".join(re.findall(r"[a-z0-9]+", text.casefold())) or "model"
-    return words if len(words) <= _LONGEST_NAME else f"{words[:60]}_{sha256(text.encode()).hexdigest()[:8]}"
+    return words if len(words) <= _MAX_NAME_LENGTH else f"{words[:60]}_{sha256(text.encode()).hexdigest()[:8]}"

@@ -1,6 +1,6 @@
-"""Ways to aggregate, as people write them: ``0.6*label + 0.4*max(synonyms)``.
+"""Parser of aggregation expressions such as ``0.6*label + 0.4*max(synonyms)``.
 
-The language is small on purpose: weighted sums of the scores ``label`` and ``definition``, and of ``max``,
+The grammar is small: weighted sums of the scores ``label`` and ``definition``, and of ``max``,
 ``min`` or ``mean`` over such sums and over ``synonyms``. Numbers multiply and divide; two scores are never
 multiplied, so that every result stays on the scale of the scores. Nothing is evaluated as Python.
 
@@ -21,10 +21,10 @@ from equipoise.errors import ParameterError, did_you_mean
 PARTS = ("label", "synonyms", "definition")
 POOLS = ("max", "min", "mean")
 MAX_LENGTH = 1000
-"""Characters of an expression; nobody writes a longer one."""
+"""Maximum number of characters of an expression."""
 
 _TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(\w+)|(\S))|\s+$")
-_DEEPEST = 50
+_MAX_NESTING = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +36,22 @@ class ComponentScore:
 
 @dataclass(frozen=True, slots=True)
 class PooledTerm:
-    """The largest, the smallest or the mean of what a term has of several sums."""
+    """The maximum, minimum or mean over several sums, of those that a term has."""
 
-    how: str
+    pooling: str
     sums: tuple[WeightedSum, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """Weighted scores and a constant; each of ``addends`` is a weight and what it multiplies."""
+    """A weighted sum of scores plus a constant; ``addends`` are pairs of weight and score."""
 
     addends: tuple[tuple[float, ComponentScore | PooledTerm], ...] = ()
     constant: float = 0.0
 
     @property
     def parts(self) -> frozenset[str]:
-        """The parts of a term that the result depends on."""
+        """The components that the result depends on."""
         found: set[str] = set()
         for _, atom in self.addends:
             found |= (
@@ -60,16 +60,16 @@ class WeightedSum:
         return frozenset(found)
 
     @property
-    def is_spread(self) -> bool:
-        """Whether it is a value for every synonym, and not one for the term."""
+    def is_vector(self) -> bool:
+        """Whether it has one value per synonym instead of one per term."""
         return any(isinstance(atom, ComponentScore) and atom.name == "synonyms" for _, atom in self.addends)
 
     def scaled(self, factor: float) -> WeightedSum:
-        """The whole multiplied by a number."""
+        """The sum multiplied by a number."""
         return WeightedSum(tuple((weight * factor, atom) for weight, atom in self.addends), self.constant * factor)
 
     def plus(self, other: WeightedSum) -> WeightedSum:
-        """The sum of two sums, which is flat."""
+        """The flattened sum of two sums."""
         return WeightedSum(self.addends + other.addends, self.constant + other.constant)
 
 
@@ -84,7 +84,7 @@ Rule = Callable[[], WeightedSum]
 
 
 def parse_expression(text: str) -> WeightedSum:
-    """The expression that a text spells, or an error that points at the place.
+    """Parse an expression; an error points at the position.
 
     >>> parse_expression("0.6*label + 0.4*max(synonyms)").parts == {"label", "synonyms"}
     True
@@ -97,7 +97,7 @@ def parse_expression(text: str) -> WeightedSum:
 
 
 class _Parser:
-    """Reads tokens from left to right; one method for each rule of the grammar."""
+    """Recursive-descent parser with one method per grammar rule."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
@@ -110,7 +110,7 @@ class _Parser:
         self._depth = 0
 
     def whole(self) -> WeightedSum:
-        """The expression, when nothing is left over and it is one score a term."""
+        """The whole expression; it must have one score per term and no remaining tokens."""
         if not self._tokens:
             raise ParameterError(
                 "the aggregation strategy is empty", hint="write label_synonyms_max, or max(label, synonyms)"
@@ -141,9 +141,9 @@ class _Parser:
     def _combined(self, left: WeightedSum, sign: _Token, right: WeightedSum) -> WeightedSum:
         if sign.text == "/":
             if right.addends:
-                raise self._error("a score divides", sign, "divide by a number")
+                raise self._error("a score is a divisor", sign, "divide by a number")
             if right.constant == 0.0:
-                raise self._error("something is divided by 0", sign, "divide by another number")
+                raise self._error("division by 0", sign, "divide by another number")
             return left.scaled(1.0 / right.constant)
         if left.addends and right.addends:
             raise self._error("two scores are multiplied", sign, "one side of * is a number: 0.5*label")
@@ -152,7 +152,7 @@ class _Parser:
     def _factor(self) -> WeightedSum:
         token = self._peek()
         if token is None:
-            raise self._error("something is missing at the end", None, "complete it, or leave the operator out")
+            raise self._error("the expression ends after an operator", None, "complete it, or remove the operator")
         self._next += 1
         if token.text in ("+", "-"):
             return self._deeper(token, self._factor).scaled(-1.0 if token.text == "-" else 1.0)
@@ -191,14 +191,14 @@ class _Parser:
         return number
 
     def _require_single(self, found: WeightedSum, token: _Token | None) -> None:
-        if found.is_spread:
+        if found.is_vector:
             hint = "write max(synonyms), min(synonyms) or mean(synonyms)"
             raise self._error("synonyms is several scores", token, hint)
 
     def _deeper(self, token: _Token, rule: Rule) -> WeightedSum:
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._error("the parentheses go too deep", token, f"nest at most {_DEEPEST}")
+        if self._depth > _MAX_NESTING:
+            raise self._error("the parentheses are nested too deeply", token, f"nest at most {_MAX_NESTING}")
         found = rule()
         self._depth -= 1
         return found

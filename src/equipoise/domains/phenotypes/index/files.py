@@ -1,8 +1,8 @@
-"""An index on disk: vectors that are mapped and not read, and a small file that says whose they are.
+"""The files of a term index: memory-mapped vectors and their metadata.
 
-A folder has ``vectors.npy`` (a row a component), ``keys.npy`` (a digest of each component's text),
-``first.npy`` (for each vector the first that equals it) and ``meta.json``. It is written beside its place and
-renamed when it is whole, so that nobody ever meets a part of one.
+A folder has ``vectors.npy`` (one row per component), ``keys.npy`` (a digest of the text of each component),
+``first.npy`` (for each vector the index of the first equal vector) and ``meta.json``. It is written to a
+temporary folder and renamed when it is complete, so readers never see a partial index.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
     from equipoise.types import Ints
 
-FORMAT = 1
+FORMAT = 2
 META, VECTORS, KEYS, FIRST = "meta.json", "vectors.npy", "keys.npy", "first.npy"
 
 Keys = NDArray[np.uint8]
 
 _KEY_BYTES = 16
-_READ_AT_ONCE = 1 << 22
+_READ_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class IndexMetadata:
-    """What made an index: model, ontology and texts, and a checksum of the vectors."""
+    """The model, ontology and texts of an index, and a checksum of the vectors."""
 
     model: str
     """The fingerprint of the model."""
@@ -49,7 +49,7 @@ class IndexMetadata:
     ontology_name: str
     release: str
     citation: str
-    multi: bool
+    multi_vector: bool
     terms: int
     components: int
     texts: str
@@ -64,13 +64,13 @@ class IndexMetadata:
 
     @property
     def kind(self) -> str:
-        """How many vectors a term has."""
-        return "multi-vector" if self.multi else "single-vector"
+        """``multi-vector`` or ``single-vector``."""
+        return "multi-vector" if self.multi_vector else "single-vector"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermIndex:
-    """The vectors of all components of an ontology's terms, as one model made them."""
+    """The vectors of all components of all terms of an ontology, embedded by one model."""
 
     folder: Path
     meta: IndexMetadata
@@ -89,26 +89,26 @@ class TermIndex:
         """The fingerprint of the model that made the vectors."""
         return self.meta.model
 
-    def require(self, ontology: Ontology, multi: bool) -> None:
-        """Refuse to answer for another ontology, or in another way, than it was built for."""
-        check_metadata(self.meta, self.folder, ontology, multi)
+    def check_compatible(self, ontology: Ontology, multi_vector: bool) -> None:
+        """Raise an error unless the index was built for this ontology and representation."""
+        check_metadata(self.meta, self.folder, ontology, multi_vector)
 
 
 def text_digests(texts: tuple[str, ...]) -> Keys:
-    """A digest of each text, by which it is known again."""
+    """A digest of each text, used to find unchanged texts."""
     digests = b"".join(sha256(text.encode()).digest()[:_KEY_BYTES] for text in texts)
     return np.frombuffer(digests, dtype=np.uint8).reshape(len(texts), _KEY_BYTES)
 
 
 def write_index(folder: Path, meta: IndexMetadata, keys: Keys, vectors: Vectors, first: Ints) -> None:
-    """Put an index in its place, whole or not at all."""
+    """Write an index atomically."""
     try:
         with atomic_directory(folder) as part:
             write_array(part / VECTORS, vectors)
             write_array(part / KEYS, keys)
             write_array(part / FIRST, first)
-            said = {**asdict(meta), "checksum": checksum_of(part / VECTORS)}
-            write_text(part / META, json.dumps(said, indent=2, ensure_ascii=False) + "\n")
+            content = {**asdict(meta), "checksum": file_checksum(part / VECTORS)}
+            write_text(part / META, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     except (OSError, StoreError, PartialError) as error:
         reason = error if isinstance(error, OSError) else error.__cause__
         hint = "check the rights of the folder, or choose another with --index-dir"
@@ -116,61 +116,61 @@ def write_index(folder: Path, meta: IndexMetadata, keys: Keys, vectors: Vectors,
 
 
 def read_metadata(folder: Path) -> IndexMetadata:
-    """What an index says of itself."""
+    """Read and validate the metadata of an index."""
     path = current_path(folder) / META
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        if said["format"] != FORMAT:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
             raise StoreError(
-                f"the index {folder} has format {said['format']}, and this program reads {FORMAT}",
+                f"the index {folder} has format {content['format']}, and this program reads {FORMAT}",
                 hint="build it again",
             )
-        meta = IndexMetadata(**said)
+        meta = IndexMetadata(**content)
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise damaged_index_error(folder, f"{META} says nothing that can be used ({_said(error)})") from error
-    if any(not isinstance(getattr(meta, name), kind) for name, kind in _KINDS.items()):
-        raise damaged_index_error(folder, f"{META} has a field of the wrong kind")
+        raise damaged_index_error(folder, f"{META} cannot be parsed ({_error_reason(error)})") from error
+    if any(not isinstance(getattr(meta, name), kind) for name, kind in _FIELD_TYPES.items()):
+        raise damaged_index_error(folder, f"{META} has a field of the wrong type")
     return meta
 
 
 def read_arrays(folder: Path, meta: IndexMetadata) -> tuple[Vectors, Keys, Ints]:
-    """Vectors, keys and first equals, when they are those that the meta file speaks of."""
+    """Vectors, text digests and duplicate indices, checked against the metadata."""
     here = current_path(folder)
     try:
         # The checksum reads the whole file, which the first product would do anyway.
-        if checksum_of(here / VECTORS) != meta.checksum:
-            raise damaged_index_error(folder, f"{VECTORS} is not as it was written")
+        if file_checksum(here / VECTORS) != meta.checksum:
+            raise damaged_index_error(folder, f"{VECTORS} has changed since it was written")
     except OSError as error:
-        raise damaged_index_error(folder, _said(error)) from error
-    vectors = _loaded(folder, here / VECTORS, mmap_mode="r")
-    keys, first = _loaded(folder, here / KEYS), _loaded(folder, here / FIRST)
+        raise damaged_index_error(folder, _error_reason(error)) from error
+    vectors = _load_array(folder, here / VECTORS, mmap_mode="r")
+    keys, first = _load_array(folder, here / KEYS), _load_array(folder, here / FIRST)
     count = meta.components
     if vectors.shape != (count, meta.dims) or keys.shape != (count, _KEY_BYTES) or first.shape != (count,):
-        raise damaged_index_error(folder, "its files do not fit together")
+        raise damaged_index_error(folder, "the shapes of its arrays do not match the metadata")
     if first.dtype.kind != "i" or not ((first >= 0) & (first <= np.arange(count))).all():
-        raise damaged_index_error(folder, f"{FIRST} names rows that are not there")
+        raise damaged_index_error(folder, f"{FIRST} has row numbers out of range")
     return vectors, keys, first
 
 
-def _loaded(folder: Path, file: Path, **options: Any) -> Any:
-    """An array of an index; of one that is none, numpy would say how to load it nevertheless."""
+def _load_array(folder: Path, file: Path, **options: Any) -> Any:
+    """Load an array; replaces numpy's messages, which suggest allow_pickle."""
     try:
         return np.load(file, allow_pickle=False, **options)
     except OSError as error:
-        raise damaged_index_error(folder, _said(error)) from error
+        raise damaged_index_error(folder, _error_reason(error)) from error
     except (ValueError, EOFError) as error:
-        raise damaged_index_error(folder, f"{file.name} is not as it was written") from error
+        raise damaged_index_error(folder, f"{file.name} is not a valid array file") from error
 
 
-def check_metadata(meta: IndexMetadata, folder: Path, ontology: Ontology, multi: bool) -> None:
-    """Refuse an index of another ontology or release, or with another number of vectors a term."""
-    wanted = "multi-vector" if multi else "single-vector"
-    if meta.multi != multi:
+def check_metadata(meta: IndexMetadata, folder: Path, ontology: Ontology, multi_vector: bool) -> None:
+    """Raise an error for an index of another ontology, release or representation."""
+    wanted = "multi-vector" if multi_vector else "single-vector"
+    if meta.multi_vector != multi_vector:
         raise StoreError(f"the index {folder} is {meta.kind}, not {wanted}", hint=f"build a {wanted} one")
     if meta.ontology != ontology.fingerprint:
-        alike = " with other content" if meta.title == ontology.title else ""
+        note = " with other content" if meta.title == ontology.title else ""
         raise StoreError(
-            f"the index {folder} was built for {meta.title}, and this is {ontology.title}{alike}",
+            f"the index {folder} was built for {meta.title}, and this is {ontology.title}{note}",
             hint="build it again: only new and changed texts are embedded",
         )
 
@@ -178,47 +178,47 @@ def check_metadata(meta: IndexMetadata, folder: Path, ontology: Ontology, multi:
 def find_indexes(folder: Path) -> list[tuple[Path, IndexMetadata | EquipoiseError]]:
     """All indexes in a folder, by name; one that cannot be read comes with the reason."""
     check_is_folder(folder)
-    found: list[tuple[Path, IndexMetadata | EquipoiseError]] = []
+    indexes: list[tuple[Path, IndexMetadata | EquipoiseError]] = []
     for path in sorted(folder.glob(f"*/{META}")) if folder.is_dir() else []:
         if not path.parent.name.startswith("."):
             try:
-                found.append((path.parent, read_metadata(path.parent)))
+                indexes.append((path.parent, read_metadata(path.parent)))
             except EquipoiseError as error:
-                found.append((path.parent, error))
-    return found
+                indexes.append((path.parent, error))
+    return indexes
 
 
 def check_is_folder(folder: Path) -> None:
-    """Indexes lie in a folder: a file in its place is no fault of rights."""
+    """Raise an error if the index folder is a file."""
     if folder.is_file():
-        raise StoreError(f"{folder} is a file, and indexes lie in a folder", hint="name one with --index-dir")
+        raise StoreError(f"{folder} is a file, not a folder of indexes", hint="name one with --index-dir")
 
 
-def checksum_of(path: Path) -> int:
-    """CRC-32 of a file: damage is to be noticed, not malice."""
+def file_checksum(path: Path) -> int:
+    """CRC-32 of a file: detects damage, not tampering."""
     value = 0
     with open(path, "rb") as stream:
-        while block := stream.read(_READ_AT_ONCE):
+        while block := stream.read(_READ_BYTES):
             value = zlib.crc32(block, value)
     return value
 
 
 def damaged_index_error(folder: Path, fact: str) -> StoreError:
-    """The index cannot be used, and what to do."""
+    """The error for an index that cannot be used."""
     return StoreError(
         f"the index {folder} is damaged: {fact}",
         hint="build it again; vectors that are in the cache are not computed again",
     )
 
 
-def _said(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {Path(str(error.filename)).name}"
     return (str(error).splitlines() or [""])[0] or type(error).__name__
 
 
-_KINDS: dict[str, Any] = {
+_FIELD_TYPES: dict[str, Any] = {
     "model": str, "model_spec": str, "model_name": str, "dims": int, "ontology": str, "ontology_name": str,
-    "release": str, "citation": str, "multi": bool, "terms": int, "components": int, "texts": str,
+    "release": str, "citation": str, "multi_vector": bool, "terms": int, "components": int, "texts": str,
     "checksum": int,
 }  # fmt: skip

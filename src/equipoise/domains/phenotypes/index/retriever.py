@@ -1,4 +1,4 @@
-"""The one thing that scores terms for texts: a system over the components of an ontology's terms."""
+"""Term retrieval: a retriever over the texts of all terms, with stored vectors where an index has them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from equipoise.domains.phenotypes.index.aggregation import (
 )
 from equipoise.domains.phenotypes.index.files import TermIndex
 from equipoise.domains.phenotypes.index.int8_prefilter import (
-    QUERIES_AT_ONCE,
+    QUERY_BLOCK,
     Int8Rows,
-    Leading,
+    TopTerms,
     make_prefilter,
 )
 from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts, term_texts
@@ -50,13 +50,11 @@ if TYPE_CHECKING:
     from equipoise.models.encode_texts import Progress
     from equipoise.models.encoder import ModelCard, Vectors
 
-# Queries in the upper and lower case of the ontology.
 
+class CaseMatcher:
+    """Gives a query the upper and lower case of the ontology's texts.
 
-class Casing:
-    """The case that texts have.
-
-    >>> casing = Casing(["Glaucoma", "Abnormal EEG"])
+    >>> casing = CaseMatcher(["Glaucoma", "Abnormal EEG"])
     >>> [casing(query) for query in ("glaucoma", "ABNORMAL eeg", "eye pain")]
     ['Glaucoma', 'Abnormal EEG', 'Eye pain']
     """
@@ -75,18 +73,15 @@ class Casing:
         return query[:1].upper() + query[1:] if self._capital else query
 
     def all(self, queries: Iterable[str]) -> list[str]:
-        """Every query in its case."""
+        """The queries in the case of the ontology."""
         return [self(query) for query in queries]
 
 
-# The vectors of components, held ready: prepared for the product once, however many queries come.
-
-
 class StoredVectorScorer(FittedRetriever):
-    """A model that embeds, with the vectors of its documents; equal vectors score equal.
+    """Scores queries against the vectors of all components, which are prepared once; equal vectors score equal.
 
-    ``first`` is, for each vector, the place of the first that equals it; it is found here unless it is given.
-    ``texts`` are those of the vectors: queries are embedded in their upper and lower case.
+    ``first`` is, for each vector, the index of the first equal vector; it is computed unless it is given.
+    ``texts`` are the texts of the vectors: queries are embedded in their upper and lower case.
     """
 
     bytes_a_score = 4
@@ -107,35 +102,35 @@ class StoredVectorScorer(FittedRetriever):
             system.geometry.check(vectors).require_usable("the vectors of the terms")
         self._space = system.geometry.fitted(vectors)
         self._corpus = self._space.prepare_corpus(vectors)
-        self._twins = find_duplicate_rows(vectors) if first is None else DuplicateRows(first)
-        self._copies = self._twins.copies
+        self._duplicate_rows = find_duplicate_rows(vectors) if first is None else DuplicateRows(first)
+        self._copies = self._duplicate_rows.copies
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """The scores of all documents."""
         return self.leading_blocks(queries, rows, self.documents)
 
     def leading_blocks(self, queries: Sequence[str], rows: int, columns: int) -> Blocks:
-        """The scores of the first ``columns`` documents only, which takes so much less time."""
+        """The scores of the first ``columns`` documents only."""
         return self.vector_blocks(self.query_vectors(queries), rows, columns)
 
     def query_vectors(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of texts that ask."""
+        """The vectors of query texts."""
         vectors = self.system.embedder.embed(self._casing.all(queries), role=Role.QUERY)
         self._space.check(vectors).require_usable("the vectors of the queries")
         return vectors
 
     @cached_property
-    def _casing(self) -> Casing:
-        return Casing(self._texts)
+    def _casing(self) -> CaseMatcher:
+        return CaseMatcher(self._texts)
 
     @property
     def dims(self) -> int:
-        """The numbers in a row of the product, which may be a few more than in a vector."""
+        """The dimension of the prepared rows, which may exceed that of the vectors."""
         return int(self._corpus.rows.shape[1])
 
     @cached_property
-    def rounded(self) -> Int8Rows:
-        """The documents in 8 bits, which takes a quarter of the memory again."""
+    def int8_rows(self) -> Int8Rows:
+        """The documents quantised to int8; needs a quarter of the memory of float32."""
         return Int8Rows.of(self._corpus.rows, self._corpus.scale)
 
     def prepared(self, vectors: Vectors) -> PointArray:
@@ -148,13 +143,13 @@ class StoredVectorScorer(FittedRetriever):
         return scores if self._corpus.scale is None else scores * self._corpus.scale[columns]
 
     def of_columns(self, query: Vectors, columns: Ints) -> PointArray:
-        """The scores of some documents for one query, given as its vector."""
+        """The scores of some documents for one query vector."""
         scale = None if self._corpus.scale is None else self._corpus.scale[columns]
         some = PreparedCorpus(self._corpus.rows[columns], scale)
         return self._space.similarity(self._space.prepare_queries(query[None]), some)
 
     def vector_blocks(self, vectors: Vectors, rows: int, columns: int) -> Blocks:
-        """The same for queries that are vectors already."""
+        """The same for query vectors."""
         prepared = self._space.prepare_queries(vectors)
         copies = self._copies[: np.searchsorted(self._copies, columns)]
         buffer = np.empty((min(rows, len(prepared)), columns), dtype=prepared.dtype)
@@ -163,11 +158,8 @@ class StoredVectorScorer(FittedRetriever):
             scores = buffer[: part.stop - start]
             self._space.similarity(prepared[part], self._corpus[:columns], out=scores)
             if len(copies):
-                scores[:, copies] = scores[:, self._twins.first[copies]]
+                scores[:, copies] = scores[:, self._duplicate_rows.first[copies]]
             yield part, scores
-
-
-# A retriever over components, with the stored vectors in the place of those it would have to make.
 
 
 def fit_on_terms(
@@ -176,7 +168,7 @@ def fit_on_terms(
     indexes: Sequence[TermIndex] = (),
     progress: Progress | None = None,
 ) -> FittedRetriever:
-    """The system, fitted on the components; what embeds takes its vectors from the index that has them."""
+    """The system, fitted on the components; dense models take their vectors from a matching index."""
     models = [model.fingerprint for model in dense_models(system)]
     for index in indexes:
         if index.model not in models:
@@ -184,12 +176,12 @@ def fit_on_terms(
                 f"the index {index.folder} holds vectors of {index.meta.model_spec}, not of {system.card.spec}",
                 hint="build an index for this model",
             )
-    fitted = [_fitted(part, components, indexes, progress) for part in fusion_parts(system)]
+    fitted = [_fit_part(part, components, indexes, progress) for part in fusion_parts(system)]
     return FittedFusion(system, fitted) if isinstance(system, SumFusion | ReciprocalRankFusion) else fitted[0]
 
 
 def dense_model_specs(spec: str) -> list[str]:
-    """The models of a spec that embed: itself, those that a fusion names, or none.
+    """The specs of the dense models in a spec: itself, the dense parts of a fusion, or none.
 
     >>> dense_model_specs("sum:use+tfidf:"), dense_model_specs("bm25:"), dense_model_specs("minilm")
     (['use'], [], ['minilm'])
@@ -199,16 +191,16 @@ def dense_model_specs(spec: str) -> list[str]:
 
 
 def dense_models(system: Retriever) -> list[Embedder]:
-    """The models of a system that embed, loaded as they are: its own, those of a fusion's parts, or none."""
+    """The dense models of a system: its own, those of a fusion's parts, or none."""
     return [part.embedder for part in fusion_parts(system) if isinstance(part, DenseRetriever)]
 
 
 def fusion_parts(system: Retriever) -> tuple[Retriever, ...]:
-    """The systems that a fusion adds up, or the one that there is."""
+    """The parts of a fusion, or the system itself."""
     return system.parts if isinstance(system, SumFusion | ReciprocalRankFusion) else (system,)
 
 
-def _fitted(
+def _fit_part(
     system: Retriever, components: TermTexts, indexes: Sequence[TermIndex], progress: Progress | None
 ) -> FittedRetriever:
     if not isinstance(system, DenseRetriever):
@@ -217,8 +209,8 @@ def _fitted(
     for index in indexes:
         if index.model == model.fingerprint:
             return StoredVectorScorer(system, index.vectors, index.first, texts=components.texts)
-    made = model.embed_report(components.texts, Role.DOCUMENT, progress=progress)
-    return StoredVectorScorer(system, made.vectors, texts=components.texts)
+    embedded = model.embed_report(components.texts, Role.DOCUMENT, progress=progress)
+    return StoredVectorScorer(system, embedded.vectors, texts=components.texts)
 
 
 TermBlocks = Iterator[tuple[slice, PointArray]]
@@ -228,10 +220,10 @@ _BLOCK_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class TermHits:
-    """For each query its best terms, their scores, and the component of each that agrees most with the query.
+    """For each query the best terms, their scores, and the component of each term with the largest score.
 
     Best first; equal scores in the order of the ontology. ``component`` is an index of ``TermTexts.texts``,
-    among the parts that the strategy reads.
+    among the components that the strategy reads.
     """
 
     terms: Ints
@@ -245,10 +237,10 @@ class TermHits:
 class TermRetriever:
     """Scores the terms of an ontology for texts, exactly, over all components of every term.
 
-    ``spec`` is whatever ``embed.retriever`` takes. A model that embeds uses the vectors of ``index``, where
-    one is given that it made; else it embeds the components at the first use. Systems that score words, and
-    fusions, are fitted on the components. ``multi`` and ``strategy`` say what becomes of a term's texts; a
-    single-vector system has one text a term, and no strategy.
+    ``spec`` is whatever ``models.retriever`` takes. A dense model uses the vectors of ``index`` if an index of
+    that model is given; otherwise it embeds the components at first use. Lexical systems and fusions are fitted
+    on the components. ``multi_vector`` and ``strategy`` say how the texts of a term become a score; a
+    single-vector system has one text per term, and no strategy.
     """
 
     def __init__(
@@ -256,7 +248,7 @@ class TermRetriever:
         spec: str | Retriever,
         ontology: Ontology,
         *,
-        multi: bool = True,
+        multi_vector: bool = True,
         strategy: str = DEFAULT_STRATEGY,
         weights: Weights | None = None,
         index: TermIndex | Sequence[TermIndex] | None = None,
@@ -264,18 +256,18 @@ class TermRetriever:
         threads: int = 1,
     ) -> None:
         self.ontology = ontology
-        self.multi = multi
+        self.multi_vector = multi_vector
         self.system = retriever(spec, threads=threads)
         self.indexes = (index,) if isinstance(index, TermIndex) else tuple(index or ())
         self.strategy = strategy
         self.expression = parse_strategy(strategy, weights)
         self._progress = progress
-        for each in self.indexes:
-            each.require(ontology, multi)
+        for term_index in self.indexes:
+            term_index.check_compatible(ontology, multi_vector)
 
     def __repr__(self) -> str:
-        how = f"multi-vector, {self.strategy}" if self.multi else "single-vector"
-        return f"<TermSystem {self.card.spec} over {self.ontology.title}: {how}>"
+        how = f"multi-vector, {self.strategy}" if self.multi_vector else "single-vector"
+        return f"<TermRetriever {self.card.spec} over {self.ontology.title}: {how}>"
 
     @property
     def card(self) -> ModelCard:
@@ -284,22 +276,22 @@ class TermRetriever:
 
     @property
     def fingerprint(self) -> str:
-        """Equal only where the scores are equal for any query."""
-        how = f"multi {self.expression!r}" if self.multi else "single"
+        """Equal only if the scores are equal for every query."""
+        how = f"multi {self.expression!r}" if self.multi_vector else "single"
         return content_fingerprint("terms 2", self.system.fingerprint, self.ontology.fingerprint, how)
 
     @cached_property
     def components(self) -> TermTexts:
-        """The texts that are compared with a query."""
-        return self.indexes[0].components if self.indexes else term_texts(self.ontology, self.multi)
+        """The texts that are scored for a query."""
+        return self.indexes[0].components if self.indexes else term_texts(self.ontology, self.multi_vector)
 
     @cached_property
     def fitted(self) -> FittedRetriever:
-        """The system after it has read the components, or taken their vectors from the index."""
+        """The system, fitted on the components or with the vectors of the index."""
         return fit_on_terms(self.system, self.components, self.indexes, self._progress)
 
     def with_strategy(self, strategy: str, weights: Weights | None = None) -> TermRetriever:
-        """The same system with another aggregation; nothing is embedded or fitted again."""
+        """The same retriever with another aggregation; nothing is embedded or fitted again."""
         assert self.fitted is not None
         other = copy(self)
         other.strategy, other.expression = strategy, parse_strategy(strategy, weights)
@@ -322,55 +314,55 @@ class TermRetriever:
     def search(self, queries: Iterable[str], k: int) -> TermHits:
         """The best k terms of every query."""
         texts = check_nonempty_texts(queries, "queries")
-        self.require_depth(k)
+        self.check_depth(k)
         shape = (len(texts), k)
         terms, component = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
         best: PointArray = np.empty(shape)
-        for rows, found in self._leading_blocks(texts, k):
-            terms[rows], best[rows], component[rows] = found
+        for rows, top_terms in self._top_k_blocks(texts, k):
+            terms[rows], best[rows], component[rows] = top_terms
         return TermHits(terms, best, component)
 
-    def agreeing(self, scores: PointArray, terms: Ints) -> Ints:
-        """For each query and found term, the column with the largest score among those the strategy reads."""
+    def best_component(self, scores: PointArray, terms: Ints) -> Ints:
+        """For each query and term, the column with the largest score among those that the strategy reads."""
         columns, starts = self._columns_of
         count = starts[terms + 1] - starts[terms]
         # A term with fewer components than the widest repeats its last one.
         step = np.minimum(np.arange(count.max(initial=1)), count[..., None] - 1)
-        own = columns[starts[terms][..., None] + step]
-        best = scores[np.arange(len(scores))[:, None, None], own].argmax(axis=-1)
-        chosen: Ints = np.take_along_axis(own, best[..., None], axis=-1)[..., 0]
+        term_columns = columns[starts[terms][..., None] + step]
+        best = scores[np.arange(len(scores))[:, None, None], term_columns].argmax(axis=-1)
+        chosen: Ints = np.take_along_axis(term_columns, best[..., None], axis=-1)[..., 0]
         return chosen
 
-    def require_depth(self, k: int) -> None:
-        """Refuse to find more terms than there are, or none."""
+    def check_depth(self, k: int) -> None:
+        """Raise an error unless k is between 1 and the number of terms."""
         if not 1 <= k <= self.components.terms:
             raise ParameterError(
                 f"k is {k} and there are {self.components.terms:,} terms",
                 hint=f"k is 1 to {self.components.terms}",
             )
 
-    def _leading_blocks(self, texts: list[str], k: int) -> Iterator[tuple[slice, Leading]]:
-        """The best k terms of a few queries at a time, by way of a screen where there is one that pays."""
+    def _top_k_blocks(self, texts: list[str], k: int) -> Iterator[tuple[slice, TopTerms]]:
+        """The best k terms of a few queries at a time; uses the int8 prefilter if it is faster."""
         fitted, needed = self.fitted, n_columns_read(self.components, self.expression)
-        screen = None
+        prefilter = None
         if isinstance(fitted, StoredVectorScorer):
-            screen = make_prefilter(fitted, self.components, self.expression, len(texts))
-        if screen is None:
+            prefilter = make_prefilter(fitted, self.components, self.expression, len(texts))
+        if prefilter is None:
             for rows, scores in self._blocks(texts, _BLOCK_BYTES, needed):
-                yield rows, self._leading(scores, k)
+                yield rows, self._top_k(scores, k)
             return
-        vectors = screen.fitted.query_vectors(texts)
-        for start in range(0, len(texts), QUERIES_AT_ONCE):
-            part = vectors[start : start + QUERIES_AT_ONCE]
-            found = screen.leading(part, k)
-            if found is None:
-                ((_, scores),) = screen.fitted.vector_blocks(part, len(part), needed)
-                found = self._leading(scores, k)
-            yield slice(start, start + len(part)), found
+        vectors = prefilter.fitted.query_vectors(texts)
+        for start in range(0, len(texts), QUERY_BLOCK):
+            part = vectors[start : start + QUERY_BLOCK]
+            top_terms = prefilter.top_k(part, k)
+            if top_terms is None:
+                ((_, scores),) = prefilter.fitted.vector_blocks(part, len(part), needed)
+                top_terms = self._top_k(scores, k)
+            yield slice(start, start + len(part)), top_terms
 
-    def _leading(self, scores: PointArray, k: int) -> Leading:
+    def _top_k(self, scores: PointArray, k: int) -> TopTerms:
         terms, best = leading_columns_of(aggregate_scores(scores, self.components, self.expression), k)
-        return terms, best, self.agreeing(scores, terms)
+        return terms, best, self.best_component(scores, terms)
 
     def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:
         fitted = self.fitted
@@ -382,9 +374,11 @@ class TermRetriever:
     @cached_property
     def _columns_of(self) -> tuple[Ints, Ints]:
         """The columns that the strategy reads, sorted by term, and where each term's begin."""
-        kinds = [_KINDS[part] for part in self.expression.parts] if self.multi else [ComponentKind.WHOLE]
+        kinds = (
+            [_KIND_BY_COMPONENT[part] for part in self.expression.parts] if self.multi_vector else [ComponentKind.WHOLE]
+        )
         read = np.isin(self.components.kind, kinds)
-        # As in ``aggregate``, the label stands for a term that has none of the parts.
+        # As in ``aggregate_scores``, a term without any of the components is scored by its label.
         bare = np.bincount(self.components.term[read], minlength=self.components.terms) == 0
         read |= bare[self.components.term] & (self.components.kind == ComponentKind.LABEL)
         columns = np.flatnonzero(read)
@@ -393,7 +387,7 @@ class TermRetriever:
         return columns[np.argsort(term, kind="stable")], starts.astype(np.int64)
 
 
-_KINDS = {
+_KIND_BY_COMPONENT = {
     "label": ComponentKind.LABEL,
     "synonyms": ComponentKind.SYNONYM,
     "definition": ComponentKind.DEFINITION,

@@ -1,10 +1,10 @@
-"""The texts that a term is known by: its label, its synonyms, its definition; or all of them in one.
+"""The texts of each term: label, synonyms and definition, or all of them concatenated.
 
-They stand in an order that makes aggregation cheap. Terms are arranged by falling number of synonyms, and
-among equals those with a definition come first. First come all labels, then the first synonym of every term
-that has one, then the second of every term that has two, and so on; the definitions are last. So each of
-these runs belongs to the first so many arranged terms, the definitions belong to a few runs of terms, and a
-maximum is a few maxima of contiguous columns (some nine times as fast as numpy's ``reduceat`` over segments).
+The order of the texts makes aggregation cheap. Terms are sorted by decreasing number of synonyms; among equals,
+those with a definition come first. The columns are all labels, then the first synonym of every term that has
+one, then the second synonyms, and so on; the definitions are last. Each synonym run belongs to a prefix of the
+sorted terms and the definitions to a few runs of terms, so a maximum is a few maxima of contiguous columns
+(about nine times as fast as numpy's ``reduceat`` over segments).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ComponentKind(IntEnum):
-    """What a component is of its term."""
+    """The role of a text for its term."""
 
     LABEL = 0
     SYNONYM = 1
@@ -36,19 +36,19 @@ class ComponentKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermTexts:
-    """The texts of all terms; column i of a matrix of scores is text i.
+    """The texts of all terms; column i of a score matrix is text i.
 
-    ``term`` is the place of its term in the ontology and ``kind`` a code of ``ComponentKind``. ``order`` has the terms
-    as they are arranged; ``rounds`` says how many of the first arranged terms have a first synonym, a second
-    one and so on; ``defined`` has the places, among the arranged terms, of those with a definition.
+    ``term`` is the index of its term in the ontology and ``kind`` a code of ``ComponentKind``. ``order`` has the terms
+    in sorted order; ``synonym_runs`` has the number of sorted terms with a first synonym, a second synonym and
+    so on; ``definition_positions`` has the positions, among the sorted terms, of those with a definition.
     """
 
     texts: tuple[str, ...]
     term: Ints
     kind: Ints
     order: Ints
-    rounds: tuple[int, ...] = ()
-    defined: Ints | None = None
+    synonym_runs: tuple[int, ...] = ()
+    definition_positions: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -59,43 +59,45 @@ class TermTexts:
         return len(self.order)
 
     @property
-    def multi(self) -> bool:
-        """Whether a term has a text for each of its parts."""
-        return self.defined is not None
+    def multi_vector(self) -> bool:
+        """Whether label, synonyms and definition are separate texts."""
+        return self.definition_positions is not None
 
     @property
     def without_definitions(self) -> int:
         """The number of leading texts that are labels or synonyms."""
-        return self.terms + sum(self.rounds)
+        return self.terms + sum(self.synonym_runs)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the texts in their order, and of whose they are."""
+        """A digest of the texts in order, and of their terms."""
         digest = sha256(np.ascontiguousarray(self.term).tobytes())
         for text in self.texts:
             digest.update(sha256(text.encode()).digest())
         return digest.hexdigest()
 
-    def only(self, terms: Ints) -> tuple[TermTexts, Ints]:
+    def subset(self, terms: Ints) -> tuple[TermTexts, Ints]:
         """The components of some distinct terms, and their columns here; term i of them is ``terms[i]``."""
-        place = np.full(self.terms, -1, dtype=np.int64)
-        place[terms] = np.arange(len(terms))
-        columns = np.flatnonzero(place[self.term] >= 0)
-        arranged = place[self.order] >= 0
+        position = np.full(self.terms, -1, dtype=np.int64)
+        position[terms] = np.arange(len(terms))
+        columns = np.flatnonzero(position[self.term] >= 0)
+        arranged = position[self.order] >= 0
         some = TermTexts(
             texts=tuple(self.texts[column] for column in columns),
-            term=place[self.term[columns]],
+            term=position[self.term[columns]],
             kind=self.kind[columns],
-            order=place[self.order[arranged]],
-            rounds=tuple(filter(None, (int(arranged[:size].sum()) for size in self.rounds))),
-            defined=None if self.defined is None else _among(self.defined, arranged),
+            order=position[self.order[arranged]],
+            synonym_runs=tuple(filter(None, (int(arranged[:size].sum()) for size in self.synonym_runs))),
+            definition_positions=None
+            if self.definition_positions is None
+            else _renumbered(self.definition_positions, arranged),
         )
         return some, columns
 
 
-def term_texts(ontology: Ontology, multi: bool = True) -> TermTexts:
-    """The texts of an ontology's terms: one for each part of a term, or one for each term."""
-    make = component_texts if multi else concatenated_texts
+def term_texts(ontology: Ontology, multi_vector: bool = True) -> TermTexts:
+    """The texts of an ontology's terms: one per component, or one per term."""
+    make = component_texts if multi_vector else concatenated_texts
     labels = [label.strip() or name for name, label in zip(ontology.ids, ontology.labels, strict=True)]
     return make(labels, ontology.synonyms, ontology.definitions)
 
@@ -107,7 +109,7 @@ def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], de
     >>> found.texts, found.term.tolist()
     (('Fever', 'Seizure', 'Pyrexia', 'A fit.'), [1, 0, 1, 0])
     """
-    _require_alike(labels, synonyms, definitions)
+    _check_same_length(labels, synonyms, definitions)
     named = [[each for each in some if each.strip()] for some in synonyms]
     counts = np.array([len(some) for some in named], dtype=np.int64)
     order = np.lexsort((np.array([not each.strip() for each in definitions]), -counts))
@@ -125,34 +127,34 @@ def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], de
 def concatenated_texts(
     labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]
 ) -> TermTexts:
-    """One text a term: the label, the synonyms between commas, the definition, parted by bars.
+    """One text per term: label, comma-separated synonyms and definition, joined by bars.
 
     >>> concatenated_texts(["Seizure"], [["Fits", "Convulsions"]], ["Abnormal activity."]).texts
     ('Seizure | Fits, Convulsions | Abnormal activity.',)
     """
-    _require_alike(labels, synonyms, definitions)
-    places = np.arange(len(labels))
+    _check_same_length(labels, synonyms, definitions)
+    positions = np.arange(len(labels))
     texts = tuple(
         " | ".join(part for part in (label, ", ".join(filter(str.strip, some)), definition) if part.strip())
         for label, some, definition in zip(labels, synonyms, definitions, strict=True)
     )
-    return TermTexts(texts, places, np.full(len(labels), int(ComponentKind.WHOLE)), places)
+    return TermTexts(texts, positions, np.full(len(labels), int(ComponentKind.WHOLE)), positions)
 
 
-def _require_alike(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> None:
+def _check_same_length(labels: Sequence[str], synonyms: Sequence[Sequence[str]], definitions: Sequence[str]) -> None:
     if not len(labels) == len(synonyms) == len(definitions):
         raise ShapeError(
-            f"{len(labels)} labels came with {len(synonyms)} lists of synonyms and {len(definitions)} definitions",
+            f"{len(labels)} labels, {len(synonyms)} lists of synonyms and {len(definitions)} definitions were given",
             hint="give one of each for every term, empty where a term has none",
         )
     if not len(labels):
         raise InputError("there are no terms to index", hint="check that the ontology has live terms")
-    blank = next((place for place, label in enumerate(labels) if not label.strip()), None)
+    blank = next((index for index, label in enumerate(labels) if not label.strip()), None)
     if blank is not None:
         raise InputError(f"term {blank} (counted from 0) has no label", hint="use its id as its label")
 
 
-def _among(places: Ints, kept: Bools) -> Ints:
-    """Places among the kept ones, for those of ``places`` that are kept."""
+def _renumbered(positions: Ints, kept: Bools) -> Ints:
+    """New positions of the kept ones of ``positions``."""
     renumbered: Ints = np.cumsum(kept) - 1
-    return renumbered[places[kept[places]]]
+    return renumbered[positions[kept[positions]]]

@@ -1,8 +1,7 @@
-"""Terms by way of a vector store: the store proposes, and every proposal is scored over all its components.
+"""Term search with a vector store: the store returns candidates, which are rescored exactly.
 
-A store returns the nearest components, and its list ends somewhere. What a term scores is not read off that
-list: all components of every term in it are scored exactly. Only a term none of whose components is in the
-list can be missed.
+A store returns the nearest components up to some depth. Every term with a component in that list is rescored
+over all its components. Only a term without any component in the list can be missed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from equipoise.types import Ints
 
 N_STORE_CANDIDATES = 200
-"""Components that a store is asked for, at least, and ten for each term that is wanted."""
+"""Minimum number of components requested from a store; at least ten per requested term."""
 
 
 def fill_store(
@@ -36,21 +35,21 @@ def fill_store(
     store: str | VectorStore,
     watch: Callable[[int], None] | None = None,
 ) -> StoreIndex:
-    """Fill a store with the vectors of an index; what is there from an earlier time is not sent again.
+    """Write the vectors of an index to a store; vectors that it already has are not sent again.
 
-    ``watch`` is told how many are there.
+    ``watch`` is called with the number of stored vectors.
     """
-    held = open_store(index, system, store)
+    store_index = open_store(index, system, store)
     try:
-        held.fill(index.vectors, index.components.texts, watch)
+        store_index.fill(index.vectors, index.components.texts, watch)
     except EquipoiseError:
-        held.store.close()
+        store_index.store.close()
         raise
-    return held
+    return store_index
 
 
 def check_store(components: TermTexts, system: DenseRetriever, store: str) -> None:
-    """Open the collection of an index that is yet to be built: a wrong address costs no embedding then."""
+    """Open the collection of an index before it is built, so that a wrong address fails before any embedding."""
     model = system.embedder
     StoreIndex.open(
         store, components.texts, dims=model.dims, geometry=system.geometry, model=model.fingerprint
@@ -68,52 +67,52 @@ def open_store(index: TermIndex, system: DenseRetriever, store: str | VectorStor
     )
 
 
-def search_with_store(system: TermRetriever, held: StoreIndex, queries: Iterable[str], k: int) -> TermHits:
-    """The best k terms of every query among those that the store proposes, scored exactly.
+def search_with_store(system: TermRetriever, store_index: StoreIndex, queries: Iterable[str], k: int) -> TermHits:
+    """The best k terms of every query among the candidates of the store, scored exactly.
 
-    Where the store proposes fewer than k terms it is asked for more.
+    If the store returns fewer than k terms, more components are requested.
     """
     fitted = system.fitted
     if not isinstance(fitted, StoredVectorScorer):
         raise ParameterError(
-            f"{system.card.spec} has no vectors that a store could search",
-            hint="name one model that embeds, or leave the store out",
+            f"{system.card.spec} has no vectors to search in a store",
+            hint="name one dense model, or omit the store",
         )
     texts = check_nonempty_texts(queries, "queries")
-    if (count := held.store.count()) != len(system.components):
+    if (count := store_index.store.count()) != len(system.components):
         raise StoreError(
-            f"{held.store.named} holds {count:,} vectors, and the index has {len(system.components):,}",
+            f"{store_index.store.named} holds {count:,} vectors, and the index has {len(system.components):,}",
             hint="build the index with this store first",
         )
-    system.require_depth(k)
+    system.check_depth(k)
     vectors = fitted.query_vectors(texts)
     terms = np.empty((len(texts), k), dtype=np.int64)
     component, best = np.empty_like(terms), np.empty(terms.shape)
     for row, vector in enumerate(vectors):
-        candidates = _proposed(system, held, vector, k)
-        terms[row], best[row], component[row] = _rescored(system, fitted, vector, candidates, k)
+        candidates = _candidate_terms(system, store_index, vector, k)
+        terms[row], best[row], component[row] = _rescore(system, fitted, vector, candidates, k)
     return TermHits(terms, best, component)
 
 
-def _proposed(system: TermRetriever, held: StoreIndex, vector: PointArray, k: int) -> Ints:
-    """At least k distinct terms, ascending."""
+def _candidate_terms(system: TermRetriever, store_index: StoreIndex, vector: PointArray, k: int) -> Ints:
+    """At least k distinct candidate terms, ascending."""
     depth = min(max(N_STORE_CANDIDATES, 10 * k), len(system.components))
     while True:
-        near = held.search(vector[None], depth).indices[0]
+        near = store_index.search(vector[None], depth).indices[0]
         terms = np.unique(system.components.term[near])
         if len(terms) >= k or depth == len(system.components):
             return terms
         depth = min(4 * depth, len(system.components))
 
 
-def _rescored(
+def _rescore(
     system: TermRetriever, fitted: StoredVectorScorer, vector: PointArray, candidates: Ints, k: int
 ) -> tuple[Ints, PointArray, Ints]:
-    some, columns = system.components.only(candidates)
+    some, columns = system.components.subset(candidates)
     columns = columns[: n_columns_read(some, system.expression)]
     scores = fitted.of_columns(vector, columns)
     found, best = leading_columns_of(aggregate_scores(scores, some, system.expression), k)
-    everywhere = np.full((1, len(system.components)), -np.inf, dtype=scores.dtype)
-    everywhere[:, columns] = scores
+    all_scores = np.full((1, len(system.components)), -np.inf, dtype=scores.dtype)
+    all_scores[:, columns] = scores
     terms = candidates[found]
-    return terms[0], best[0], system.agreeing(everywhere, terms)[0]
+    return terms[0], best[0], system.best_component(all_scores, terms)[0]

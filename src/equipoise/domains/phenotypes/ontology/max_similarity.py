@@ -1,4 +1,4 @@
-"""Near misses: how alike what was retrieved is to what was expected, as MaxOntSim needs it."""
+"""Evidence for MaxOntSim@k: similarity of retrieved to expected terms, ties at the cutoff, chance level."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
     from equipoise.types import Bools, Floats, Ints
 
-# Ties at the end of a list: all terms that score as much as the last one listed, listed or not.
-
 
 @dataclass(frozen=True, slots=True)
 class CutoffTies:
-    """For some units, all terms that tie with the last one listed; a bit for every term of the ontology."""
+    """Ties at the cutoff: per unit, all terms with the score of the last listed term, as a packed bit mask."""
 
     terms: int
     bits: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -30,22 +28,22 @@ class CutoffTies:
     def __len__(self) -> int:
         return len(self.bits)
 
-    def keep(self, unit: int, tied: Bools) -> None:
-        """Take note of which terms tie."""
+    def add(self, unit: int, tied: Bools) -> None:
+        """Add the mask of the tied terms of a unit."""
         self.bits[unit] = np.packbits(tied)
 
     def items(self) -> Iterator[tuple[int, Ints]]:
-        """The units, each with the places of its tied terms in the order of the ontology."""
+        """The units, each with the ascending indices of its tied terms."""
         for unit, packed in self.bits.items():
             yield unit, np.flatnonzero(np.unpackbits(packed, count=self.terms))
 
 
 @dataclass(frozen=True, slots=True)
 class TiedSimilarities:
-    """The similarities that occur among tied terms, and of how many: a row a level of a unit.
+    """The distinct similarities among tied terms with their counts: one row per unit and similarity.
 
-    ``size`` is how many terms tie in all, and ``before`` how many of them an order by id puts before the
-    first of the level.
+    ``size`` is the number of tied terms, and ``before`` the number of them that come before the first term of
+    the row in the order by id.
     """
 
     unit: Ints
@@ -58,17 +56,17 @@ class TiedSimilarities:
         return len(self.unit)
 
 
-def tied_similarities(similarity: TermSimilarity, tails: CutoffTies, relevant: Rows) -> TiedSimilarities:
-    """How alike the tied terms of each unit are to its nearest relevant term; relevant ones are left out."""
-    by_id = id_order(tails.terms if len(tails) else 0)
-    parts = [_levels(similarity, unit, tied, relevant[unit], by_id) for unit, tied in tails.items()]
+def tied_similarities(similarity: TermSimilarity, cutoff_ties: CutoffTies, relevant: Rows) -> TiedSimilarities:
+    """Similarity of the tied terms of each unit to the nearest relevant term; relevant terms are left out."""
+    by_id = id_order(cutoff_ties.terms if len(cutoff_ties) else 0)
+    parts = [_unit_ties(similarity, unit, tied, relevant[unit], by_id) for unit, tied in cutoff_ties.items()]
     empty = TiedSimilarities(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.float64, *[np.int64] * 3)))
     joined = zip(*([getattr(part, name) for name in _COLUMNS] for part in [empty, *parts]), strict=True)
     return TiedSimilarities(*(np.concatenate(column) for column in joined))
 
 
 def id_order(terms: int) -> Ints:
-    """The place of each term when equal scores are put into the order of ids, as everywhere: last name first.
+    """The position of each term if equal scores are sorted by id in descending order, as in all rankings.
 
     >>> id_order(12).tolist()
     [11, 10, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8]
@@ -77,13 +75,13 @@ def id_order(terms: int) -> Ints:
     return terms - 1 - order
 
 
-def _levels(similarity: TermSimilarity, unit: int, tied: Ints, relevant: Ints, by_id: Ints) -> TiedSimilarities:
+def _unit_ties(similarity: TermSimilarity, unit: int, tied: Ints, relevant: Ints, by_id: Ints) -> TiedSimilarities:
     if not len(relevant):
         tied = tied[:0]
     tied = tied[np.argsort(by_id[tied])]
     place = np.flatnonzero(~np.isin(tied, relevant))
-    alike = similarity.between(relevant, tied[place]).max(axis=0) if len(place) else np.zeros(0)
-    gain, first, copies = np.unique(alike, return_index=True, return_counts=True)
+    similarities = similarity.between(relevant, tied[place]).max(axis=0) if len(place) else np.zeros(0)
+    gain, first, copies = np.unique(similarities, return_index=True, return_counts=True)
     return TiedSimilarities(np.full(len(gain), unit), gain, copies, place[first], np.full(len(gain), len(tied)))
 
 
@@ -91,7 +89,7 @@ _COLUMNS = ("unit", "gain", "copies", "before", "size")
 
 
 NO_TERM = -1
-"""A place in the list of retrieved terms that nothing stands at."""
+"""Padding in lists of retrieved terms."""
 
 _BLOCK_BYTES = 64 << 20
 
@@ -103,17 +101,16 @@ def with_max_similarity(
     expected: Sequence[Sequence[int]],
     similarity: TermSimilarity,
     *,
-    tails: CutoffTies | None = None,
+    cutoff_ties: CutoffTies | None = None,
     chance: Floats | bool = True,
 ) -> Ranking:
-    """The ranking with the nearest misses of every unit, so that MaxOntSim@k is defined on it.
+    """The ranking with the similarities of near misses, so that MaxOntSim@k is defined on it.
 
-    ``retrieved`` holds the places of the terms that each unit (row) retrieved, best first, and -1 where a
-    list is shorter; ``scores`` their scores, by which ties are known (none: every rank is its own).
-    ``expected`` holds the places of the relevant terms of each unit. ``tails`` has the units whose last
-    listed term ties with terms that are not listed; without it such ties are not seen, and lists should reach
-    a few ranks deeper than the largest cutoff. ``chance`` is what terms drawn at random would reach: the
-    table of ``random_max_similarity``, which is the same for every system, or whether to compute it.
+    ``retrieved`` has the indices of the terms that each unit (row) retrieved, best first, padded with -1;
+    ``scores`` their scores, which define ties (None: no ties). ``expected`` has the indices of the relevant terms
+    of each unit. ``cutoff_ties`` has the units whose last listed term ties with terms that are not listed;
+    without it such ties are ignored, and lists should be a few ranks deeper than the largest cutoff. ``chance``
+    is the table of ``random_max_similarity``, which is the same for every system, or whether to compute it.
     """
     check_bounded(similarity)
     relevant = Rows.of(expected)
@@ -123,16 +120,16 @@ def with_max_similarity(
         )
     gain, hit = nearest_relevant(similarity, retrieved, relevant)
     misses = (retrieved != NO_TERM) & ~hit & (relevant.counts > 0)[:, None]
-    levels = tied_similarities(similarity, tails or CutoffTies(len(similarity.ontology)), relevant)
-    near = _near(ranking, retrieved, scores, gain, misses, levels)
-    found = ranking.with_near(near)
+    levels = tied_similarities(similarity, cutoff_ties or CutoffTies(len(similarity.ontology)), relevant)
+    near = _near_misses(ranking, retrieved, scores, gain, misses, levels)
+    with_near = ranking.with_near(near)
     if chance is True:
         chance = random_max_similarity(similarity, relevant, retrieved.shape[1])
-    return found if chance is False else replace(found, random_near=chance)
+    return with_near if chance is False else replace(with_near, random_near=chance)
 
 
 def nearest_relevant(similarity: TermSimilarity, retrieved: Ints, relevant: Rows) -> tuple[Floats, Bools]:
-    """For each retrieved term, its largest similarity to a relevant one, and whether it is one itself."""
+    """For each retrieved term, its largest similarity to a relevant term, and whether it is relevant."""
     units, depth = retrieved.shape
     gain, hit = np.zeros((units, depth)), np.zeros((units, depth), dtype=bool)
     filled = relevant.counts > 0
@@ -140,9 +137,9 @@ def nearest_relevant(similarity: TermSimilarity, retrieved: Ints, relevant: Rows
         return gain, hit
     lists = retrieved[relevant.owner]
     terms = np.repeat(relevant.values, depth)
-    alike = similarity.pairs(terms, np.maximum(lists, 0).ravel()).reshape(lists.shape)
+    similarities = similarity.pairs(terms, np.maximum(lists, 0).ravel()).reshape(lists.shape)
     first = relevant.starts[:-1][filled]
-    gain[filled] = np.maximum.reduceat(alike, first, axis=0)
+    gain[filled] = np.maximum.reduceat(similarities, first, axis=0)
     hit[filled] = np.logical_or.reduceat(lists == relevant.values[:, None], first, axis=0)
     return gain, hit
 
@@ -151,37 +148,37 @@ def random_max_similarity(similarity: TermSimilarity, expected: Rows | Sequence[
     """The expected MaxOntSim@k of k terms drawn at random, for each unit and k = 1 .. ``depth``.
 
     Exact: with the similarities s1 >= s2 >= ... of all N terms to the nearest relevant one, the largest of
-    k drawn without repetition is the i-th with the chance C(N - i, k - 1) / C(N, k).
+    k drawn without replacement is the i-th with probability C(N - i, k - 1) / C(N, k).
     """
     relevant = expected if isinstance(expected, Rows) else Rows.of(expected)
     size = len(similarity.ontology)
-    weights = _largest_of(size, depth)
-    every = np.arange(size)
+    weights = _order_statistic_weights(size, depth)
+    all_terms = np.arange(size)
     table = np.full((len(relevant), depth), np.nan)
     filled = np.flatnonzero(relevant.counts > 0)
     units_in_block = max(1, _BLOCK_BYTES // (8 * size))
     for start in range(0, len(filled), units_in_block):
         block = filled[start : start + units_in_block]
         terms = relevant.values[relevant.slots(block)]
-        alike = similarity.between(terms, every)
-        alike[np.arange(len(terms)), terms] = 1.0  # a hit counts 1, whatever the measure gives equal terms
-        best = np.maximum.reduceat(alike, segment_offsets(relevant.counts[block])[:-1], axis=0)
+        similarities = similarity.between(terms, all_terms)
+        similarities[np.arange(len(terms)), terms] = 1.0  # a hit counts 1, whatever the measure gives equal terms
+        best = np.maximum.reduceat(similarities, segment_offsets(relevant.counts[block])[:-1], axis=0)
         best.sort(axis=1)
         table[block] = best[:, ::-1] @ weights
     return table
 
 
-def _largest_of(size: int, depth: int) -> Floats:
-    """The chance that the i-th largest of ``size`` is the largest of k drawn, a column for each k."""
+def _order_statistic_weights(size: int, depth: int) -> Floats:
+    """The probability that the i-th largest of ``size`` is the largest of k drawn; one column per k."""
     drawn = np.minimum(np.arange(1, depth + 1), size)
     missed = np.ones((size + 1, depth))
     left = size - np.arange(size)[:, None]
-    # The chance that none of the i largest is drawn, one after another.
+    # The probability that none of the i largest is drawn.
     np.cumprod(np.maximum(left - drawn, 0) / left, axis=0, out=missed[1:])
     return missed[:-1] - missed[1:]
 
 
-def _near(
+def _near_misses(
     ranking: Ranking,
     retrieved: Ints,
     scores: Floats | None,
@@ -189,8 +186,8 @@ def _near(
     misses: Bools,
     levels: TiedSimilarities,
 ) -> Ranking:
-    """The misses as listed; where the last of a list tie with more, the levels of all that tie."""
-    above, tied = _places(retrieved, scores)
+    """The near misses as a ranking; ties at the cutoff are replaced by the levels of all tied terms."""
+    above, tied = _rank_counts(retrieved, scores)
     last = above.max(axis=1, initial=0)
     if len(levels):
         misses = misses.copy()
@@ -202,7 +199,7 @@ def _near(
         (gain[misses], levels.gain),
         (above[misses], last[levels.unit]),
         (tied[misses], levels.size - 1),
-        (_before(retrieved, above)[misses], levels.before),
+        (_ties_before(retrieved, above)[misses], levels.before),
         (np.ones(int(misses.sum()), dtype=np.int64), levels.copies),
     )
     gains, aboves, ties, before, copies = (np.concatenate(pair)[order] for pair in columns)
@@ -215,14 +212,14 @@ def _near(
         tied=ties,
         before=before,
         copies=copies if len(levels) else None,
-        # A unit that retrieved nothing has no miss at any depth.
+        # A unit without retrieved terms has no miss at any depth.
         depth=np.minimum(np.where(depth == 0, max(retrieved.shape[1], 1), depth), ranking.candidates),
         candidates=ranking.candidates,
     )
 
 
-def _places(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
-    """How many of the list stand strictly above each term, and how many others tie with it."""
+def _rank_counts(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
+    """For each listed term, the numbers of terms with a higher score and of other terms with the same score."""
     place = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
     if scores is None:
         return place, np.zeros_like(place)
@@ -239,8 +236,8 @@ def _places(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
     return np.maximum.accumulate(np.where(opens, place, 0), axis=1), size - 1
 
 
-def _before(retrieved: Ints, above: Ints) -> Ints:
-    """How many terms of the same score an order by id puts before each."""
+def _ties_before(retrieved: Ints, above: Ints) -> Ints:
+    """For each listed term, the number of tied terms before it in the order by id."""
     name = id_order(int(retrieved.max(initial=NO_TERM)) + 1)
     order = np.lexsort((np.where(retrieved == NO_TERM, NO_TERM, name[retrieved]) if len(name) else above, above))
     place = np.empty_like(above)
@@ -249,9 +246,9 @@ def _before(retrieved: Ints, above: Ints) -> Ints:
 
 
 def check_bounded(similarity: TermSimilarity) -> None:
-    """MaxOntSim is a share of 1, so the measure must be one too."""
+    """Raise an error unless the measure is between 0 and 1, as MaxOntSim requires."""
     if not similarity.measure.bounded:
         raise ParameterError(
-            f"MaxOntSim lies between 0 and 1, and {similarity.measure.name} has no upper bound",
+            f"MaxOntSim needs a similarity between 0 and 1; {similarity.measure.name} has no upper bound",
             hint="use lin, or resnik-normalised",
         )

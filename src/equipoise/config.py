@@ -1,0 +1,134 @@
+"""The options of the statistics, with their defaults. Validated here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import InputError, ParameterError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+TEST_ALIASES: dict[str, tuple[str, ...]] = {
+    "randomisation": ("randomization", "sign_flip", "sign-flip", "permutation"),
+    "t": ("paired_t", "paired-t", "ttest", "t-test"),
+    "wilcoxon": (),
+    "mcnemar": (),
+}
+"""The paired tests of ``stats.paired_tests`` and their aliases."""
+
+CORRECTION_NAMES = ("holm", "bh", "none")
+"""The corrections for multiple comparisons of ``stats.corrections``."""
+
+
+class Ties(StrEnum):
+    """The order of equal scores: the expectation over all orders, the order of the ids, the best or the worst."""
+
+    EXPECTED = "expected"
+    BY_ID = "by_id"
+    OPTIMISTIC = "optimistic"
+    PESSIMISTIC = "pessimistic"
+
+    @classmethod
+    def parse(cls, name: Ties | str) -> Ties:
+        """The tie policy with this name.
+
+        >>> Ties.parse("by_id")
+        <Ties.BY_ID: 'by_id'>
+        """
+        try:
+            return cls(name)
+        except ValueError as error:
+            raise ParameterError(
+                f"ties={name!r} is not a tie policy",
+                hint=did_you_mean(str(name), list(cls)) or f"choose {', '.join(cls)}",
+            ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsConfig:
+    """All options of intervals and tests.
+
+    Parameters
+    ----------
+    confidence_level
+        Of every interval. Differences are significant where p is below ``alpha`` = 1 - ``confidence_level``.
+    n_resamples
+        Bootstrap resamples per interval.
+    n_permutations
+        Random sign patterns of the randomisation test.
+    seed
+        Of all random numbers. The same seed gives the same result.
+    ties
+        The order of equal scores in a ranking.
+    test
+        The paired test: a key of ``TEST_ALIASES``, or one of its aliases.
+    correction
+        For multiple comparisons: one of ``CORRECTION_NAMES``.
+    clusters
+        One cluster id per unit, in the order of the units or as a mapping by unit id. Whole clusters are
+        resampled. None: units are independent.
+
+    >>> StatsConfig(confidence_level=0.9, seed=7).alpha
+    0.1
+    """
+
+    confidence_level: float = 0.95
+    n_resamples: int = 2_000
+    n_permutations: int = 10_000
+    seed: int = 0
+    ties: Ties | str = Ties.EXPECTED
+    test: str = "randomisation"
+    correction: str = "holm"
+    clusters: Mapping[Any, Any] | Sequence[Any] | np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.confidence_level < 1.0:
+            raise ParameterError(
+                f"confidence_level={self.confidence_level} is not between 0 and 1",
+                hint="95 % is confidence_level=0.95",
+            )
+        for name, default in (("n_resamples", "2,000"), ("n_permutations", "10,000")):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name}={getattr(self, name)} is less than 1", hint=f"the default is {default}")
+        if self.seed < 0:
+            raise ParameterError(f"seed={self.seed} is negative", hint="a seed is 0 or a positive integer")
+        if not any(self.test.casefold() in (name, *aliases) for name, aliases in TEST_ALIASES.items()):
+            raise UnknownNameError.of(
+                "paired test", self.test, TEST_ALIASES, more=f"the tests are {', '.join(TEST_ALIASES)}"
+            )
+        if self.correction not in CORRECTION_NAMES:
+            raise UnknownNameError.of(
+                "correction", self.correction, CORRECTION_NAMES, more=f"choose one of {', '.join(CORRECTION_NAMES)}"
+            )
+        object.__setattr__(self, "ties", Ties.parse(self.ties))
+
+    @property
+    def alpha(self) -> float:
+        """The significance level. It is rounded, because 1 - 0.95 in floating point is above 0.05."""
+        return round(1 - self.confidence_level, 12)
+
+    def rng(self, *stream: int) -> np.random.Generator:
+        """The random generator of one purpose. Streams are independent of each other."""
+        import numpy as np
+
+        return np.random.default_rng([self.seed, *stream])
+
+    def clusters_for(self, unit_ids: Sequence[Any] | np.ndarray) -> Any:
+        """The cluster ids in the order of the units; None without clusters."""
+        if not isinstance(self.clusters, Mapping):
+            return self.clusters
+        units = unit_ids if isinstance(unit_ids, list) else list(getattr(unit_ids, "tolist", lambda: unit_ids)())
+        missing = [unit for unit in units if unit not in self.clusters]
+        if missing:
+            raise InputError(
+                f"{len(missing)} of {len(units)} units have no cluster, {missing[0]} is the first",
+                hint="give every unit of the truth a cluster",
+            )
+        return [self.clusters[unit] for unit in units]
+
+
+DEFAULT_STATS = StatsConfig()

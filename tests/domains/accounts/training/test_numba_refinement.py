@@ -1,0 +1,182 @@
+"""Refinement: negatives are those of a brute-force search, the gradient is that of the loss, ranks improve."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.training.initialization import cone_initialization
+from equipoise.domains.accounts.training.manifolds import (
+    EuclideanManifold,
+    Hyperboloid,
+    Manifold,
+    on_hyperboloid,
+)
+from equipoise.domains.accounts.training.sampling import PositivePairs
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.metrics.parser import parse_metrics
+
+refinement_module = pytest.importorskip("equipoise.domains.accounts.training.numba_refinement")
+kernels = refinement_module
+SPACES = [EuclideanManifold(), Hyperboloid()]
+
+
+def a_tree(count: int = 40) -> Tree:
+    return Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, count)])
+
+
+def points_of(space: Manifold, count: int, dims: int = 3, scale: float = 1.0) -> np.ndarray:
+    rows = scale * np.random.default_rng(3).normal(size=(count, dims))
+    return on_hyperboloid(rows, space.max_norm) if space.is_hyperbolic else rows
+
+
+def squares(space: Manifold, points: np.ndarray, node: int) -> np.ndarray:
+    """Squared distances of a node from all others."""
+    distance, _ = space.distance_and_gradient(np.broadcast_to(points[node], points.shape), points)
+    return np.asarray(distance) ** 2
+
+
+def plain_loss(space: Manifold, points: np.ndarray, positives: PositivePairs, nodes: list[int]) -> float:
+    """The loss as it is defined, one pair at a time."""
+    total = 0.0
+    for node in nodes:
+        square, near = squares(space, points, node), positives.lists[node]
+        far = np.setdiff1d(np.arange(len(points)), [*near, node])
+        for other in near:
+            total += np.maximum(square[other] + refinement_module.MARGIN - square[far], 0.0).sum()
+    return total
+
+
+def all_negatives(positives: PositivePairs) -> refinement_module.ViolatingNegatives:
+    """All negatives of every node."""
+    count = len(positives)
+    far = [np.setdiff1d(np.arange(count), [*positives.lists[node], node]) for node in range(count)]
+    starts = np.concatenate([[0], np.cumsum([len(each) for each in far])])
+    ids = np.concatenate(far).astype(np.int32)
+    return refinement_module.ViolatingNegatives(starts, ids, np.ones(len(ids)))
+
+
+@pytest.mark.parametrize("relation", ["ancestors", "closure"])
+@pytest.mark.parametrize("space", SPACES)
+def test_the_gradient_is_that_of_the_loss(space: Manifold, relation: str) -> None:
+    tree = a_tree()
+    positives, points = PositivePairs.of(tree, relation), points_of(space, len(tree))
+    nodes = [0, 2, 7, 30]
+    chunks = positives.chunked(4)
+    chunks = chunks[np.isin(chunks[:, 0], nodes)]
+    state, far = kernels.new_adam_state(points), all_negatives(positives)
+    touched, loss = kernels.hinge_gradient(
+        points, space.is_hyperbolic, chunks, positives.lists.targets, far.starts, far.ids, far.multiplicity,
+        refinement_module.MARGIN, 0.0, state,
+    )  # fmt: skip
+    assert loss == pytest.approx(plain_loss(space, points, positives, nodes))
+    assert set(touched) == set(np.flatnonzero(state.gradient.any(axis=1)))
+    step = 1e-6
+    for node in (0, 2, 11, 39):
+        for towards in (5, 20):
+            if node == towards:
+                continue
+            _, tangent = space.distance_and_gradient(points[node : node + 1], points[towards : towards + 1])
+            ends = []
+            for sign in (1.0, -1.0):
+                exp_map = points.copy()
+                exp_map[node] = space.exp_map(points[node : node + 1], sign * step * tangent)[0]
+                ends.append(plain_loss(space, exp_map, positives, nodes))
+            signs = np.where((np.arange(points.shape[1]) == 0) & space.is_hyperbolic, -1.0, 1.0)
+            slope = float((signs * state.gradient[node] * tangent[0]).sum())
+            assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("relation", ["ancestors", "closure"])
+@pytest.mark.parametrize("space", SPACES)
+def test_violating_negatives_equal_a_brute_force_search(space: Manifold, relation: str) -> None:
+    tree = a_tree(200)
+    positives, points = PositivePairs.of(tree, relation), points_of(space, len(tree), scale=2.0)
+    lists = positives.lists
+    found = refinement_module.find_violating_negatives(
+        space, points, lists.starts, lists.targets, np.random.default_rng(0)
+    )
+    assert (found.multiplicity == 1.0).all()
+    for node in range(len(tree)):
+        square = squares(space, points, node)
+        # A node without positives has no negatives.
+        edge = (
+            square[lists[node]].max() + refinement_module.MARGIN + refinement_module.REFRESH_SLACK
+            if len(lists[node])
+            else -1.0
+        )
+        wanted = np.setdiff1d(np.flatnonzero(square < edge), [*lists[node], node])
+        got = set(found.ids[found.starts[node] : found.starts[node + 1]].tolist())
+        # The search is in float32, so that only those at the limit may differ.
+        for other in got.symmetric_difference(wanted.tolist()):
+            assert square[other] == pytest.approx(edge, rel=1e-4)
+
+
+def test_points_far_from_the_origin_are_searched_in_float64() -> None:
+    points = on_hyperboloid(1e7 * np.eye(4, 3), Hyperboloid().max_norm)
+    left, right = refinement_module._factors(points, is_hyperbolic=True)
+    assert left.dtype == right.dtype == np.float64
+    assert refinement_module._factors(points_of(Hyperboloid(), 5), is_hyperbolic=True)[0].dtype == np.float32
+
+
+def test_too_many_negatives_are_subsampled_with_multiplicities() -> None:
+    distance_and_gradient = np.random.default_rng(0).random(1000)
+    ids, multiplicity = np.empty(100, np.int32), np.empty(100)
+    kernels.subsample(
+        np.full(1, 5, np.uint64), np.arange(1000, dtype=np.int32), distance_and_gradient, ids, multiplicity
+    )
+    assert set(ids[:50]) == set(np.argsort(distance_and_gradient)[:50])
+    assert len(set(ids)) == 100
+    assert (multiplicity[:50] == 1.0).all()
+    assert multiplicity.sum() == pytest.approx(1000)
+
+
+def test_a_pair_with_many_violations_is_damped() -> None:
+    tree = a_tree()
+    positives, points = PositivePairs.of(tree, "closure"), points_of(Hyperboloid(), len(tree))
+    far = all_negatives(positives)
+    lengths = []
+    for damping in (0.0, 10.0):
+        state = kernels.new_adam_state(points)
+        kernels.hinge_gradient(
+            points, True, positives.chunked(64), positives.lists.targets, far.starts, far.ids, far.multiplicity,
+            refinement_module.MARGIN, damping, state,
+        )  # fmt: skip
+        lengths.append(np.abs(state.gradient).sum())
+    assert lengths[1] < 0.5 * lengths[0]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_refinement_lowers_ranks_and_is_deterministic(space: Manifold) -> None:
+    tree = a_tree(300)
+    positives = PositivePairs.of(tree, "closure")
+    name = "lorentz" if space.is_hyperbolic else "euclidean"
+
+    def mean_rank(points: np.ndarray) -> float:
+        ranking = reconstruct(tree, points, name, relation="closure").ranking
+        return float(parse_metrics("MR(filtered)")[0].measure(ranking).value)
+
+    runs = []
+    for _ in range(2):
+        points = cone_initialization(tree, 4, np.random.default_rng(0), min_radius=2.0, max_radius=6.0)
+        points = points if space.is_hyperbolic else np.ascontiguousarray(points[:, 1:] / 50.0)
+        before = mean_rank(points)
+        refinement = refinement_module.HardNegativeRefinement(space, points, positives, np.random.default_rng(1))
+        losses = [refinement.epoch(done, 60) for done in range(60)]
+        runs.append(points.tobytes())
+        assert losses[-1] < losses[0]
+        assert mean_rank(points) < 0.8 * before
+    assert runs[0] == runs[1]
+
+
+def test_nodes_without_positives_are_ignored() -> None:
+    alone = [f"alone{node}" for node in range(500)]
+    tree = Tree.of(["root", "a", "b", *alone], [("a", "root"), ("b", "root")])
+    space = Hyperboloid()
+    points = cone_initialization(tree, 3, np.random.default_rng(0), min_radius=2.0, max_radius=6.0)
+    refinement = refinement_module.HardNegativeRefinement(
+        space, points, PositivePairs.of(tree, "closure"), np.random.default_rng(0)
+    )
+    assert [refinement.epoch(done, 4) >= 0.0 for done in range(4)] == [True] * 4
+    assert np.isfinite(points).all()

@@ -1,0 +1,98 @@
+"""The reference losses, and every back end compared with them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from equipoise.domains.accounts.training import objective
+from equipoise.domains.accounts.training.manifolds import EuclideanManifold, Hyperboloid, Manifold, on_hyperboloid
+from equipoise.domains.accounts.training.objective import hinge_loss, softmax_loss
+from equipoise.domains.accounts.training.sampling import POSITIVES_PER_CHUNK, PositivePairs
+from equipoise.domains.accounts.trees.tree import Tree
+
+RNG = np.random.default_rng(4)
+NEAR, FAR = RNG.uniform(0.3, 3.0, POSITIVES_PER_CHUNK), RNG.uniform(0.3, 3.0, 9)
+TREE = Tree.from_edges([(f"n{node}", f"n{(node - 1) // 3}") for node in range(1, 30)])
+
+
+def numerical(loss, values: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    """Central differences of a loss by each value."""
+    shifts = step * np.eye(len(values))
+    return np.array([(loss(values + shift) - loss(values - shift)) / (2.0 * step) for shift in shifts])
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize("weight", [1.0, 0.2])
+def test_softmax_derivatives_equal_central_differences(power: float, weight: float) -> None:
+    options = {"temperature": 0.4, "power": power, "negative_weight": weight}
+    _, by_positive, by_negative = softmax_loss(NEAR, FAR, **options)
+    np.testing.assert_allclose(by_positive, numerical(lambda d: softmax_loss(d, FAR, **options)[0], NEAR), atol=1e-7)
+    np.testing.assert_allclose(by_negative, numerical(lambda d: softmax_loss(NEAR, d, **options)[0], FAR), atol=1e-7)
+
+
+def test_numpy_equals_the_softmax_reference() -> None:
+    loss, by_positive, by_negative = softmax_loss(NEAR, FAR, temperature=0.125)
+    distance = np.concatenate([NEAR, FAR])[None]
+    gradient, found = objective._batch_softmax_gradient(distance, np.ones(distance.shape, dtype=bool), 8.0)
+    assert found == pytest.approx(loss, abs=1e-10)
+    np.testing.assert_allclose(8.0 * gradient[0], np.concatenate([by_positive, by_negative]), atol=1e-10)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_numba_equals_the_softmax_reference(power: float) -> None:
+    numba_sgd = pytest.importorskip("equipoise.domains.accounts.training.numba_sgd")
+    loss, by_positive, by_negative = softmax_loss(NEAR, FAR, temperature=0.5, power=power)
+    positive, negative = np.empty(len(NEAR)), np.empty(len(FAR))
+    assert numba_sgd.softmax_gradient(NEAR**power, FAR**power, 2.0, positive, negative) == pytest.approx(loss)
+    np.testing.assert_allclose(2.0 * power * NEAR ** (power - 1) * positive, by_positive, atol=1e-10)
+    np.testing.assert_allclose(-2.0 * power * FAR ** (power - 1) * negative, by_negative, atol=1e-10)
+
+
+@pytest.mark.parametrize("manifold", [EuclideanManifold(), Hyperboloid()])
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+def test_refinement_equals_the_hinge_reference(manifold: Manifold, damping: float) -> None:
+    refinement = pytest.importorskip("equipoise.domains.accounts.training.numba_refinement")
+    positives = PositivePairs.of(TREE, "closure")
+    points = np.random.default_rng(0).normal(size=(len(TREE), 3))
+    points = on_hyperboloid(points, manifold.max_norm) if manifold.is_hyperbolic else points
+    node, near = 1, positives.lists[1]
+    far = np.setdiff1d(np.arange(len(TREE)), [*near, node])
+    starts = np.concatenate([[0, 0], np.full(len(TREE) - 1, len(far))])
+    multiplicity = np.linspace(1.0, 3.0, len(far))
+    chunks = positives.chunked(64)
+    state = refinement.new_adam_state(points)
+    _, found = refinement.hinge_gradient(
+        points, manifold.is_hyperbolic, chunks[chunks[:, 0] == node], positives.lists.targets, starts,
+        far.astype(np.int32), multiplicity, refinement.MARGIN, damping, state,
+    )  # fmt: skip
+    others = np.concatenate([near, far])
+    distance, _ = manifold.distance_and_gradient(np.broadcast_to(points[node], points[others].shape), points[others])
+    loss, *by_distance = hinge_loss(distance[: len(near)], distance[len(near) :], multiplicity, damping=damping)
+    assert found == pytest.approx(loss)
+    _, tangents = manifold.distance_and_gradient(points[others], np.broadcast_to(points[node], points[others].shape))
+    signs = np.where((np.arange(points.shape[1]) == 0) & manifold.is_hyperbolic, -1.0, 1.0)
+    slopes = (signs * state.gradient[others] * tangents).sum(axis=1)
+    np.testing.assert_allclose(slopes, np.concatenate(by_distance), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(not find_spec("torch"), reason="torch is not installed")
+def test_torch_equals_the_softmax_reference() -> None:
+    import torch
+
+    from equipoise.domains.accounts.training.torch_backend import _FullSoftmax
+
+    positives = PositivePairs.of(TREE, "closure").lists
+    points = on_hyperboloid(np.random.default_rng(0).normal(size=(len(TREE), 3)), 1e6)
+    full_softmax = _FullSoftmax.of(positives, len(TREE), torch.device("cpu"))
+    _, found = full_softmax.gradient(torch.tensor(points), torch.arange(len(TREE)), 2.0, 0.3)
+    expected = 0.0
+    for node in range(len(TREE)):
+        distance, _ = Hyperboloid().distance_and_gradient(np.broadcast_to(points[node], points.shape), points)
+        far = np.setdiff1d(np.arange(len(TREE)), [*positives[node], node])
+        expected += softmax_loss(
+            distance[positives[node]], distance[far], temperature=0.5, power=2.0, negative_weight=0.3
+        )[0]
+    assert found == pytest.approx(expected)

@@ -1,0 +1,93 @@
+"""The small language of aggregation: what it reads, and how it says no."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.phenotypes.index.expression import (
+    ComponentScore,
+    PooledTerm,
+    WeightedSum,
+    parse_expression,
+)
+from equipoise.errors import ParameterError
+
+LABEL = ComponentScore("label")
+
+
+def test_a_sum_is_flat_and_its_weights_are_worked_out() -> None:
+    found = parse_expression("2*(label + 3*definition)/4 - -1e-1 * max(label) + 1 - .5")
+    assert found == WeightedSum(
+        (
+            (0.5, LABEL),
+            (1.5, ComponentScore("definition")),
+            (0.1, PooledTerm("max", (WeightedSum(((1.0, LABEL),)),))),
+        ),
+        0.5,
+    )
+
+
+def test_synonyms_may_be_scaled_inside_a_pool() -> None:
+    found = parse_expression("max(label, 0.9*synonyms)")
+    assert found.addends[0][1].sums[1].addends == ((0.9, ComponentScore("synonyms")),)
+    assert found.parts == {"label", "synonyms"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "column"),
+    [
+        ("label * definition", "two scores are multiplied", 6),
+        ("1 / label", "a score is a divisor", 2),
+        ("label / 0", "division by 0", 6),
+        ("0.5*synonyms", "synonyms is several scores", 0),
+        ("label + synonyms", "synonyms is several scores", 8),
+        ("label +", "ends after an operator", 7),
+        ("max label", "max has no parenthesis", 0),
+        ("max(label", "')' is missing", 9),
+        ("(label", "')' is missing", 6),
+        ("max(1, 2)", "max has no score in it", 0),
+        ("label label", "'label' is not expected", 6),
+        ("labels", "no score is called 'labels'", 0),
+        ("__import__('os')", "no score is called '__import__'", 0),
+        ("label; label", "';' is not expected", 5),
+        ("label ** 2", "'*' is not expected", 7),
+        ("1e999*label", "1e999 is too large", 0),
+        ("max(label, )", "')' is not expected", 11),
+    ],
+)
+def test_an_error_points_at_the_place(text: str, fact: str, column: int) -> None:
+    with pytest.raises(ParameterError) as error:
+        parse_expression(text)
+    assert fact in error.value.message
+    assert error.value.excerpt == f"{text}\n{' ' * column}^"
+    assert error.value.hint
+
+
+def test_nothing_and_numbers_alone_name_no_score() -> None:
+    for text in ("", "  "):
+        with pytest.raises(ParameterError, match="empty"):
+            parse_expression(text)
+    with pytest.raises(ParameterError, match="names no score"):
+        parse_expression("1 + 2")
+
+
+def test_a_near_miss_gets_a_suggestion() -> None:
+    with pytest.raises(ParameterError) as error:
+        parse_expression("0.5*lable")
+    assert "did you mean label" in error.value.hint
+
+
+@pytest.mark.parametrize("text", ["(" * 60 + "label" + ")" * 60, "-" * 900 + "label", "label+" * 400])
+def test_endless_expressions_are_refused_and_do_not_exhaust_the_stack(text: str) -> None:
+    with pytest.raises(ParameterError):
+        parse_expression(text)
+
+
+@given(st.text("label synomdefitxm0123456789.*/+-(),eE", max_size=40))
+def test_any_text_is_an_expression_or_a_parameter_error(text: str) -> None:
+    with suppress(ParameterError):
+        assert parse_expression(text).parts
