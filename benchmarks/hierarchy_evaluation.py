@@ -56,7 +56,8 @@ def material(quick: bool, path: str = "") -> Material:
     tree = read_wordnet("verb" if quick else "noun")
     if path:
         return Material(tree, read_node_vectors(path, "lorentz").vectors)
-    return Material(tree, tree_embedder("lorentz", train_relation="closure", epochs=EPOCHS).fit(tree, DIM, seed=0).vectors)
+    embedder = tree_embedder("lorentz", train_relation="closure", epochs=EPOCHS)
+    return Material(tree, embedder.fit(tree, DIM, seed=0).vectors)
 
 
 def rows(quick: bool, path: str = "") -> list[Row]:

@@ -185,8 +185,8 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:
     ranking = tied_ranking(8)
     result = evaluate(ranking, ["MRR", "HR@1"])
     found = the("EQ301", result.findings)
-    low = evaluate(ranking, "MRR", ties="pessimistic")["MRR"].value
-    high = evaluate(ranking, "MRR", ties="optimistic")["MRR"].value
+    low = evaluate(ranking, "MRR", config=StatsConfig(ties="pessimistic"))["MRR"].value
+    high = evaluate(ranking, "MRR", config=StatsConfig(ties="optimistic"))["MRR"].value
     assert found.message.startswith("2.0% of the relevant items tie")
     assert f"MRR is between {low:.4f} and {high:.4f}" in found.message
     assert low < result["MRR"].value < high

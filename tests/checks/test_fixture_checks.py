@@ -57,7 +57,7 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
     assert "4 of 10 answers are in the document and in no chunk of fixed 8/0" in finding.message
     assert "the maximum score there is 0.60" in finding.message
     assert finding.message.endswith("1 other chunking of 2 also split some")
-    assert finding.evidence[:2] == ("fixed 8/0 cuts 4: at best 0.60", "fixed 60/0 cuts 1: at best 0.90")
+    assert finding.evidence[:2] == ("fixed 8/0 splits 4: maximum score 0.60", "fixed 60/0 splits 1: maximum score 0.90")
     assert found(SplitAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
 
 
@@ -75,7 +75,7 @@ def test_answers_at_several_places_are_listed_with_the_most_frequent_first() -> 
     assert (finding.code, finding.severity) == ("EQ103", Severity.TIP)
     assert "2 of 3 answers occur more than once" in finding.message
     assert 'q3 "answer 3" 14 times, in 9 of 40 chunks' in finding.message
-    assert finding.evidence == ('q3 "answer 3": 14 places, 9 chunks', 'q1 "answer 1": 2 places, 2 chunks')
+    assert finding.evidence == ('q3 "answer 3": 14 occurrences, 9 chunks', 'q1 "answer 1": 2 occurrences, 2 chunks')
 
 
 def test_a_place_in_the_overlap_of_two_chunks_is_not_ambiguous() -> None:

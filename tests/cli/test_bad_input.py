@@ -122,7 +122,7 @@ def test_bad_commands_are_explained(eq, words: tuple[str, ...], fact: str) -> No
     [
         (np.zeros((3, 2)), np.zeros(2, dtype=int), "y.npy has 2 targets for 3 rows in x.npy"),
         (np.zeros((3, 2)), np.zeros(3), "y.npy holds float64 values, where column numbers are needed"),
-        (np.zeros((3, 2)), np.full(3, 7), "x.npy: target 7 of unit 0 is no column"),
+        (np.zeros((3, 2)), np.full(3, 7), "x.npy: target 7 of unit 0 is not a column"),
         (np.array([[1.0, np.nan]]), np.zeros(1, dtype=int), "x.npy: the scores of unit 0"),
         (np.array([[1.0, np.nan]]), np.zeros(1, dtype=int), "no class with --padding COLUMN"),
         (np.zeros(3), np.zeros(3, dtype=int), "x.npy has shape (3,); 2 dimensions are needed"),

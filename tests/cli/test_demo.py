@@ -35,7 +35,7 @@ def test_it_needs_no_model_and_shows_the_honest_table_before_the_optimistic_one(
     assert "Not installed: minilm, use, wordllama. See eq ls models." in done.stderr
     assert done.stdout.rstrip().endswith("Next: eq view equipoise-demo")
     assert done.stdout.startswith("Held-out accuracy on 130 questions (nested 5-fold cross-validation)")
-    assert done.stdout.index("Each question is scored") < done.stdout.index("Optimistic, in percent")
+    assert done.stdout.index("Questions are scored") < done.stdout.index("Optimistic, in percent")
 
 
 def test_its_results_are_kept_and_read_back_by_other_commands(eq, folder: Path) -> None:

@@ -47,7 +47,10 @@ def test_a_path_below_a_file_is_explained(write):
         read_text(write(b"x") / "below.txt")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n", gzip.compress(b"", mtime=0)])
+EMPTY_GZIP = gzip.compress(b"", mtime=0)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n", EMPTY_GZIP])
 def test_a_file_without_content_is_empty(write, content):
     with pytest.raises(InputError, match=r"a\.txt is empty"):
         read_text(write(content))

@@ -146,7 +146,7 @@ def test_models_that_were_compared_stay(disk: Path, tmp_path: Path, monkeypatch:
     filler.unlink()
     again = eq(*words)
     assert again.exit_code == 0, again.output
-    assert "bm25: read back from" in again.stderr
+    assert "bm25: loaded from" in again.stderr
 
 
 def refused(ended: Result) -> None:

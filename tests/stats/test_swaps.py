@@ -97,7 +97,7 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     found = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(n_permutations=300, n_resamples=100))
     assert {each.test for each in found.contrasts} == {"randomisation"}
     assert "Paired randomisation test" in comparison_caption(found)
-    assert "300 flips" in comparison_caption(found)
+    assert "300 permutations" in comparison_caption(found)
     by_t = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(test="t", n_resamples=100))
     assert [each.test for each in by_t.contrasts] == ["paired bootstrap", "t"]
     assert comparison_caption(by_t).count("Paired bootstrap, two-sided") == 1

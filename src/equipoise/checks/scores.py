@@ -364,8 +364,8 @@ def few_differing_units(comparison: Comparison) -> Iterator[Observation]:
         yield Observation(
             f"{first.a}, {first.b}",
             f"on {comparison.primary} they differ on {n_differing} of {first.n:,}, so the "
-            f"{format_percent(first.interval.confidence_level)} interval of the difference, {format_interval(first.interval)}, "
-            f"may be too narrow{more}",
+            f"{format_percent(first.interval.confidence_level)} interval of the difference, "
+            f"{format_interval(first.interval)}, may be too narrow{more}",
             tuple(
                 with_label(f"{pair.a}, {pair.b}", f"{pair.wins} won, {pair.losses} lost, n {pair.n}") for pair in pairs
             ),

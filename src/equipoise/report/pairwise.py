@@ -178,7 +178,8 @@ def comparison_caption(comparison: Comparison) -> str:
     )
     return (
         "Systems that share a letter do not differ significantly at "
-        f"{format_percent(question.confidence_level)}. {test}{permutations}; seed {question.seed}.{_interval_note(comparison)}"
+        f"{format_percent(question.confidence_level)}. {test}{permutations}; seed {question.seed}."
+        f"{_interval_note(comparison)}"
         f"{_missing_values_note(comparison, [comparison.primary])}"
     )
 

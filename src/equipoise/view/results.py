@@ -49,7 +49,7 @@ class RunSummary:
     units: int = 0
     metric: str = ""
     better: str = ""
-    level: str = ""
+    confidence_level: str = ""
     score: Value | None = None
     n: str = ""
     data: str = ""

@@ -158,7 +158,7 @@ def test_the_same_seed_gives_the_same_bytes():
 def test_cut_predictions_give_what_logits_give_where_they_reach():
     order = np.argsort(-LOGITS, axis=1)[:, :10]
     top = TopKPredictions("t", TARGETS.tolist(), order.tolist(), columns={"user": USERS.tolist()})
-    cut = score_top_k(top, classes=CLASSES, train_counts=COUNTS, sure=None)
+    cut = score_top_k(top, classes=CLASSES, train_counts=COUNTS)
     whole = score_places(LOGITS, TARGETS, train_counts=COUNTS, users=USERS)
     for name in ("Acc@1", "Acc@3", "Acc@10", "nDCG@10", "F1(average=macro)"):
         assert cut.all[name].value == pytest.approx(whole.all[name].value)

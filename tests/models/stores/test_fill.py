@@ -173,7 +173,7 @@ def test_an_index_is_kept_when_its_store_goes_away_and_the_same_command_goes_on(
     again = eq(*words, "--json")
     assert again.exit_code == 0, again.output
     report = json.loads(again.stdout)["indexes"][0]["report"]
-    assert (report["kept"], report["embedded"]) == (17, 0)
+    assert (report["reused"], report["embedded"]) == (17, 0)
     assert sent[-2:] == [5, 2]
 
 

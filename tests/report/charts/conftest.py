@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.report.build import build_report
 from equipoise.report.view_model import Point, Projection, Report
 from equipoise.runs.manifest import Manifest

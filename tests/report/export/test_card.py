@@ -44,7 +44,7 @@ def test_the_hub_reads_every_figure_with_its_interval_and_n(stored) -> None:
         assert each.metric_value == estimate.value
         interval = each.metric_args["interval"]
         assert (interval["low"], interval["high"]) == (estimate.interval.low, estimate.interval.high)
-        assert (interval["level"], each.metric_args["n"]) == (0.95, 40)
+        assert (interval["confidence_level"], each.metric_args["n"]) == (0.95, 40)
         assert each.metric_args["better"] == str(estimate.better)
         assert (each.task_type, each.dataset_name) == ("information-retrieval", "truth.qrels")
         assert each.dataset_revision == "ab12"
