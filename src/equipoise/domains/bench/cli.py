@@ -13,10 +13,10 @@ from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
+from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.bench.results import BenchComparison
 
 COMMANDS = {
     "run": CommandEntry("equipoise.domains.bench.cli:run", "Compare models on your data sets."),
@@ -124,23 +124,30 @@ def run(
         raise ParameterError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
     if not models and no_baselines:
         raise ParameterError("no model was named", hint="name models with --models; eq ls models lists them")
-    from equipoise.domains.bench.experiment import compare
+    from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
     from equipoise.runs.experiment import exit_code
 
-    with out.progress(len(data) * (len(models) + 3)) as step:
-        comparison = compare(
-            list(models),
-            list(data),
-            baselines=not no_baselines,
-            prices=_prices(prices),
-            output=output,
-            config=config,
-            progress=step,
-            command=out.command,
-            **settings,
-        )
-    _show(out, comparison, output)
-    return exit_code(comparison.failures) or exits.gate(out, comparison.findings, fail_on)
+    threads = settings.pop("threads")
+    plan = plan_benchmark(
+        list(models), list(data), baselines=not no_baselines, output=output, config=config, **settings
+    )
+    content, failures = plan.stored(), {}
+    if content is None:
+        with out.progress(len(plan.jobs)) as step:
+            comparison = run_benchmark(
+                plan, prices=_prices(prices), threads=threads, progress=step, command=out.command
+            )
+        content, failures = comparison.to_dict(), comparison.failures
+        if output is not None:
+            out.note(f"wrote {output}")
+    else:
+        out.note(f"read {output}: nothing was computed again")
+    _show(out, content, output)
+    for name, error in failures.items():
+        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
+        out.error(fields, f"{name}: {error.render()}")
+    findings = [Finding(**{**each, "severity": Severity(each["severity"])}) for each in content["findings"]]
+    return exit_code(failures) or exits.gate(out, findings, fail_on)
 
 
 def _prices(words: tuple[str, ...]) -> dict[str, float]:
@@ -155,26 +162,22 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
     return prices
 
 
-def _show(out: Output, comparison: BenchComparison, output: str | None) -> None:
-    """Print the answer or the JSON data, the failures and the next command."""
-    from equipoise.domains.bench.report import answer_parts, bench_views
+def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
+    """Print the answer or the JSON data, and the next command."""
+    from equipoise.cli.output import suggestion
+    from equipoise.domains.bench.report import AnswerView, answer_parts
 
     if out.json:
-        out.data(comparison.to_dict())
-    else:
-        out.show(*answer_parts(bench_views(comparison), verbose=out.verbose, quiet=out.quiet))
+        out.data(content)
+        return
+    views = [AnswerView.from_dict(each) for each in content["answers"]]
+    out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
+    if out.quiet:
+        return
     if output is not None:
-        out.note(f"{'read' if comparison.resumed else 'wrote'} {output}")
-    for name, error in comparison.failures.items():
-        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
-        out.error(fields, f"{name}: {error.render()}")
-    if not out.quiet and not out.json:
-        from equipoise.cli.output import suggestion
-
-        if output is not None:
-            out.text(suggestion(["eq", "report", str(Path(output))]))
-        elif len(comparison.datasets) > 1 and not out.verbose:
-            out.text("\nNext: -v shows every data set, -o FOLDER stores the results")
+        out.text(suggestion(["eq", "report", str(Path(output))]))
+    elif len(views) > 1 and not out.verbose:
+        out.text("\nNext: -v shows every data set, -o FOLDER stores the results")
 
 
 LS_HELP = """

@@ -17,9 +17,11 @@ from equipoise.domains.bench.recognition import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
 from equipoise.domains.bench.systems import DEFAULT_DEPTH, OpenSystem, SystemPool, SystemSpec, expand_systems
 from equipoise.errors import EquipoiseError, PartialError, StoreError
+from equipoise.io.json import parse_json
+from equipoise.io.text import open_text
 from equipoise.runs.compare import compare as compare_systems
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment import RUNS, check_writable, folder_names
+from equipoise.runs.experiment import RESULTS, RUNS, check_writable, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.store import load_run, save_run
@@ -89,6 +91,67 @@ def compare(
     >>> found.datasets[0].data.kind, found.datasets[0].systems[0].name
     ('retrieval', 'hash')
     """
+    plan = plan_benchmark(
+        models,
+        data,
+        text=text,
+        split=split,
+        dims=dims,
+        dtypes=dtypes,
+        rerankers=rerankers,
+        rerank_depth=rerank_depth,
+        baselines=baselines,
+        device=device,
+        config=config,
+        output=output,
+    )
+    return run_benchmark(plan, prices=prices, cache=cache, threads=threads, progress=progress, command=command)
+
+
+@dataclass(frozen=True)
+class BenchPlan:
+    """What a benchmark consists of: data sets, systems and jobs."""
+
+    suite: Sequence[BenchData]
+    systems: Sequence[SystemSpec]
+    jobs: Sequence[BenchJob]
+    folder: Path | None
+    config: StatsConfig
+
+    @property
+    def key(self) -> str:
+        """Equal for plans with equal results."""
+        return hashlib.sha256("".join(job.key for job in self.jobs).encode()).hexdigest()
+
+    def stored(self) -> dict[str, Any] | None:
+        """The content of results.json, if the same plan has been finished before without failures."""
+        if self.folder is None or not all(system.repeatable for system in self.systems):
+            return None
+        try:
+            content: Any = parse_json(open_text(self.folder / RESULTS))
+        except EquipoiseError:
+            return None
+        if not isinstance(content, dict) or content.get("key") != self.key or content.get("failures"):
+            return None
+        return content if all(job.path is not None and job.path.is_dir() for job in self.jobs) else None
+
+
+def plan_benchmark(
+    models: Any,
+    data: Any,
+    *,
+    text: Sequence[str] = (),
+    split: str | None = None,
+    dims: Sequence[int] = (),
+    dtypes: Sequence[str] = (),
+    rerankers: Sequence[str] = (),
+    rerank_depth: int = DEFAULT_DEPTH,
+    baselines: bool = True,
+    device: str | None = None,
+    config: StatsConfig = DEFAULT_STATS,
+    output: str | Path | None = None,
+) -> BenchPlan:
+    """Read the data and list the systems; no model is loaded. The parameters are those of ``compare``."""
     suite = read_suite(data, text=text, split=split)
     systems = expand_systems(
         models,
@@ -103,13 +166,25 @@ def compare(
     folder = None if output is None else Path(output)
     if folder is not None:
         check_writable(folder)
-    jobs = plan_jobs(systems, suite, folder, config)
+    return BenchPlan(suite, systems, plan_jobs(systems, suite, folder, config), folder, config)
+
+
+def run_benchmark(
+    plan: BenchPlan,
+    *,
+    prices: Mapping[str, float] | None = None,
+    cache: VectorCache | Path | str | bool | None = None,
+    threads: int = 1,
+    progress: ProgressCallback | None = None,
+    command: Sequence[str] = (),
+) -> BenchComparison:
+    """Run the jobs of a plan that are not stored, and compare all results."""
     pool = SystemPool(cache=cache, threads=threads)
-    with report_progress(folder, "benchmark", len(jobs), command=command, step=progress) as step:
-        outcomes = list(run_jobs(jobs, pool, config, step, prices or {}, command))
-    comparison = collect(suite, systems, outcomes, config)
-    if folder is not None:
-        comparison.write(folder)
+    with report_progress(plan.folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
+        outcomes = list(run_jobs(plan.jobs, pool, plan.config, step, prices or {}, command))
+    comparison = collect(plan, outcomes)
+    if plan.folder is not None:
+        comparison.write(plan.folder)
     return comparison
 
 
@@ -229,13 +304,9 @@ def score(data: BenchData, observed: Observation, system: str, config: StatsConf
     return replace(result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings})
 
 
-def collect(
-    suite: Sequence[BenchData],
-    systems: Sequence[SystemSpec],
-    outcomes: Sequence[tuple[BenchJob, ScoredSystem | EquipoiseError]],
-    config: StatsConfig,
-) -> BenchComparison:
+def collect(plan: BenchPlan, outcomes: Sequence[tuple[BenchJob, ScoredSystem | EquipoiseError]]) -> BenchComparison:
     """All results by data set, compared; if nothing could be evaluated, the first error is raised."""
+    suite, systems, config = plan.suite, plan.systems, plan.config
     datasets = []
     failures: dict[str, EquipoiseError] = {}
     for data in suite:
@@ -252,7 +323,7 @@ def collect(
         raise next(iter(failures.values())) if failures else StoreError("there is nothing to evaluate")
     skipped = [reason for data in suite for system in systems if (reason := system.why_not(data))]
     baselines = [system.name for system in systems if system.baseline]
-    return BenchComparison(datasets, failures, list(dict.fromkeys(skipped)), baselines, config)
+    return BenchComparison(datasets, failures, list(dict.fromkeys(skipped)), baselines, config, plan.key)
 
 
 def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConfig) -> Any:

@@ -117,6 +117,7 @@ class BenchComparison:
     skipped: Sequence[str]
     baselines: Sequence[str]
     config: StatsConfig
+    key: str = ""
 
     @cached_property
     def aggregate(self) -> Aggregate | None:
@@ -210,6 +211,7 @@ class BenchComparison:
 
         decision = self.decision
         return {
+            "key": self.key,
             "decision": {**asdict(decision), "dropped": dict(decision.dropped)},
             "answers": [asdict(view) for view in bench_views(self)],
             "aggregate": None if self.aggregate is None else asdict(self.aggregate),
@@ -234,6 +236,7 @@ class BenchComparison:
                 for each in self.datasets
             ],
             "failures": {name: {"code": error.code, "message": error.message} for name, error in self.failures.items()},
+            "findings": [asdict(finding) for finding in self.findings],
             "skipped": list(self.skipped),
             "baselines": list(self.baselines),
         }
