@@ -38,7 +38,8 @@ class Retrieval(BenchData):
     split
         The split of the qrels of a BEIR folder. Default: test if there is one, otherwise all.
     text
-        The columns of the document text, joined by a space. Default: title and text.
+        The columns of the document text, joined by a space. Default: title and text. In a table of queries and
+        positives: the columns of the query, the positive and the negative.
 
     >>> data = Retrieval([{"query": "what is rye?", "positive": "Rye is a grass."}], name="tiny")
     >>> data.size
@@ -71,7 +72,7 @@ class Retrieval(BenchData):
             name = name or folder.resolve().name
             corpus, queries, qrels = _beir_parts(folder, split)
         if queries is None or qrels is None:
-            parts = _from_positives(table_of(corpus, name=name), log)
+            parts = _from_positives(table_of(corpus, name=name), text, log)
             self.name = name or "retrieval"
         else:
             self.name = name or "retrieval"
@@ -146,7 +147,7 @@ class Reranking(BenchData):
         source = table_of(table, name=name)
         self.name = name or source.name
         log = IssueLog()
-        queries, positives, negatives, used = _query_columns(source)
+        queries, positives, negatives, used = _query_columns(source, text)
         units: dict[str, str] = {}
         self._relevant: dict[str, list[str]] = {}
         self._candidates: dict[str, list[str]] = {}
@@ -384,8 +385,19 @@ def _by_id(table: BenchTable, id_column: str, texts: Sequence[str], log: IssueLo
 # One table of queries with positives and negatives.
 
 
-def _query_columns(table: BenchTable) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
-    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists."""
+def _query_columns(
+    table: BenchTable, text: Sequence[str]
+) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
+    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
+
+    ``text`` names the columns of the query, the positive and, if there are three, the negative.
+    """
+    if text:
+        chosen = [table.column("text", each) for each in text]
+        if not 2 <= len(chosen) <= 3:
+            raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
+        lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
+        return table.texts(chosen[0]), lists[0], lists[1], chosen
     query = table.column("query")
     found: dict[str, list[str]] = {}
     for role in ("positive", "negative"):
@@ -409,9 +421,9 @@ def _merged_lists(table: BenchTable, columns: Sequence[str]) -> list[list[str]]:
     return [[text for part in parts for text in part[row]] for row in range(len(table))]
 
 
-def _from_positives(table: BenchTable, log: IssueLog) -> Parts:
+def _from_positives(table: BenchTable, text: Sequence[str], log: IssueLog) -> Parts:
     """The corpus is every positive and negative, once; equal queries are one query."""
-    queries, positives, negatives, used = _query_columns(table)
+    queries, positives, negatives, used = _query_columns(table, text)
     documents: dict[str, str] = {}
     units: dict[str, str] = {}
     truth: dict[str, dict[str, float]] = {}
