@@ -114,7 +114,7 @@ class _LabelTable(BenchData):
         vectors = system.vectors(distinct)
         if isinstance(vectors, np.ndarray):
             vectors = vectors.astype(np.float64)
-        return vectors[np.array([place[text] for text in self._texts])]
+        return vectors[np.array([place[text] for text in self._texts], dtype=np.int32)]
 
     def _labels_of(self, predicted: Ints, rows: Ints) -> Labels:
         """The evidence of some rows, with class names."""
