@@ -88,3 +88,15 @@ def test_kinds_are_listed(eq: Eq) -> None:
     listed = json.loads(eq("bench", "ls", "--json").stdout)
     assert {each["kind"] for each in listed} >= {"retrieval", "similarity", "bitext"}
     assert "reranking" in eq("bench", "ls").stdout
+
+
+def test_a_suite_becomes_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> None:
+    named = ("--text", "subject")
+    eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", *named, "-o", "out", *FAST)
+    result = eq("report", "out", "-o", "page.html", "--no-charts", *FAST)
+    assert result.exit_code == 0, result.output
+    page = Path("page.html").read_text()
+    assert "2 data sets" in page
+    for name in ("faq", "tickets"):
+        assert f'href="page-{name}.html"' in page
+        assert Path(f"page-{name}.html").is_file()

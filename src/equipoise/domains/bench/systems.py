@@ -139,7 +139,7 @@ class SystemSpec:
     def why_not(self, data: BenchData) -> str:
         """Why it cannot be evaluated on a data set; empty if it can."""
         if data.needs_vectors and not self.has_vectors:
-            return f"{self.name} ranks documents and has no vectors for {data.kind}"
+            return f"{self.name} has no vectors for {data.kind}"
         return ""
 
     def version(self) -> str:
