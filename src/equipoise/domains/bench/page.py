@@ -56,7 +56,7 @@ def write_suite_page(
     charts: bool = True,
     progress: Callable[[str], None] = lambda message: None,
 ) -> AnswerView:
-    """Write the page of a suite, and beside it a full report per data set; returns the answer."""
+    """Write the page of a suite, and next to it a full report per data set; returns the answer."""
     content = stored_suite(folder)
     assert content is not None
     target = Path(output)

@@ -242,7 +242,7 @@ class BenchComparison:
         }
 
     def write(self, folder: str | Path) -> Path:
-        """Write results.json into a folder, beside the run directories."""
+        """Write results.json into the folder of the run directories."""
         return write_results(Path(folder), self.to_dict())
 
     def __repr__(self) -> str:

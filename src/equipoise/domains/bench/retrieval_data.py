@@ -88,7 +88,7 @@ class Retrieval(BenchData):
 
     @property
     def unit_ids(self) -> Sequence[str]:
-        """The judged queries."""
+        """The queries that have relevant documents."""
         return list(self.dataset.units)
 
     @property
@@ -302,7 +302,7 @@ def _from_tables(
                     f"for query {query}",
                     hint="keep one judgement per query and document",
                 )
-    judged = {query: truth[query] for query in asked if any(gain > 0 for gain in truth.get(query, {}).values())}
+    relevant = {query: truth[query] for query in asked if any(gain > 0 for gain in truth.get(query, {}).values())}
     log.add(
         "unknown_documents",
         "judgements name documents that are not in the corpus",
@@ -315,7 +315,7 @@ def _from_tables(
         "unjudged_queries",
         "queries have no relevant document",
         "they were left out",
-        [each for each in asked if each not in judged],
+        [each for each in asked if each not in relevant],
     )
     if truth == {} and (unknown_documents or unknown_queries):
         raise InputError(
@@ -324,9 +324,9 @@ def _from_tables(
         )
     return (
         documents,
-        {query: asked[query] for query in judged},
-        judged,
-        {query: properties[query] for query in judged if properties.get(query)},
+        {query: asked[query] for query in relevant},
+        relevant,
+        {query: properties[query] for query in relevant if properties.get(query)},
     )
 
 

@@ -40,7 +40,7 @@ DEFAULT_DEPTH = 50
 
 
 class RandomEncoder(LocalEncoder):
-    """A vector of normal random numbers per text, seeded by the text: a model that knows nothing of the text."""
+    """A vector of normal random numbers per text, seeded by the text: the random baseline."""
 
     cacheable = False
     symmetric = True
