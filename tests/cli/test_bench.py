@@ -37,7 +37,7 @@ def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
     result = eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", "--text", "subject", *FAST)
     assert result.exit_code == 0, result.output  # --text applies to the tables that have the column
     lines = result.stdout.splitlines()
-    assert lines[0] == "2 data sets, 3 systems"
+    assert lines[0].startswith("2 data sets, 3 systems")
     assert {"faq", "tickets"} <= set(lines[2].split())
 
 

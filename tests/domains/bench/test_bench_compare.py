@@ -150,6 +150,7 @@ def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
     costs = {system.name: system.cost for system in grid.datasets[0].systems}
     assert costs["hash,dim=16,dtype=binary"].bytes_per_vector == 2
     assert costs["hash,dim=64,dtype=int8"].bytes_per_vector == 68
+    assert costs["hash,dim=64"].documents_per_second == costs["hash"].documents_per_second
     assert costs["hash,dim=64"].index_bytes == 64 * 4 * len(documents)
 
 
@@ -268,3 +269,10 @@ def test_rows_and_frames_have_one_row_per_metric() -> None:
     frame = found.to_frame() if pytest.importorskip("pandas") else None
     assert [row["metric"] for row in found.rows()] == ["Spearman", "Pearson"]
     assert len(frame) == 2
+
+
+def test_data_that_cannot_beat_random_vectors_say_so() -> None:
+    rows = [{"query": f"{row} {row}", "positive": f"x{row}"} for row in range(6)]
+    found = run(["hash"], bench.Retrieval(rows, name="r"))
+    assert not found.decision.above_random
+    assert "random" not in found.decision.tied

@@ -82,7 +82,7 @@ class Retrieval(BenchData):
         self.dataset = Dataset(self.name, documents, texts, truth, slices)
         first: dict[str, str] = {}
         copies = [each for each, body in documents.items() if body and first.setdefault(body, each) != each]
-        log.add("duplicate_documents", "documents repeat the text of another", "they share its rank", copies)
+        log.add("duplicate_documents", copies)
         self.issues = log.issues
         self.slices = slices
 
@@ -165,12 +165,10 @@ class Reranking(BenchData):
             else:
                 units[unit] = query
                 self._relevant[unit], self._candidates[unit] = relevant, relevant + others
-        log.add("blank_queries", "rows have no query", "they were left out", blank)
-        log.add("no_candidates", "queries have no positive or no negative", "they were left out", lacking)
+        log.add("blank_queries", blank)
+        log.add("no_candidates", lacking)
         log.add(
             "positive_and_negative",
-            "queries list a text as positive and negative",
-            "it counts as positive",
             conflicting,
         )
         require_rows(list(units), self.name, "query", log)
@@ -305,16 +303,12 @@ def _from_tables(
     relevant = {query: truth[query] for query in asked if any(gain > 0 for gain in truth.get(query, {}).values())}
     log.add(
         "unknown_documents",
-        "judgements name documents that are not in the corpus",
-        "they were ignored",
         unknown_documents,
     )
-    log.add("unknown_queries", "judgements name unknown queries", "they were ignored", unknown_queries)
-    log.add("bad_relevance", "judgements have no number as relevance", "they were ignored", bad_gains)
+    log.add("unknown_queries", unknown_queries)
+    log.add("bad_relevance", bad_gains)
     log.add(
         "unjudged_queries",
-        "queries have no relevant document",
-        "they were left out",
         [each for each in asked if each not in relevant],
     )
     if truth == {} and (unknown_documents or unknown_queries):
@@ -340,8 +334,6 @@ def _documents(corpus: BenchTable, text: Sequence[str], log: IssueLog) -> dict[s
     documents = _by_id(corpus, id_column, corpus.joined(columns), log, "document")
     log.add(
         "empty_documents",
-        "documents are empty",
-        "they are ranked last",
         [each for each, body in documents.items() if not body],
     )
     return documents
@@ -353,8 +345,6 @@ def _queries(table: BenchTable, log: IssueLog) -> tuple[dict[str, str], dict[str
     found = _by_id(table, id_column, table.texts(text_column), log, "query")
     log.add(
         "blank_queries",
-        "queries have no text",
-        "they were left out",
         [each for each, text in found.items() if not text],
     )
     properties = dict(zip(ids, table.properties([id_column, text_column]), strict=True))
@@ -377,8 +367,8 @@ def _by_id(table: BenchTable, id_column: str, texts: Sequence[str], log: IssueLo
         else:
             found[each] = text
     plural = "documents" if noun == "document" else "queries"
-    log.add(f"repeated_{plural}", f"{plural} are listed twice", "they count once", repeated)
-    log.add(f"{noun}_without_id", f"{plural} have no id", "they were left out", without)
+    log.add(f"repeated_{plural}", repeated)
+    log.add(f"{noun}_without_id", without)
     return found
 
 
@@ -446,9 +436,9 @@ def _from_positives(table: BenchTable, text: Sequence[str], log: IssueLog) -> Pa
             units[unit] = query
             truth.setdefault(unit, {}).update(dict.fromkeys(ids, 1.0))
             slices.setdefault(unit, dict(properties[row]))
-    log.add("blank_queries", "rows have no query", "they were left out", blank)
-    log.add("unjudged_queries", "queries have no positive", "they were left out", lacking)
-    log.add("repeated_queries", "rows repeat a query", "their positives count for one query", repeated)
+    log.add("blank_queries", blank)
+    log.add("unjudged_queries", lacking)
+    log.add("repeated_queries", repeated)
     return (
         {each: text for text, each in documents.items()},
         units,

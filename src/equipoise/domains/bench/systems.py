@@ -75,6 +75,8 @@ class MeasuredEncoder(LocalEncoder):
         self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
         self.cacheable, self.normalizes, self.prompts = encoder.cacheable, encoder.normalizes, encoder.prompts
         self.use = EncoderUse()
+        self.rates: dict[str, dict[Role, float]] = {}
+        """Texts per second by data set and role."""
         self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
