@@ -73,7 +73,8 @@ class _LabelTable(BenchData):
                 f"{self.name} has {len(names)} labels for {len(rows)} texts", hint="is this the column of the labels?"
             )
         self.issues = log.issues
-        kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
+        wanted = set(rows)
+        kept = source.rows([row in wanted for row in range(len(source))])
         used = [*text_columns, label_column, *([split_column] if split_column else [])]
         self.slices = slices_of(self._ids, kept.properties(used))
 

@@ -81,7 +81,8 @@ class _PairTable(BenchData):
         self._values = np.array([numbers[row] for row in rows], dtype=np.float64)
         self._ids = [str(row + 1) for row in rows]
         self.issues = log.issues
-        kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
+        wanted = set(rows)
+        kept = source.rows([row in wanted for row in range(len(source))])
         self.slices = slices_of(self._ids, kept.properties(used))
         self._check()
 
