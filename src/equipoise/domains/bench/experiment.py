@@ -15,7 +15,14 @@ from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.data import BenchData, Observation
 from equipoise.domains.bench.recognition import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
-from equipoise.domains.bench.systems import DEFAULT_DEPTH, OpenSystem, SystemPool, SystemSpec, expand_systems
+from equipoise.domains.bench.systems import (
+    DEFAULT_DEPTH,
+    OpenSystem,
+    SystemPool,
+    SystemSpec,
+    encoder_keys,
+    expand_systems,
+)
 from equipoise.errors import EquipoiseError, PartialError, StoreError
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
@@ -30,6 +37,7 @@ from equipoise.stats.result import Result
 
 if TYPE_CHECKING:
     from equipoise.models.cache import VectorCache
+    from equipoise.runs.executors import Executor
 
 PROTOCOL = "bench 1"
 """Part of the key of stored runs; it changes when the same inputs would give other scores."""
@@ -54,6 +62,7 @@ def compare(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
 ) -> BenchComparison:
     """Compare embedding models on your own data sets.
 
@@ -80,6 +89,8 @@ def compare(
         The vector cache (False for none), threads per model, and the device of sentence-transformers models.
     output
         A folder for results.json and the run directories. A repeated call uses what is stored there.
+    engine
+        An executor that evaluates models on a cluster; the scores are the same.
 
     Returns
     -------
@@ -105,7 +116,9 @@ def compare(
         config=config,
         output=output,
     )
-    return run_benchmark(plan, prices=prices, cache=cache, threads=threads, progress=progress, command=command)
+    return run_benchmark(
+        plan, prices=prices, cache=cache, threads=threads, progress=progress, command=command, engine=engine
+    )
 
 
 @dataclass(frozen=True)
@@ -177,12 +190,14 @@ def run_benchmark(
     threads: int = 1,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
 ) -> BenchComparison:
     """Run the jobs of a plan that are not stored, and compare all results."""
-    pool = SystemPool(cache=cache, threads=threads)
+    context = BenchContext(plan.config, prices or {}, cache, threads)
     with report_progress(plan.folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
-        outcomes = list(run_jobs(plan.jobs, pool, plan.config, step, prices or {}, command))
-    comparison = collect(plan, outcomes)
+        outcomes = list(run_jobs(plan.jobs, context, step, command, engine))
+    place = {id(job): index for index, job in enumerate(plan.jobs)}
+    comparison = collect(plan, sorted(outcomes, key=lambda outcome: place[id(outcome[0])]))
     if plan.folder is not None:
         comparison.write(plan.folder)
     return comparison
@@ -229,23 +244,53 @@ def plan_jobs(
     ]
 
 
+Outcome = tuple[BenchJob, ScoredSystem | EquipoiseError]
+"""A job with its result, or with the error of a system that failed."""
+
+
+@dataclass(frozen=True)
+class BenchContext:
+    """What all jobs share: statistics, prices, the vector cache and threads per model."""
+
+    config: StatsConfig
+    prices: Mapping[str, float]
+    cache: Any = None
+    threads: int = 1
+
+
 def run_jobs(
     jobs: Sequence[BenchJob],
-    pool: SystemPool,
-    config: StatsConfig,
+    context: BenchContext,
     step: ProgressCallback,
-    prices: Mapping[str, float],
     command: Sequence[str],
-) -> Iterator[tuple[BenchJob, ScoredSystem | EquipoiseError]]:
-    """Each job with its result, or the error of a system that failed; the others go on."""
+    engine: Executor | None = None,
+) -> Iterator[Outcome]:
+    """Every job once, in the order in which they are finished; each is stored before the next is awaited."""
+    todo = []
+    for job in jobs:
+        stored = job.stored()
+        if stored is None:
+            todo.append(job)
+        else:
+            step(f"{job.system.name} on {job.data.name}")
+            yield job, stored
+    if engine is None or engine.name == "local":
+        outcomes = evaluate_jobs(todo, context, step)
+    else:
+        outcomes = _evaluate_remotely(todo, context, step, engine)
+    for job, outcome in outcomes:
+        if isinstance(outcome, ScoredSystem) and job.path is not None:
+            _save(job, outcome, command, context.config)
+        yield job, outcome
+
+
+def evaluate_jobs(jobs: Sequence[BenchJob], context: BenchContext, step: ProgressCallback) -> Iterator[Outcome]:
+    """Evaluate the jobs one after another in this process; a system that fails does not stop the others."""
+    pool = SystemPool(cache=context.cache, threads=context.threads)
     opened: OpenSystem | None = None
     broken: dict[str, EquipoiseError] = {}
     for place, job in enumerate(jobs):
         step(f"{job.system.name} on {job.data.name}")
-        stored = job.stored()
-        if stored is not None:
-            yield job, stored
-            continue
         if job.system.name in broken:
             yield job, broken[job.system.name]
             continue
@@ -254,17 +299,47 @@ def run_jobs(
                 pool.keep_only(each.system for each in jobs[place:])
                 opened = None
                 opened = pool.open(job.system)
-            scored = run_job(job, opened, pool, config, prices.get(job.system.name))
+            scored = run_job(job, opened, pool, context.config, context.prices.get(job.system.name))
         except Exception as error:  # a failing model must not lose the results of the others
             failure = _as_our_error(job, error)
             if opened is None:
                 broken[job.system.name] = failure
             yield job, failure
-            continue
-        if job.path is not None:
-            _save(job, scored, command, config)
-        yield job, scored
+        else:
+            yield job, scored
     pool.keep_only(())
+
+
+def job_groups(jobs: Sequence[BenchJob]) -> list[list[BenchJob]]:
+    """Jobs that share an encoder, directly or through others, are in one group."""
+    groups: list[tuple[set[str], list[BenchJob]]] = []
+    for job in jobs:
+        keys = set(encoder_keys(job.system.model)) or {job.system.name}
+        joined = [group for group in groups if group[0] & keys]
+        groups = [group for group in groups if not group[0] & keys]
+        groups.append(
+            (keys.union(*(known for known, _ in joined)), [*(each for _, part in joined for each in part), job])
+        )
+    return [part for _, part in groups]
+
+
+def _evaluate_remotely(
+    jobs: Sequence[BenchJob], context: BenchContext, step: ProgressCallback, engine: Executor
+) -> Iterator[Outcome]:
+    """Evaluate each group of jobs on an executor."""
+    groups = job_groups(jobs)
+    for completed in engine.map(_evaluate_group, groups, context, step=step, cores=context.threads):
+        group = groups[completed.place]
+        if isinstance(completed.outcome, Exception):
+            yield from ((job, _as_our_error(job, completed.outcome)) for job in group)
+        else:
+            yield from zip(group, completed.outcome, strict=True)
+
+
+def _evaluate_group(
+    group: Sequence[BenchJob], context: BenchContext, step: ProgressCallback
+) -> list[ScoredSystem | EquipoiseError]:
+    return [outcome for _, outcome in evaluate_jobs(group, context, step)]
 
 
 def run_job(
@@ -304,7 +379,7 @@ def score(data: BenchData, observed: Observation, system: str, config: StatsConf
     return replace(result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings})
 
 
-def collect(plan: BenchPlan, outcomes: Sequence[tuple[BenchJob, ScoredSystem | EquipoiseError]]) -> BenchComparison:
+def collect(plan: BenchPlan, outcomes: Sequence[Outcome]) -> BenchComparison:
     """All results by data set, compared; if nothing could be evaluated, the first error is raised."""
     suite, systems, config = plan.suite, plan.systems, plan.config
     datasets = []
