@@ -199,7 +199,7 @@ def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_b
 def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     first = run(["hash"], data, output=tmp_path / "out")
-    monkeypatch.setattr("equipoise.domains.bench.experiment.run_job", _forbidden)
+    monkeypatch.setattr("equipoise.domains.bench.jobs.run_job", _forbidden)
     again = run(["hash"], data, output=tmp_path / "out")
     assert again.resumed
     assert not first.resumed
@@ -281,7 +281,8 @@ def test_data_that_cannot_beat_random_vectors_say_so() -> None:
 
 
 def test_systems_that_share_an_encoder_are_one_job_of_a_cluster() -> None:
-    from equipoise.domains.bench.experiment import job_groups, plan_benchmark
+    from equipoise.domains.bench.experiment import plan_benchmark
+    from equipoise.domains.bench.jobs import job_groups
 
     data = bench.Retrieval(retrieval_rows(), name="r")
     plan = plan_benchmark(["hash", "sum:hash+tfidf:", "hash:,dims=32"], data, dims=[16])
