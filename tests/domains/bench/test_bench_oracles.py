@@ -148,6 +148,51 @@ def test_bitext_accuracy_equals_mteb_in_both_directions(model: GivenVectors) -> 
         assert evaluate(half, "HR@1", config=FAST)["HR@1"].value == pytest.approx(theirs["accuracy"], abs=1e-6)
 
 
+class SentenceModel:
+    """What the evaluators of sentence-transformers call: the given vectors as tensors."""
+
+    similarity_fn_name = "cosine"
+
+    def __init__(self, given: GivenVectors) -> None:
+        self.given = given
+
+    def encode(
+        self, texts: Any, *, convert_to_numpy: bool = True, convert_to_tensor: bool = False, **options: Any
+    ) -> Any:
+        """One vector for a text, a matrix for a list."""
+        import torch
+
+        single = isinstance(texts, str)
+        rows = self.given.encode([texts] if single else list(texts))
+        found = torch.from_numpy(rows) if convert_to_tensor or not convert_to_numpy else rows
+        return found[0] if single else found
+
+    encode_query = encode_document = encode
+
+
+@pytest.mark.engines("sentence_transformers")
+def test_similarity_and_pairs_equal_sentence_transformers(model: GivenVectors) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        from sentence_transformers.evaluation import BinaryClassificationEvaluator, EmbeddingSimilarityEvaluator
+
+    # Equal texts have a cosine of 1 here; in single precision it is 1 with a random rounding error.
+    rows = [row for row in pair_rows(12) if row["sentence1"] != row["sentence2"]]
+    columns = [[row[name] for row in rows] for name in ("sentence1", "sentence2", "score")]
+    theirs = EmbeddingSimilarityEvaluator(*columns, write_csv=False, similarity_fn_names=["cosine"])
+    theirs.store_metrics_in_model_card_data = lambda *given: None  # the model has no card
+    found = theirs(SentenceModel(model))
+    ours = scored(bench.Similarity(rows), model)
+    assert ours["Spearman"].value == pytest.approx(found["spearman_cosine"], abs=1e-6)
+    assert ours["Pearson"].value == pytest.approx(found["pearson_cosine"], abs=1e-6)
+    labels = [int(row["score"] > 4) for row in rows]
+    binary = BinaryClassificationEvaluator(*columns[:2], labels, write_csv=False, similarity_fn_names=["cosine"])
+    scores = binary.compute_metrices(SentenceModel(model))
+    pairs = scored(
+        bench.PairClassification([{**row, "label": label} for row, label in zip(rows, labels, strict=True)]), model
+    )
+    assert pairs["AP"].value == pytest.approx(scores["cosine"]["ap"], abs=1e-6)
+
+
 @pytest.mark.engines("sentence_transformers")
 def test_reranking_equals_sentence_transformers(model: GivenVectors) -> None:
     with warnings.catch_warnings(action="ignore"):
@@ -162,20 +207,8 @@ def test_reranking_equals_sentence_transformers(model: GivenVectors) -> None:
     samples = [{"query": row["query"], "positive": row["positives"], "negative": row["negatives"]} for row in rows]
     evaluator = RerankingEvaluator(samples, at_k=10, use_batched_encoding=False)
 
-    class Model:
-        """What the evaluator calls."""
-
-        def encode(self, texts: Any, **options: Any) -> Any:
-            import torch
-
-            single = isinstance(texts, str)
-            rows = torch.from_numpy(model.encode([texts] if single else list(texts)))
-            return rows[0] if single else rows
-
-        encode_query = encode_document = encode
-
     evaluator.truncate_dim = None
-    theirs = evaluator.compute_metrices(Model())
+    theirs = evaluator.compute_metrices(SentenceModel(model))
     ours = scored(bench.Reranking(rows), model)
     assert ours["MAP"].value == pytest.approx(theirs["map"], abs=1e-6)
     assert ours["MRR"].value >= theirs["mrr"] - 1e-9  # theirs is 0 below rank 10
