@@ -15,6 +15,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.jobs import score
 from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec
+from equipoise.io.tables import read_rows
 from equipoise.stats.result import Result
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -276,3 +277,24 @@ def test_cranfield_equals_pytrec_eval() -> None:
     # Hashed words give many tied scores, and pytrec_eval orders ties by id.
     assert result["nDCG@10"].value == pytest.approx(theirs["ndcg_cut_10"], abs=0.005)
     assert result["MAP"].value == pytest.approx(theirs["map"], abs=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.engines("wordllama")
+@pytest.mark.skipif(not BENCH.is_dir(), reason="the shared data are not here")
+@pytest.mark.parametrize(("name", "least"), [("en-dev.csv", 0.82), ("de-dev.csv", 0.69)])
+def test_the_stsb_correlations_of_wordllama_equal_scipy(name: str, least: float) -> None:
+    from scipy.stats import pearsonr, spearmanr
+
+    from equipoise import embedder
+
+    rows = read_rows(BENCH / "stsb" / name)
+    with embedder("wordllama", cache=False) as model:
+        one, other = (model.embed([row[f"sentence{side}"] for row in rows]).astype(np.float64) for side in (1, 2))
+        found = bench.compare(["wordllama"], str(BENCH / "stsb" / name), baselines=False, config=FAST, cache=False)
+    cosines = (one * other).sum(axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    gold = [float(row["score"]) for row in rows]
+    result = found.datasets[0].result("wordllama")
+    assert result["Spearman"].value == pytest.approx(spearmanr(cosines, gold)[0], abs=1e-6)
+    assert result["Pearson"].value == pytest.approx(pearsonr(cosines, gold)[0], abs=1e-6)
+    assert result["Spearman"].value > least
