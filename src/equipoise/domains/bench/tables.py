@@ -121,15 +121,6 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def is_table_source(source: Any) -> bool:
-    """Whether ``table_of`` reads this: a path, a frame, a dataset, a list of dicts or a dict of columns."""
-    return (
-        isinstance(source, str | PathLike | Mapping)
-        or any(hasattr(source, name) for name in ("to_dicts", "column_names", "to_dict"))
-        or (isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source))
-    )
-
-
 def table_of(source: Any, *, name: str = "") -> BenchTable:
     """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python."""
     if isinstance(source, BenchTable):
