@@ -106,9 +106,15 @@ class BenchTable:
 
 
 def as_text(value: Any) -> str:
-    """A cell as text: missing values are empty, numbers as they print."""
+    """A cell as text: missing values are empty, 3.0 is 3.
+
+    >>> as_text(3.0), as_text(None), as_text(" a ")
+    ('3', '', 'a')
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
+    if isinstance(value, float) and value.is_integer():  # pandas reads integer ids with gaps as floats
+        return str(int(value))
     return str(value).strip()
 
 
