@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cases import (
     Case,
     ResolvedCases,
@@ -213,7 +212,7 @@ class BenchmarkContext:
                 if representation.multi_vector
                 else terms
             )
-            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, seed=settings.seed)
+            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, config=settings.config)
         return TermSystemResult(
             model=name,
             representation=representation,
@@ -431,8 +430,8 @@ def run_benchmark(
         The command line that is recorded in the manifests.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
-        ``device``, ``measure`` of similarity, ``ks``, ``ties``, ``confidence_level``, ``n_resamples``, ``seed``,
-        ``index_dir``, ``skip_unknown`` and ``n_diagnosed_labels``.
+        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
+        and ``n_diagnosed_labels``.
 
     Returns
     -------
@@ -568,12 +567,7 @@ def compare_systems(
         comparison = compare(
             results,
             primary=PRIMARY,
-            config=StatsConfig(
-                confidence_level=settings.confidence_level,
-                n_permutations=settings.n_permutations,
-                n_resamples=settings.n_resamples,
-                seed=settings.seed,
-            ),
+            config=settings.config,
         )
     return PhenotypeBenchmark(
         outcomes=tuple(outcomes),
