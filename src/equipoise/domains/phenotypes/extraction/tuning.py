@@ -192,11 +192,43 @@ def tune_extraction(
     command: Sequence[str] = (),
     **settings: Any,
 ) -> ExtractionTuning:
-    """Try ``budget`` configurations of every model, and estimate the best on held-out documents.
+    """Try configurations of every model, and estimate the score of the best one on held-out documents.
 
-    The criterion is the mean F1 over documents, in the mode of the settings. With ``folds`` of 1 there is no
-    nesting: the score is that of the best trial on the documents that selected it, with a finding (EQ201).
-    Documents are embedded once per model; the trials use the stored candidates.
+    The criterion is the mean F1 over documents. Documents are embedded once per model; the trials use the stored
+    candidates.
+
+    Parameters
+    ----------
+    source
+        As in ``run_extraction``.
+    models
+        One model spec or several.
+    ontology
+        The ontology, its path, or ``hpo``.
+    budget
+        Number of trials per model.
+    folds
+        Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
+        which is a finding (EQ201).
+    dataset
+        One dataset of the source.
+    output
+        Folder for the results.
+    progress
+        Called with the progress over the trials.
+    command
+        The command line that is recorded in the manifest.
+    **settings
+        Settings as in ``run_extraction``.
+
+    Returns
+    -------
+    ExtractionTuning
+        The parameters to deploy, held-out scores, and all trials.
+
+    Examples
+    --------
+    >>> tune_extraction("notes", ["tfidf:", "bm25:"], budget=40)  # doctest: +SKIP
     """
     chosen = make_config({**settings, "averaging": "macro"})
     folder = None if output is None else Path(output)
