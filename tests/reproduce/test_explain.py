@@ -155,7 +155,7 @@ def test_several_metrics_at_once_are_refused() -> None:
 
 
 def test_a_side_on_which_no_query_is_left_is_undefined() -> None:
-    with pytest.raises(UndefinedError, match="as equipoise scores, no query is left"):
+    with pytest.raises(UndefinedError):
         explain_difference({"q": {"a": 1.0}}, {"q": {"a": 0}}, "MRR", one="ranx")
 
 
