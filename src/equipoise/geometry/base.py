@@ -95,8 +95,8 @@ class Validity:
     @property
     def rows(self) -> Ints:
         """The rows with any fault, ascending."""
-        found = [fault.rows for fault in self.faults]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+        rows = [fault.rows for fault in self.faults]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
 
     def __str__(self) -> str:
         if self.ok:
@@ -111,9 +111,9 @@ class Validity:
                 raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.hint)
 
 
-def faults(*found: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
+def faults(*problems: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
     """Fatal faults from masks over the rows; a mask without a row is no fault."""
-    return tuple(InvalidRows(np.flatnonzero(mask), predicate, hint) for mask, predicate, hint in found if mask.any())
+    return tuple(InvalidRows(np.flatnonzero(mask), predicate, hint) for mask, predicate, hint in problems if mask.any())
 
 
 _ROWS_AT_ONCE = 1024
@@ -181,8 +181,8 @@ class Geometry(ABC):
         """Which points are invalid here, and why; an opinion, nothing is changed."""
         rows = as_vectors(points)
         finite = test_rows_in_blocks(rows, _all_finite)
-        found = () if finite.all() else (_not_finite(~finite),)
-        return Validity(self.name, len(rows), found + self._faults(rows, finite))
+        faults = () if finite.all() else (_not_finite(~finite),)
+        return Validity(self.name, len(rows), faults + self._faults(rows, finite))
 
     def fitted(self, corpus: PointArray) -> Geometry:
         """The same geometry, arranged to keep the most digits around this corpus."""

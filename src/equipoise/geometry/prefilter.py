@@ -76,13 +76,13 @@ class PairPrefilter:
 
     def excess(self, rows: Ints, columns: Ints) -> Floats:
         """What orders the pairs as their distance does, each pair by itself."""
-        found = np.empty(len(rows))
+        excess = np.empty(len(rows))
         for start in range(0, len(rows), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)
-            found[part] = self.space.excess(
+            excess[part] = self.space.excess(
                 self.points.take(rows[part], axis=0), self.points.take(columns[part], axis=0)
             )
-        return found
+        return excess
 
     def asking(self, rows: Ints, limits: Floats) -> PointArray:
         """Left rows whose product with ``right`` is 0 or more wherever the excess may be within the limit."""
@@ -114,8 +114,8 @@ def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterat
     scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
     near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
     zero = np.zeros((), dtype=left.dtype)
-    found: list[tuple[Ints, Ints]] = []
-    held = 0
+    batches: list[tuple[Ints, Ints]] = []
+    n_pending = 0
     for top in range(0, len(left), ROWS):
         block = left[top : top + ROWS]
         size = len(block) * COLUMNS
@@ -124,13 +124,13 @@ def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterat
             np.matmul(block, right[first : first + COLUMNS].T, out=tile)
             hits = np.flatnonzero(np.greater_equal(flat, zero, out=flags))
             if len(hits):
-                found.append((hits // COLUMNS + top, hits % COLUMNS + first))
-                held += len(hits)
-        if held > PAIRS:
-            yield _joined(found)
-            found, held = [], 0
-    if found:
-        yield _joined(found)
+                batches.append((hits // COLUMNS + top, hits % COLUMNS + first))
+                n_pending += len(hits)
+        if n_pending > PAIRS:
+            yield _joined(batches)
+            batches, n_pending = [], 0
+    if batches:
+        yield _joined(batches)
 
 
 def _padded(right: PointArray) -> PointArray:
@@ -139,5 +139,5 @@ def _padded(right: PointArray) -> PointArray:
     return np.concatenate([right, np.full((missing, right.shape[1]), np.nan, dtype=right.dtype)])
 
 
-def _joined(found: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    return np.concatenate([rows for rows, _ in found]), np.concatenate([columns for _, columns in found])
+def _joined(batches: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    return np.concatenate([rows for rows, _ in batches]), np.concatenate([columns for _, columns in batches])

@@ -70,8 +70,8 @@ def find_duplicate_rows(points: PointArray) -> DuplicateRows:
     [0, 1, 0]
     """
     keys = _keys(points)
-    _, where, group = np.unique(keys, return_index=True, return_inverse=True)
-    first = np.asarray(where[group], dtype=np.int64)
+    _, first_row, group = np.unique(keys, return_index=True, return_inverse=True)
+    first = np.asarray(first_row[group], dtype=np.int64)
     suspects = np.flatnonzero(first != np.arange(len(first)))
     # Equal keys are all but proof; the rows themselves decide.
     impostors = suspects[~_equal(points, suspects, first[suspects])]
@@ -250,10 +250,10 @@ class _Search:
         if total < 4 * _TILE or 8 * k > total or len(queries) < _FEW:
             return self._from_whole_rows(queries, k)
         distinct, distinct_scores, proven = self._from_shortlist(queries, k)
-        sure, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
+        decided, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
         indices = np.empty((len(queries), k), dtype=np.int64)
         scores = np.empty((len(queries), k), dtype=queries.dtype)
-        indices[sure], scores[sure] = self.duplicates.expand(distinct[sure], distinct_scores[sure], k)
+        indices[decided], scores[decided] = self.duplicates.expand(distinct[decided], distinct_scores[decided], k)
         indices[rest], scores[rest] = self._from_whole_rows(queries[rest], k)
         return indices, scores
 

@@ -96,11 +96,11 @@ class PreparedQueries:
             points = np.divide(points, lengths[:, None], out=np.zeros_like(points), where=lengths[:, None] > 0.0)
         if space.name == "euclidean":
             origin = points.mean(axis=0) if len(points) else origin
-        seen = points - origin
-        lengths = distances.norm(seen)
+        centered = points - origin
+        lengths = distances.norm(centered)
         shift = lengths * lengths if space.name == "euclidean" else np.zeros(len(points))
         with np.errstate(over="ignore"):  # what overflows is refused with the first tile
-            left = (2.0 * seen if space.name == "euclidean" else seen).astype(dtype)
+            left = (2.0 * centered if space.name == "euclidean" else centered).astype(dtype)
         return cls(space.name, left, points, lengths, shift, origin)
 
     def __len__(self) -> int:
@@ -131,9 +131,9 @@ class PreparedQueries:
             ordinary = bool(((scale > 0.0) & np.isfinite(scale) | (lengths == 0.0)).all())
             right, reach = rows * (scale if ordinary else inverse)[:, None], 1.0
         elif self.name == "euclidean":
-            seen = rows - self.origin
-            square = distances.inner(seen, seen)
-            right, squares, reach = seen, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
+            centered = rows - self.origin
+            square = distances.inner(centered, centered)
+            right, squares, reach = centered, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
         else:
             right, reach = rows, float(lengths.max(initial=0.0))
         self._require_range(reach, kind.itemsize, name)
@@ -141,12 +141,12 @@ class PreparedQueries:
 
     def product(self, tile: CorpusTile, room: PointArray) -> PointArray:
         """Scores plus shift of all queries against the tile, nearly; ``room`` holds two such matrices."""
-        near, piece = (each[: len(self), : len(tile)] for each in room)
+        near, product = (buffer[: len(self), : len(tile)] for buffer in room)
         for start in range(0, self.left.shape[1], _PIECE):
             part = slice(start, start + _PIECE)
-            np.matmul(self.left[:, part], tile.right[:, part].T, out=piece if start else near)
+            np.matmul(self.left[:, part], tile.right[:, part].T, out=product if start else near)
             if start:
-                near += piece
+                near += product
         if tile.squares is not None:
             near -= tile.squares
         return near
@@ -230,14 +230,14 @@ def nearest_in_shards(
     if k < 1 or threads < 1:
         name, count = ("k", k) if k < 1 else ("threads", threads)
         raise ParameterError(f"{name} is {count}; it must be 1 or more")
-    asked = PreparedQueries.of(queries, geometry, shards.dims, shards.dtype)
+    prepared = PreparedQueries.of(queries, geometry, shards.dims, shards.dtype)
     width = min(k, len(shards))
-    best = RunningTopK(len(asked), width)
-    work = partial(search_shard, asked, k=width)
+    best = RunningTopK(len(prepared), width)
+    work = partial(search_shard, prepared, k=width)
     done = 0
-    for shard, found in map_in_order(work, shards.split().parts, threads, over):
-        at, column = np.nonzero(found.indices >= 0)
-        best.offer(at, found.indices[at, column], found.scores[at, column].astype(np.float64))
+    for shard, neighbors in map_in_order(work, shards.split().parts, threads, over):
+        at, column = np.nonzero(neighbors.indices >= 0)
+        best.offer(at, neighbors.indices[at, column], neighbors.scores[at, column].astype(np.float64))
         done += len(shard)
         if progress is not None:
             progress(done)
@@ -245,13 +245,13 @@ def nearest_in_shards(
     return Neighbors(best.rows, best.scores)
 
 
-def search_shard(asked: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
+def search_shard(queries: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
     """The best k of one shard for every query, rows numbered as in the corpus; -1 where it has fewer."""
-    best = [RunningTopK(len(asked.left[part]), k) for part in _blocks(len(asked))]
-    room = asked.room(QUERIES_AT_ONCE)
-    for first, tile in tiles(asked, shard):
-        for part, leaders in zip(_blocks(len(asked)), best, strict=True):
-            block = asked.block(part)
+    best = [RunningTopK(len(queries.left[part]), k) for part in _blocks(len(queries))]
+    room = queries.room(QUERIES_AT_ONCE)
+    for first, tile in tiles(queries, shard):
+        for part, leaders in zip(_blocks(len(queries)), best, strict=True):
+            block = queries.block(part)
             _look(block, tile, first, leaders, block.product(tile, room))
     for leaders in best:
         leaders.settle()
@@ -261,11 +261,11 @@ def search_shard(asked: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
     )
 
 
-def tiles(asked: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusTile]]:
+def tiles(queries: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusTile]]:
     """The vectors of a shard, ready for the queries, each tile with the corpus number of its first."""
     for first, rows in shard.windows():
         for start in range(0, len(rows), TILE):
-            yield first + start, asked.tile(rows[start : start + TILE], shard.name, first + start)
+            yield first + start, queries.tile(rows[start : start + TILE], shard.name, first + start)
 
 
 def map_in_order(
@@ -283,9 +283,9 @@ def map_in_order(
         waiting = [(item, pool.submit(work, item)) for item in islice(left, threads)]
         while waiting:
             item, answer = waiting.pop(0)
-            found = answer.result()
+            result = answer.result()
             waiting += [(more, pool.submit(work, more)) for more in islice(left, 1)]
-            yield item, found
+            yield item, result
 
 
 def _look(block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray) -> None:
@@ -294,8 +294,8 @@ def _look(block: PreparedQueries, tile: CorpusTile, first: int, leaders: Running
     limit = leaders.last + block.shift - slack
     fresh = np.flatnonzero(np.isneginf(limit))
     if len(fresh) and leaders.k < len(tile):
-        place = len(tile) - leaders.k
-        limit[fresh] = np.partition(near[fresh], place, axis=1)[:, place] - 2.0 * slack[fresh]
+        position = len(tile) - leaders.k
+        limit[fresh] = np.partition(near[fresh], position, axis=1)[:, position] - 2.0 * slack[fresh]
     flat = np.flatnonzero(near >= round_down(limit, near.dtype)[:, None])
     if not len(flat):
         return

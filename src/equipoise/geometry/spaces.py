@@ -129,7 +129,7 @@ class Poincare(Geometry):
         return distances.poincare(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return distances.poincare_cosh_minus_one(*(_scaled(each, self.curvature) for each in (x, y)))
+        return distances.poincare_cosh_minus_one(*(_scaled(points, self.curvature) for points in (x, y)))
 
     def standard(self, points: PointArray) -> tuple[Poincare, Floats]:
         return Poincare(), _scaled(points, self.curvature)
@@ -176,7 +176,7 @@ class Lorentz(Geometry):
         return distances.lorentz(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return distances.lorentz_cosh_minus_one(*(_scaled(each, self.curvature) for each in (x, y)))
+        return distances.lorentz_cosh_minus_one(*(_scaled(points, self.curvature) for points in (x, y)))
 
     def standard(self, points: PointArray) -> tuple[Lorentz, Floats]:
         rows = np.array(_scaled(points, self.curvature))

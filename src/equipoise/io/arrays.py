@@ -62,10 +62,10 @@ def memmap_npz_member(path: Path, name: str, *, least: int = 0) -> NDArray[Any] 
     ``numpy.savez`` stores an array as it is, which is an .npy file within the archive.
     """
     with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
-        found = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
-        if found.compress_type != zipfile.ZIP_STORED or found.file_size < least:
+        member = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size < least:
             return None
-        stream.seek(found.header_offset)
+        stream.seek(member.header_offset)
         header = stream.read(_LOCAL_HEADER_BYTES)
         stream.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
         version = np.lib.format.read_magic(stream)
@@ -169,7 +169,7 @@ def _check_signature(path: Path, suffix: str) -> None:
         return
     if head.startswith(_PICKLE_SIGNATURE):
         raise FormatError(f"{display_path(path)} is a pickle, which is never opened", hint=_NO_PICKLES)
-    other = next((each for each, mark in _SIGNATURES.items() if head.startswith(mark)), None)
+    other = next((format_name for format_name, mark in _SIGNATURES.items() if head.startswith(mark)), None)
     raise FormatError(
         f"{display_path(path)} is not a {suffix} file: it does not begin like one",
         hint=f"it begins like a {other} file; rename it" if other else "",
@@ -229,20 +229,20 @@ def _safetensors(path: Path, member: str | None) -> Array:
 
 
 def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:
-    known = sorted(names)
+    available = sorted(names)
     if member is None:
-        if len(known) == 1:
-            return known[0]
-        if not known:
+        if len(available) == 1:
+            return available[0]
+        if not available:
             raise InputError(f"{display_path(path)} holds no arrays")
-        listed = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+        listed = ", ".join(available[:5]) + (", ..." if len(available) > 5 else "")
         raise InputError(
-            f"{display_path(path)} holds {len(known)} arrays: {listed}",
-            hint=f"name one: {display_path(path)}:{known[0]}",
+            f"{display_path(path)} holds {len(available)} arrays: {listed}",
+            hint=f"name one: {display_path(path)}:{available[0]}",
         )
-    if member not in known:
+    if member not in available:
         raise UnknownNameError.of(
-            f"array in {display_path(path)}", member, known, more=f"there are: {', '.join(known[:5])}"
+            f"array in {display_path(path)}", member, available, more=f"there are: {', '.join(available[:5])}"
         )
     return member
 

@@ -195,8 +195,8 @@ def write_bytes(path: PathLike, data: bytes) -> None:
         with atomic_file(target) as stream:
             stream.write(data)
     except (OSError, ValueError) as error:
-        there = target.parent.is_dir()
-        hint = "choose another folder" if there else f"make the folder first: mkdir -p {target.parent}"
+        folder_exists = target.parent.is_dir()
+        hint = "choose another folder" if folder_exists else f"make the folder first: mkdir -p {target.parent}"
         raise write_error(path, error, hint=hint) from error
 
 

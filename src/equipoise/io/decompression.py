@@ -31,9 +31,9 @@ def limit_of(compressed: int, floor: int = FLOOR) -> int:
     >>> limit_of(1_000), limit_of(10_000_000)
     (100000000, 500000000)
     """
-    given = os.environ.get(VARIABLE, "")
-    if given:
-        return _given(given)
+    setting = os.environ.get(VARIABLE, "")
+    if setting:
+        return _given(setting)
     return max(floor, min(CEILING, RATIO * compressed))
 
 

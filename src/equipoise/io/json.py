@@ -88,18 +88,18 @@ def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_lin
 
 
 def _repeated(file: TextFile, text: str, first_line: int) -> InputError:
-    key, *places = _repeated_key(text)
-    first, second = (_line(text, place, first_line) for place in places)
-    where = f"line {first} gives" if first == second else f"lines {first} and {second} give"
+    key, *offsets = _repeated_key(text)
+    first, second = (_line(text, offset, first_line) for offset in offsets)
+    prefix = f"line {first} gives" if first == second else f"lines {first} and {second} give"
     return DuplicateError(
-        f"{file.name} {where} the key {key!r} twice in one object",
+        f"{file.name} {prefix} the key {key!r} twice in one object",
         hint="keep one of them",
         excerpt=file.excerpt(*sorted({first, second})),
     )
 
 
 def _constant(file: TextFile, text: str, first_line: int) -> InputError:
-    match = next(each for each in _STRING_OR_CONSTANT.finditer(text) if each.group()[0] != '"')
+    match = next(match for match in _STRING_OR_CONSTANT.finditer(text) if match.group()[0] != '"')
     return file.error(
         NotFiniteError,
         _line(text, match.start(), first_line),
@@ -111,7 +111,7 @@ def _constant(file: TextFile, text: str, first_line: int) -> InputError:
 def _repeated_key(text: str) -> tuple[str, int, int]:
     """The first duplicate key of an object, and both its positions in the text."""
     open_objects: list[dict[str, int]] = []
-    string, place = "", 0
+    string, offset = "", 0
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token in "{[":
@@ -119,16 +119,16 @@ def _repeated_key(text: str) -> tuple[str, int, int]:
         elif token in "}]":
             open_objects.pop()
         elif token != ":":
-            string, place = token, match.start()
+            string, offset = token, match.start()
         elif (key := json.loads(string)) in open_objects[-1]:
-            return key, open_objects[-1][key], place
+            return key, open_objects[-1][key], offset
         else:
-            open_objects[-1][key] = place
+            open_objects[-1][key] = offset
     raise AssertionError("the parser saw a key twice, the scanner did not")
 
 
-def _line(text: str, place: int, first_line: int) -> int:
-    return first_line - 1 + len(f"{text[:place]}.".encode("utf-8", "replace").splitlines())
+def _line(text: str, offset: int, first_line: int) -> int:
+    return first_line - 1 + len(f"{text[:offset]}.".encode("utf-8", "replace").splitlines())
 
 
 # Type checks of JSON values.
@@ -179,11 +179,11 @@ def name(value: Any) -> str | int:
 
 def mapping(value: Any) -> dict[str, Any]:
     """An object whose values are no lists and no objects."""
-    found: dict[str, Any] = _of(value, Mapping, "an object")
-    for each in found.values():
-        if isinstance(each, list | Mapping):
-            raise _wrong(each, "a single value")
-    return found
+    items: dict[str, Any] = _of(value, Mapping, "an object")
+    for item in items.values():
+        if isinstance(item, list | Mapping):
+            raise _wrong(item, "a single value")
+    return items
 
 
 def items(value: Any) -> list[Any]:
@@ -191,12 +191,12 @@ def items(value: Any) -> list[Any]:
     return list(_of(value, list | tuple, "a list"))
 
 
-def _of(value: Any, kind: Any, what: str) -> Any:
+def _of(value: Any, kind: Any, expected: str) -> Any:
     if not isinstance(value, kind):
-        raise _wrong(value, what)
+        raise _wrong(value, expected)
     return value
 
 
-def _wrong(value: Any, what: str) -> TypeError:
-    shown = repr(value)
-    return TypeError(f"{shown if len(shown) <= SHOWN else f'{shown[:SHOWN]}...'} is not {what}")
+def _wrong(value: Any, expected: str) -> TypeError:
+    text = repr(value)
+    return TypeError(f"{text if len(text) <= SHOWN else f'{text[:SHOWN]}...'} is not {expected}")

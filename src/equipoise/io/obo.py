@@ -130,7 +130,7 @@ def _term(file: TextFile, line: int, tags: Tags) -> OboTerm:
     return OboTerm(
         id=_word(tags["id"][0]),
         name=_unquoted(tags["name"][0]) if "name" in tags else "",
-        synonyms=tuple(_quoted(file, line, each) for each in tags.get("synonym", ())),
+        synonyms=tuple(_quoted(file, line, synonym) for synonym in tags.get("synonym", ())),
         definition=_quoted(file, line, tags["def"][0]) if "def" in tags else "",
         parents=_words(tags, "is_a"),
         alternatives=_words(tags, "alt_id"),
@@ -238,7 +238,7 @@ def compact_iri(iri: str) -> str:
 def _graphs(file: TextFile) -> list[dict[str, Any]]:
     value = parse_json(file)
     graphs = value.get("graphs") if isinstance(value, dict) else None
-    if not isinstance(graphs, list) or not graphs or not all(isinstance(each, dict) for each in graphs):
+    if not isinstance(graphs, list) or not graphs or not all(isinstance(graph, dict) for graph in graphs):
         raise FormatError(
             f"{file.name} is JSON, but no OBO graph: it has no list called graphs",
             hint="OBO-graph JSON is what robot convert --format json writes",
@@ -254,10 +254,10 @@ def _each(
         listed = owner.get(key) or []
         if not isinstance(listed, list):
             raise FormatError(f"{file.name} has {key} that are no list: {str(listed)[:60]}")
-        for each in listed:
-            if not isinstance(each, dict) or not all(isinstance(each.get(name), str) for name in needed):
-                raise FormatError(f"{file.name} has one of its {key} without {' and '.join(needed)}: {str(each)[:60]}")
-            yield each
+        for entry in listed:
+            if not isinstance(entry, dict) or not all(isinstance(entry.get(name), str) for name in needed):
+                raise FormatError(f"{file.name} has one of its {key} without {' and '.join(needed)}: {str(entry)[:60]}")
+            yield entry
 
 
 def _obograph_term(node: dict[str, Any], meta: _Meta, parents: dict[str, list[str]]) -> OboTerm:
@@ -309,8 +309,8 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
         version=str(meta.get("version") or ""),
         obsolete=bool(meta.get("deprecated")),
         definition=str(definition.get("val", "")) if isinstance(definition, dict) else str(definition),
-        synonyms=tuple(each["val"] for each in _each(file, [meta], "synonyms", needed=("val",))),
-        properties=tuple((_LAST_WORD.split(each["pred"])[-1], each["val"]) for each in properties),
+        synonyms=tuple(synonym["val"] for synonym in _each(file, [meta], "synonyms", needed=("val",))),
+        properties=tuple((_LAST_WORD.split(annotation["pred"])[-1], annotation["val"]) for annotation in properties),
     )
 
 
@@ -335,7 +335,7 @@ def parse_obo(file: TextFile) -> OboFile:
             f"{file.name} is XML, such as OWL; OBO text or OBO-graph JSON is needed",
             hint=f"robot convert --input {file.name} --output ontology.obo",
         )
-    found = parse_obo_graph(file) if _JSON.match(start) else parse_obo_text(file)
-    if not found.terms:
+    ontology = parse_obo_graph(file) if _JSON.match(start) else parse_obo_text(file)
+    if not ontology.terms:
         raise InputError(f"{file.name} holds no terms", hint="a term is a [Term] stanza, or a node of JSON")
-    return found
+    return ontology

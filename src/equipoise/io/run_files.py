@@ -178,8 +178,8 @@ def _columns(
 ) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
     """Queries, documents and values of a few lines at a time, as long as nothing is unusual."""
     for block in blocks:
-        for piece in _pieces(block):
-            rows = list(filter(None, map(bytes.split, piece.splitlines())))
+        for part in _pieces(block):
+            rows = list(filter(None, map(bytes.split, part.splitlines())))
             if not rows:
                 continue
             if not layout.widths.issuperset(map(len, rows)):
@@ -417,7 +417,7 @@ def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
         for name in (query, *values):
             if not _is_id(name):
                 raise FormatError(f"{file.name} has the id {name!r} in query {query!r}", hint=_ID_RULE)
-        table[query] = {doc: _value(each, kind, _at(file, query, doc)) for doc, each in values.items()}
+        table[query] = {doc: _value(value, kind, _at(file, query, doc)) for doc, value in values.items()}
     return table
 
 
@@ -476,7 +476,7 @@ def _column(header: list[str], names: tuple[str, ...]) -> str | None:
 
 
 def _folded(name: str) -> str:
-    return "".join(each for each in name.casefold() if each not in "-_ ")
+    return "".join(character for character in name.casefold() if character not in "-_ ")
 
 
 def _id(value: Any, rows: Table, index: int, column: str) -> str:

@@ -41,8 +41,8 @@ class Table:
     def where(self, *indexes: int) -> str:
         """``line 3`` or ``rows 1 and 2``: the place of these rows in the file."""
         unit = "row" if self.file is None else "line"
-        places = [str(self.places[index]) for index in indexes]
-        return f"{unit}{'s' if len(places) > 1 else ''} {' and '.join(places)}"
+        numbers = [str(self.places[index]) for index in indexes]
+        return f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}"
 
     def error(self, kind: type[InputError], indexes: Sequence[int], fact: str, *, hint: str = "") -> InputError:
         """An error about these rows, with their lines as the excerpt where there are lines."""
@@ -59,8 +59,8 @@ class Table:
 
     def missing(self, index: int, column: str) -> InputError:
         """The error for a row that lacks a column: with the nearest name, or all names there are."""
-        known = [str(each) for each in self.rows[index]]
-        hint = did_you_mean(column, known) or f"there are: {', '.join(known)}"
+        columns = [str(column) for column in self.rows[index]]
+        hint = did_you_mean(column, columns) or f"there are: {', '.join(columns)}"
         return self.error(FormatError, [index], f"has no column {column}", hint=hint)
 
 
@@ -102,7 +102,7 @@ def delimiter_of(file: TextFile, form: str | None) -> str:
     """
     usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
     first = file.first_line
-    return next((each for each in usual if each in first), DELIMITERS.get(form or "", ","))
+    return next((delimiter for delimiter in usual if delimiter in first), DELIMITERS.get(form or "", ","))
 
 
 def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Table:
@@ -125,13 +125,13 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
     """The fields of every CSV record that is not blank, with the number of its first line."""
     import csv
 
-    found = []
+    rows = []
     reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
     line = 1
     try:
         for fields in reader:
-            if any(each.strip() for each in fields):
-                found.append((line, fields))
+            if any(cell.strip() for cell in fields):
+                rows.append((line, fields))
             line = reader.line_num + 1
     except csv.Error as error:
         raise file.error(
@@ -140,7 +140,7 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
             f"is not well-formed: {error}",
             hint='a quote inside a quoted field is written ""; very long texts go into JSONL',
         ) from error
-    return found
+    return rows
 
 
 def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
@@ -162,7 +162,7 @@ def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
 
 def table_of_json(file: TextFile, value: Any) -> Table:
     """The table that a parsed JSON value is, if it is a list of objects."""
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
         raise FormatError(f"{file.name} is JSON, but no list of objects", hint='write [{"column": value}, ...]')
     if not value:
         raise FormatError(f"{file.name} is an empty list", hint='write [{"column": value}, ...]')

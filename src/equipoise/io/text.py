@@ -178,7 +178,9 @@ def _inside(folder: Path) -> str:
 def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
     """A line that is safe to print: control characters are replaced, long lines are cut."""
     text = line.decode("utf-8", "replace")
-    text = "".join(each if each.isprintable() or each == "\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    text = "".join(
+        character if character.isprintable() or character == "\t" else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
     return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
 
 
@@ -219,8 +221,8 @@ def _from_text(text: str) -> int | float:
     if not _DECIMAL.fullmatch(text):
         raise NumberSyntaxError
     approximate = _finite(float(text))  # type: ignore[arg-type]
-    whole = len(text) <= LONGEST_INTEGER and not set(text) & set(".eE")
-    return int(text) if whole else approximate
+    is_integer = len(text) <= LONGEST_INTEGER and not set(text) & set(".eE")
+    return int(text) if is_integer else approximate
 
 
 def _finite(value: Real) -> int | float:

@@ -65,20 +65,20 @@ def read_texts(
     if form == "json":
         file = open_text(path)
         value = parse_json(file)
-        if value and isinstance(value, list) and all(isinstance(each, str) for each in value):
+        if value and isinstance(value, list) and all(isinstance(text, str) for text in value):
             _refuse_columns(path, "a list of texts", column or id_column)
             return _checked(path, lambda: _numbered(value), False, True, skip_blank)
         rows = table_of_json(file, value)
     else:
         rows = read_table(path)
     reader = _reader(path, rows.rows[0], column, id_column)
-    items = [reader.item(row, place) for row, place in zip(rows.rows, rows.places, strict=True)]
+    items = [reader.item(row, line) for row, line in zip(rows.rows, rows.places, strict=True)]
     return _checked(path, lambda: iter(items), reader.id is not None, True, skip_blank)
 
 
-def _refuse_columns(path: str, what: str, given: str | None) -> None:
-    if given:
-        raise InputError(f"{display_path(path)} has {what}, and no columns", hint="name it .jsonl, .csv or .tsv")
+def _refuse_columns(path: str, content: str, column: str | None) -> None:
+    if column:
+        raise InputError(f"{display_path(path)} has {content}, and no columns", hint="name it .jsonl, .csv or .tsv")
 
 
 def _checked(
@@ -86,14 +86,14 @@ def _checked(
 ) -> TextSource:
     """Read everything once: count, and find what cannot be."""
     count = blank = inner = first_blank = 0
-    places: dict[str, int] = {}
+    first_position: dict[str, int] = {}
     for item in items():
         if item.text.strip():
             count += 1
             inner = blank
-            if has_ids and places.setdefault(item.id, item.place) != item.place:
+            if has_ids and first_position.setdefault(item.id, item.place) != item.place:
                 raise DuplicateError(
-                    f"{display_path(path)} lines {places[item.id]} and {item.place} both have the id {item.id[:60]}",
+                    f"{display_path(path)} lines {first_position[item.id]} and {item.place} both have the id {item.id[:60]}",
                     hint="keep one of them, or name another column: --id-column NAME",
                 )
         else:
@@ -104,9 +104,9 @@ def _checked(
     # Blank lines at the end of a file are not meant as texts; blank rows of a table may be.
     excess = blank if has_rows else inner
     if excess and not skip_blank:
-        place = f"{'row' if has_rows else 'line'} {first_blank}"
+        position = f"{'row' if has_rows else 'line'} {first_blank}"
         raise InputError(
-            f"{display_path(path)} {place} is blank, where a text should be",
+            f"{display_path(path)} {position} is blank, where a text should be",
             hint="--skip-blank leaves such texts out; vectors and lines then no longer agree in number",
         )
     return TextSource(display_path(path), count, has_ids, excess, items)
@@ -178,37 +178,37 @@ class _RowReader:
     id: str | None
     titles: bool
 
-    def item(self, row: dict[str, Any], place: int) -> TextItem:
-        text = self._string(row, place, self.text)
+    def item(self, row: dict[str, Any], line: int) -> TextItem:
+        text = self._string(row, line, self.text)
         if self.titles and row.get("title"):
-            text = title_and_text(self._string(row, place, "title"), text)
+            text = title_and_text(self._string(row, line, "title"), text)
         if self.id is None:
-            return TextItem(text, "", place)
+            return TextItem(text, "", line)
         if not isinstance(row.get(self.id), str | int):
-            raise FormatError(f"{display_path(self.path)} line {place} has no id in column {self.id}")
-        return TextItem(text, str(row[self.id]), place)
+            raise FormatError(f"{display_path(self.path)} line {line} has no id in column {self.id}")
+        return TextItem(text, str(row[self.id]), line)
 
-    def _string(self, row: dict[str, Any], place: int, column: str) -> str:
+    def _string(self, row: dict[str, Any], line: int, column: str) -> str:
         value = row.get(column)
         if not isinstance(value, str):
-            found = f"{type(value).__name__} in" if column in row else "no"
+            actual = f"{type(value).__name__} in" if column in row else "no"
             raise FormatError(
-                f"{display_path(self.path)} line {place} has {found} column {column}, where a text should be"
+                f"{display_path(self.path)} line {line} has {actual} column {column}, where a text should be"
             )
         return value
 
 
 def _reader(path: str, row: dict[str, Any], column: str | None, id_column: str | None) -> _RowReader:
     """The columns of the texts and of their ids: as asked for, or under the usual names."""
-    known = [str(each) for each in row]
-    for given in (column, id_column):
-        if given is not None and given not in row:
-            hint = did_you_mean(given, known) or f"there are: {', '.join(known)}"
-            raise FormatError(f"{display_path(path)} has no column {given}", hint=hint)
+    columns = [str(name) for name in row]
+    for requested in (column, id_column):
+        if requested is not None and requested not in row:
+            hint = did_you_mean(requested, columns) or f"there are: {', '.join(columns)}"
+            raise FormatError(f"{display_path(path)} has no column {requested}", hint=hint)
     text = column or _usual(row, TEXT_COLUMNS)
     if text is None:
         raise FormatError(
-            f"{display_path(path)} has no column of texts under a usual name; it has {', '.join(known)}",
+            f"{display_path(path)} has no column of texts under a usual name; it has {', '.join(columns)}",
             hint="say which it is: --column NAME",
         )
     of_beir = column is None and "_id" in row and text == "text"

@@ -81,18 +81,18 @@ def read_documents(*paths: PathLike) -> list[TextDocument]:
     """
     if not paths:
         raise ParameterError("no document was named", hint="name at least one file or folder")
-    found = [(Path(path), name) for path in paths for path, name in _files(path)]
+    files = [(Path(path), name) for path in paths for path, name in _files(path)]
     first_of: dict[Path, Path] = {}
-    for path, _ in found:
+    for path, _ in files:
         first = first_of.setdefault(path.resolve(), path)
         if first is not path:
             raise DuplicateError(
                 f"{display_path(path)} is read twice: {display_path(first)} is the same file",
                 hint="name it once, or only its folder",
             )
-    names = [name for _, name in found]
+    names = [name for _, name in files]
     return [
-        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path)) for path, name in found
+        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path)) for path, name in files
     ]
 
 
@@ -134,18 +134,18 @@ def _refuse_suffix(path: PathLike, suffix: str) -> None:
 
 def _files(path: PathLike) -> Iterator[tuple[Path, str]]:
     """The files of a path, and their names."""
-    place = Path(path)
-    if os.fspath(path) == STDIN or not place.is_dir():
-        yield place, place.name
+    location = Path(path)
+    if os.fspath(path) == STDIN or not location.is_dir():
+        yield location, location.name
         return
-    found = _below(place)
-    if not found:
+    files = _below(location)
+    if not files:
         raise InputError(
             f"the folder {display_path(path)} holds no document",
             hint=f"documents end in {', '.join(SUFFIXES)}",
         )
-    for file in found:
-        yield file, file.relative_to(place).as_posix()
+    for file in files:
+        yield file, file.relative_to(location).as_posix()
 
 
 def _below(folder: Path) -> list[Path]:
@@ -154,13 +154,13 @@ def _below(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise read_error(error.filename, error) from error
 
-    found: list[Path] = []
+    paths: list[Path] = []
     for here, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         # Office programs create ~$name.docx next to an open document.
-        kept = (name for name in files if not name.startswith((".", "~$")))
-        found += [Path(here, name) for name in kept if _suffix(Path(name)) in _READERS]
-    return sorted(found, key=lambda path: path.relative_to(folder).parts)
+        visible = (name for name in files if not name.startswith((".", "~$")))
+        paths += [Path(here, name) for name in visible if _suffix(Path(name)) in _READERS]
+    return sorted(paths, key=lambda path: path.relative_to(folder).parts)
 
 
 __all__ = ["SUFFIXES", "TextDocument", "read_document", "read_documents"]

@@ -40,13 +40,13 @@ def read_html(path: PathLike) -> str:
     try:
         text = data.decode(codec)
     except UnicodeError as error:
-        where = (
+        source = (
             f": the byte 0x{data[error.start]:02x} at offset {error.start}"
             if isinstance(error, UnicodeDecodeError) and error.start < len(data)
             else ""
         )
         raise FormatError(
-            f"{display_path(path)} declares itself {codec} and is not{where}",
+            f"{display_path(path)} declares itself {codec} and is not{source}",
             hint="correct the charset that it declares, or save it as UTF-8",
         ) from error
     if "\0" in text:
@@ -328,13 +328,13 @@ def _heading_levels(document: Any) -> dict[str, int]:
     """The heading level of each paragraph style that is one, or is based on one; by style id."""
     levels: dict[str, int] = {}
     for style in document.styles:
-        base, seen = style, set()
-        while base is not None and base.style_id not in seen:
-            seen.add(base.style_id)
+        base, visited = style, set()
+        while base is not None and base.style_id not in visited:
+            visited.add(base.style_id)
             name = base.name or ""
-            found = _HEADING.match(name)
-            if found or name == "Title":
-                levels[style.style_id] = min(int(found[1]) if found else 1, _DEEPEST)
+            match = _HEADING.match(name)
+            if match or name == "Title":
+                levels[style.style_id] = min(int(match[1]) if match else 1, _DEEPEST)
                 break
             base = getattr(base, "base_style", None)
     return levels

@@ -32,15 +32,15 @@ LONGEST_LABEL = 4
 """Words; what is longer is a sentence."""
 
 
-def read_markdown(file: TextFile, known: Known) -> tuple[list[RawTable], list[SystemRecord]]:
+def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
     """The tables of a Markdown or text file, and the figures that stand in its lists and code blocks."""
     grids: list[RawTable] = []
-    found: list[SystemRecord] = []
+    records: list[SystemRecord] = []
     heading = ""
     prose: list[tuple[int, str]] = []
     for kind, block in _blocks(file.text.splitlines()):
         if kind == "heading":
-            found += _listed(heading, prose, known)
+            records += _listed(heading, prose, is_metric)
             heading, prose = strip_markup(block[0][1]), []
         elif kind == "table":
             name = f"{file.name}, {heading}" if heading else file.name
@@ -48,19 +48,19 @@ def read_markdown(file: TextFile, known: Known) -> tuple[list[RawTable], list[Sy
         elif kind == "code":
             name = f"{file.name}, {heading}" if heading else file.name
             reports, shares, block = class_reports(name, block)
-            found += [*_json_records(heading, block, known), *shares, *tuning_records(block)]
+            records += [*_json_records(heading, block, is_metric), *shares, *tuning_records(block)]
             grids += [*reports, *aligned_grids(name, block)]
             prose += block
         else:
             prose += block
-    return grids, found + _listed(heading, prose, known)
+    return grids, records + _listed(heading, prose, is_metric)
 
 
-def read_plain_text(file: TextFile, known: Known) -> tuple[list[RawTable], list[SystemRecord]]:
+def read_plain_text(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
     """The same of a plain text, which is what a program printed: one code block."""
     lines: AlignedLines = list(enumerate(file.text.splitlines(), start=1))
     reports, shares, lines = class_reports(file.name, lines)
-    listed = [*_listed("", lines, known), *shares, *tuning_records(lines)]
+    listed = [*_listed("", lines, is_metric), *shares, *tuning_records(lines)]
     return [*reports, *aligned_grids(file.name, lines)], listed
 
 
@@ -87,31 +87,31 @@ def _cells(line: str) -> list[str]:
     return [strip_markup(cell) for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))]
 
 
-def _listed(heading: str, lines: AlignedLines, known: Known) -> list[SystemRecord]:
+def _listed(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
     """Figures of lines such as ``HR@1: 0.3333, HR@3: 0.6667``; where a label returns, a new record begins."""
-    found: list[SystemRecord] = []
+    records: list[SystemRecord] = []
     cells: dict[str, TableCell] = {}
     for _, line in lines:
-        for cell in _pairs(line, known):
+        for cell in _pairs(line, is_metric):
             if cell.label in cells:
-                found.append(SystemRecord(heading, tuple(cells.values())))
+                records.append(SystemRecord(heading, tuple(cells.values())))
                 cells = {}
             cells[cell.label] = cell
-    return [*found, SystemRecord(heading, tuple(cells.values()))] if cells else found
+    return [*records, SystemRecord(heading, tuple(cells.values()))] if cells else records
 
 
-def _pairs(line: str, known: Known) -> list[TableCell]:
+def _pairs(line: str, is_metric: Known) -> list[TableCell]:
     """The figures of a line that consists of nothing else; a sentence that mentions one has none."""
     matches = [_PART.match(part.strip()) for part in _COMMAS.split(strip_markup(_BULLET.sub("", line)))]
     cells = [TableCell(match["label"], match["value"]) for match in matches if match]
     sound = all(
-        known(cell.label) and len(cell.label.split()) <= LONGEST_LABEL and parse_printed(cell.text) is not None
+        is_metric(cell.label) and len(cell.label.split()) <= LONGEST_LABEL and parse_printed(cell.text) is not None
         for cell in cells
     )
     return cells if sound and len(cells) == len(matches) else []
 
 
-def _json_records(heading: str, lines: AlignedLines, known: Known) -> list[SystemRecord]:
+def _json_records(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
     """The records of a code block that is JSON; none of any other."""
     text = "\n".join(line for _, line in lines)
     if not text.lstrip().startswith(("{", "[")):
@@ -120,8 +120,8 @@ def _json_records(heading: str, lines: AlignedLines, known: Known) -> list[Syste
         value = json.loads(text, parse_float=ExactNumber)
     except ValueError:
         return []
-    records = [record for table in records_from_json(value, known) for record in table]
-    return [SystemRecord("/".join(filter(None, (heading, each.name))), each.cells) for each in records]
+    records = [record for table in records_from_json(value, is_metric) for record in table]
+    return [SystemRecord("/".join(filter(None, (heading, record.name))), record.cells) for record in records]
 
 
 # LaTeX tables: tabular and similar environments, with booktabs rules, multicolumn heads and markup in cells.

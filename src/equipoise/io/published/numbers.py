@@ -51,8 +51,8 @@ def strip_markup(text: str) -> str:
     if not _DRESSED.search(text):
         return " ".join(text.split())
     text = _COLOUR.sub("", _RAISED.sub("", text))
-    for sign, meant in _SIGNS:
-        text = text.replace(sign, meant)
+    for sign, replacement in _SIGNS:
+        text = text.replace(sign, replacement)
     text = _SWITCH.sub("", text)
     while (bare := _WRAPPED.sub(r"\1", text)) != text:
         text = bare
@@ -135,7 +135,7 @@ def parse_printed(text: str) -> PrintedNumber | None:
         rest = rest[found.end() :]
     elif found := _CHANGE.match(rest):
         rest = rest[found.end() :]
-    finite = all(map(isfinite, (value.value, spread or 0.0, *(each.value for each in ends or ()))))
+    finite = all(map(isfinite, (value.value, spread or 0.0, *(end.value for end in ends or ()))))
     if not _MARKS.fullmatch(rest.removeprefix("%")) or not finite:
         return None
     # A figure that says "about" may be off by a whole unit of its last digit.
