@@ -173,20 +173,20 @@ class PreparedQueries:
 
     def pairs(self, queries: Ints, rows: PointArray, lengths: Floats, columns: Ints) -> Floats:
         """The same for rows that stand in no tile."""
-        found = np.empty(len(queries))
+        result = np.empty(len(queries))
         for start in range(0, len(queries), _PAIRS_AT_ONCE):
             part = slice(start, start + _PAIRS_AT_ONCE)
             left = self.points.take(queries[part], axis=0)
             right = rows.take(columns[part], axis=0).astype(np.float64, copy=False)
             if self.name == "euclidean":
                 difference = left - right
-                found[part] = -distances.inner(difference, difference)
+                result[part] = -distances.inner(difference, difference)
             else:
-                found[part] = distances.inner(left, right)
+                result[part] = distances.inner(left, right)
         if self.name == "cosine":
             size = lengths.take(columns)
-            np.divide(found, size, out=found, where=size > 0.0)
-        return found
+            np.divide(result, size, out=result, where=size > 0.0)
+        return result
 
     def _require_range(self, reach: float, itemsize: int, name: str) -> None:
         most = (float(self.lengths.max(initial=0.0)) + reach) ** 2

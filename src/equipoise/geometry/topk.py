@@ -65,12 +65,12 @@ class ThresholdTopK:
         rank, width = self._safe_rank(fraction), int(self.counts.max(initial=0))
         if width < rank:
             return
-        held = self.scores[:, :width]
-        safe = np.partition(held, width - rank, axis=1)[:, width - rank, None]
+        buffered = self.scores[:, :width]
+        safe = np.partition(buffered, width - rank, axis=1)[:, width - rank, None]
         np.maximum(self.threshold, safe, out=self.threshold)
-        keep = held > self.threshold
-        scores, indices = held[keep], self.indices[:, :width][keep]
-        held[...] = -np.inf
+        keep = buffered > self.threshold
+        scores, indices = buffered[keep], self.indices[:, :width][keep]
+        buffered[...] = -np.inf
         self.counts[:] = 0
         self._append(keep.sum(axis=1), indices, scores)
 

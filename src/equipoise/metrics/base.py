@@ -171,8 +171,8 @@ class BaseMetric(Metric[Any]):
     ) -> None:
         from equipoise.evidence.ranking import Ranking
 
-        given = getattr(type(self), "name", None)
-        self.symbol = name or (given if isinstance(given, str) else type(self).__name__)
+        class_name = getattr(type(self), "name", None)
+        self.symbol = name or (class_name if isinstance(class_name, str) else type(self).__name__)
         self.title = title or (type(self).__doc__ or self.symbol).strip().splitlines()[0]
         self.better = Direction(better)  # type: ignore[misc]
         self.bounds = bounds  # type: ignore[misc]

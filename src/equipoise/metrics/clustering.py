@@ -57,9 +57,9 @@ class Entropies(NamedTuple):
         return cls(max(0.0, classes + clusters - entropy(table.cells)), classes, clusters)
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio(part: float, total: float) -> float:
     """``part / whole`` within 0 and 1; NaN for 0/0."""
-    return min(1.0, part / whole) if whole > 0 else nan
+    return min(1.0, part / total) if total > 0 else nan
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class AdjustedRand(CorpusMetric[Labels]):
     def value(self, evidence: Labels) -> float:
         """The index; NaN if every partition gives the value expected by chance."""
         table = contingency(evidence)
-        together, classes, clusters = (int((each * (each - 1)).sum()) / 2 for each in table)
+        together, classes, clusters = (int((counts * (counts - 1)).sum()) / 2 for counts in table)
         pairs = len(evidence) * (len(evidence) - 1) / 2
         expected = classes * clusters / pairs if pairs else 0.0
         most = (classes + clusters) / 2

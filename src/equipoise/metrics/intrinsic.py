@@ -252,9 +252,9 @@ class Isotropy(IntrinsicMetric):
 
 def random_vectors(space: Space, rng: np.random.Generator) -> Space:
     """Points as far from the origin as before, each in a direction of its own."""
-    drawn = rng.standard_normal(space.vectors.shape)
+    sample = rng.standard_normal(space.vectors.shape)
     lengths = np.linalg.norm(space.vectors.astype(np.float64), axis=1)
-    return replace(space, vectors=drawn * (lengths / np.linalg.norm(drawn, axis=1))[:, None])
+    return replace(space, vectors=sample * (lengths / np.linalg.norm(sample, axis=1))[:, None])
 
 
 class RandomBaselineMetric(CorpusMetric[Space]):
@@ -264,8 +264,8 @@ class RandomBaselineMetric(CorpusMetric[Space]):
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean over random vectors."""
-        drawn = [self.value(random_vectors(evidence, rng)) for _ in range(N_CHANCE_SHUFFLES)]
-        return float(np.mean(drawn))
+        values = [self.value(random_vectors(evidence, rng)) for _ in range(N_CHANCE_SHUFFLES)]
+        return float(np.mean(values))
 
 
 @dataclass(frozen=True)

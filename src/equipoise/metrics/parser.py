@@ -35,8 +35,8 @@ def parse_metrics(
     """
     if isinstance(expressions, str | Metric):
         expressions = [expressions]
-    known = catalogue or builtin()
-    found: dict[str, AnyMetric] = {}
+    available = catalogue or builtin()
+    parsed: dict[str, AnyMetric] = {}
     for expression in expressions:
         if isinstance(expression, type) and issubclass(expression, BaseMetric):
             expression = expression()
@@ -44,12 +44,12 @@ def parse_metrics(
             raise ParameterError(
                 f"{expression!r} is neither the name of a metric nor a metric", hint="for example nDCG@10"
             )
-        metrics = [expression] if isinstance(expression, Metric) else _parse_one(expression, evidence, known)
+        metrics = [expression] if isinstance(expression, Metric) else _parse_one(expression, evidence, available)
         for metric in metrics:
-            found.setdefault(metric.name, metric)
-    if not found:
+            parsed.setdefault(metric.name, metric)
+    if not parsed:
         raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
-    return tuple(found.values())
+    return tuple(parsed.values())
 
 
 def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCatalogue) -> list[AnyMetric]:
@@ -109,7 +109,7 @@ def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
     allowed = {field.name: types[field.name] for field in fields(metric) if field.name != "k"}  # type: ignore[arg-type]
     read: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = (piece.strip() for piece in part.partition("="))
+        name, _, value = (text.strip() for text in part.partition("="))
         if name not in allowed:
             hint = did_you_mean(name, allowed) or (
                 f"{metric.symbol} takes {', '.join(allowed)}" if allowed else f"{metric.symbol} takes none"
@@ -132,10 +132,10 @@ def _value(metric: type[AnyMetric], name: str, text: str, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         choices = {str(choice).casefold(): choice for choice in get_args(kind)}
         if text.casefold() not in choices:
-            known = [str(choice) for choice in get_args(kind)]
+            values = [str(choice) for choice in get_args(kind)]
             raise ParameterError(
                 f"{metric.symbol}({name}={text}) is not among its choices",
-                hint=did_you_mean(text, known) or f"choose {' or '.join(known)}",
+                hint=did_you_mean(text, values) or f"choose {' or '.join(values)}",
             )
         return choices[text.casefold()]
     try:

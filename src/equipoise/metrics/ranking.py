@@ -271,9 +271,9 @@ class MaxSimilarity(RankingMetric):
         Shuffled evidence knows the similarity of what was retrieved only, and takes that of all other
         candidates for 0.
         """
-        known, k = evidence.random_near, self.k or 1
-        if known is not None and k <= known.shape[1] and np.isfinite(known[:, k - 1]).any():
-            return float(np.nanmean(known[:, k - 1]))
+        near, k = evidence.random_near, self.k or 1
+        if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():
+            return float(np.nanmean(near[:, k - 1]))
         return Metric.chance(self, evidence, rng)
 
 

@@ -132,8 +132,8 @@ class NormDepthCorrelation(CorpusMetric[Space]):
                 "the norm-depth correlation needs depths, and this space has none",
                 hint="Space.of(vectors, depth=...) adds them",
             )
-        known = ~np.isnan(evidence.depth)
-        return correlation(average_ranks(evidence.radii[known]), average_ranks(evidence.depth[known]))
+        has_depth = ~np.isnan(evidence.depth)
+        return correlation(average_ranks(evidence.radii[has_depth]), average_ranks(evidence.depth[has_depth]))
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """0: the mean over all permutations."""

@@ -91,10 +91,10 @@ def align_results(results: Sequence[Result]) -> AlignedResults:
     positions = _positions(first)
     orders = [np.arange(len(positions))]
     for other in results[1:]:
-        found = _positions(other)
-        if positions.keys() != found.keys():
-            raise _unequal(first, other, positions, found)
-        orders.append(np.fromiter((found[unit] for unit in positions), np.int64, len(positions)))
+        other_positions = _positions(other)
+        if positions.keys() != other_positions.keys():
+            raise _unequal(first, other, positions, other_positions)
+        orders.append(np.fromiter((other_positions[unit] for unit in positions), np.int64, len(positions)))
     return AlignedResults(tuple(results), tuple(orders), _shared_clusters(results, orders))
 
 
@@ -108,9 +108,11 @@ def _positions(result: Result) -> dict[object, int]:
     return positions
 
 
-def _unequal(first: Result, other: Result, positions: dict[object, int], found: dict[object, int]) -> PairingError:
-    missing = [unit for unit in positions if unit not in found]
-    extra = [unit for unit in found if unit not in positions]
+def _unequal(
+    first: Result, other: Result, positions: dict[object, int], other_positions: dict[object, int]
+) -> PairingError:
+    missing = [unit for unit in positions if unit not in other_positions]
+    extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
     return PairingError(
         f"{first.system} and {other.system} were not measured on the same units: "
@@ -137,8 +139,8 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
 
 
 def _listed(values: Sequence[object]) -> str:
-    shown = ", ".join(str(value) for value in values[:SHOWN])
-    return shown + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
+    text = ", ".join(str(value) for value in values[:SHOWN])
+    return text + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
 
 
 # Equal terms: what results say of how they were measured, and when that forbids to compare them.
@@ -191,17 +193,17 @@ def check_same_protocol(results: Sequence[Result]) -> None:
     """
     first, rule = _first_known(results, MATCHER)
     for other in results:
-        found = other.settings.get(MATCHER)
-        if first is not None and found is not None and found != rule:
+        matcher = other.settings.get(MATCHER)
+        if first is not None and matcher is not None and matcher != rule:
             raise PairingError(
-                f"{first.system} was measured with the matcher {rule} and {other.system} with {found}",
+                f"{first.system} was measured with the matcher {rule} and {other.system} with {matcher}",
                 hint="measure both with one rule, and compare those runs",
             )
     for part in dict.fromkeys(part for result in results for part in _data(result)):
-        known = [(result, _data(result)[part]) for result in results if part in _data(result)]
-        for other, digest in known[1:]:
-            if digest != known[0][1]:
-                raise _other_data(part, known[0], (other, digest))
+        digests = [(result, _data(result)[part]) for result in results if part in _data(result)]
+        for other, digest in digests[1:]:
+            if digest != digests[0][1]:
+                raise _other_data(part, digests[0], (other, digest))
 
 
 def _first_known(results: Sequence[Result], name: str) -> tuple[Result | None, Any]:
@@ -212,15 +214,15 @@ def _first_known(results: Sequence[Result], name: str) -> tuple[Result | None, A
 
 
 def _data(result: Result) -> Mapping[str, Any]:
-    found = result.settings.get(DATA)
-    return found if isinstance(found, Mapping) else {}
+    data = result.settings.get(DATA)
+    return data if isinstance(data, Mapping) else {}
 
 
 def _other_data(part: str, one: tuple[Result, Any], other: tuple[Result, Any]) -> PairingError:
-    shown = "\n".join(f"{part} of {result.system}: {str(digest)[:_DIGITS]}" for result, digest in (one, other))
+    excerpt = "\n".join(f"{part} of {result.system}: {str(digest)[:_DIGITS]}" for result, digest in (one, other))
     return PairingError(
         f"{one[0].system} and {other[0].system} were not measured on the same {part}, "
         "though their units have the same names",
         hint="run both on the same data, and compare those runs",
-        excerpt=shown,
+        excerpt=excerpt,
     )

@@ -203,9 +203,9 @@ def cluster_codes(clusters: Any, units: int) -> Ints:
     ids = list(clusters)
     if len(ids) != units:
         raise ShapeError(f"{len(ids)} cluster ids were given for {units} units", hint="give one cluster id a unit")
-    known: dict[Any, int] = {}
-    codes = np.array([known.setdefault(each, len(known)) for each in ids], dtype=np.int64)
-    if any(each is None or each != each for each in known):
+    code_of: dict[Any, int] = {}
+    codes = np.array([code_of.setdefault(cluster_id, len(code_of)) for cluster_id in ids], dtype=np.int64)
+    if any(cluster_id is None or cluster_id != cluster_id for cluster_id in code_of):
         raise NotFiniteError("a unit has no cluster id", hint="give such units a cluster of their own")
     return codes
 
@@ -239,12 +239,12 @@ def _weights_for(table: Floats, weights: Any) -> Floats:
     """Weights of the shape of the table; where the value is undefined they may be anything."""
     if weights is None:
         return np.ones_like(table)
-    given = np.asarray(weights, dtype=np.float64)
-    given = given[:, None] if given.ndim == 1 else given
-    if given.shape[0] != table.shape[0] or given.shape[1:] not in {(1,), table.shape[1:]}:
-        raise ShapeError(f"weights of shape {given.shape} do not fit values of shape {table.shape}")
-    given = np.broadcast_to(given, table.shape)
-    used = given[~np.isnan(table)]
+    unit_weights = np.asarray(weights, dtype=np.float64)
+    unit_weights = unit_weights[:, None] if unit_weights.ndim == 1 else unit_weights
+    if unit_weights.shape[0] != table.shape[0] or unit_weights.shape[1:] not in {(1,), table.shape[1:]}:
+        raise ShapeError(f"weights of shape {unit_weights.shape} do not fit values of shape {table.shape}")
+    unit_weights = np.broadcast_to(unit_weights, table.shape)
+    used = unit_weights[~np.isnan(table)]
     if not (np.isfinite(used) & (used >= 0.0)).all():
         raise ParameterError("a weight is negative, infinite or NaN", hint="a unit that counts nothing has 0")
-    return given
+    return unit_weights

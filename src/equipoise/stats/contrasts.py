@@ -113,14 +113,14 @@ def difference_bounds(bounds: Bounds) -> Bounds | None:
 
 def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> str:
     """Why the test cannot be run on this metric; empty when it can."""
-    found = get_test(test)
-    if clusters is not None and "clusters" not in found.takes:
-        return f"the {found.title} cannot take clusters into account"
-    if column.weights is not None and "weights" not in found.takes:
-        return f"the {found.title} cannot take weights into account"
-    known = column.values[~np.isnan(column.values)]
-    if found.binary_only and not np.isin(known, (0.0, 1.0)).all():
-        return f"the {found.title} needs hits and misses"
+    paired_test = get_test(test)
+    if clusters is not None and "clusters" not in paired_test.takes:
+        return f"the {paired_test.title} cannot take clusters into account"
+    if column.weights is not None and "weights" not in paired_test.takes:
+        return f"the {paired_test.title} cannot take weights into account"
+    defined = column.values[~np.isnan(column.values)]
+    if paired_test.binary_only and not np.isin(defined, (0.0, 1.0)).all():
+        return f"the {paired_test.title} needs hits and misses"
     return ""
 
 
@@ -174,7 +174,7 @@ def _stacked(
             n_permutations=config.n_permutations,
             rng=config.rng(0),
         )
-    found = mean_difference(differences, weights=weights, clusters=clusters)
+    means = mean_difference(differences, weights=weights, clusters=clusters)
     reaches = [column.reach for column, _, _ in labels]
     intervals = mean_intervals(
         differences,
@@ -189,8 +189,8 @@ def _stacked(
     )
     contrasts = []
     for at, (column, a, b) in enumerate(labels):
-        units, blocks = float(found.units[at]), float(found.blocks[at])
-        difference, error = float(found.mean[at]), float(found.error[at])
+        units, blocks = float(means.units[at]), float(means.blocks[at])
+        difference, error = float(means.mean[at]), float(means.error[at])
         wins, losses = _won_and_lost(differences[:, at], column.better)
         why = reason or ("" if units else "no unit is defined for both")
         contrasts.append(

@@ -65,7 +65,7 @@ def why_not_resampled(metric: Metric[Any], evidence: Evidence) -> str:
     return ""
 
 
-def n_subsamples(kind: str, units: int, asked: int) -> int:
+def n_subsamples(kind: str, units: int, requested: int) -> int:
     """How many parts are measured: as many as asked for, fewer where each is costly.
 
     4,000,000 units are measured in all and 200 parts at least. Figures of a space grow with the square of
@@ -76,11 +76,11 @@ def n_subsamples(kind: str, units: int, asked: int) -> int:
     >>> n_subsamples("space", 300, 2000), n_subsamples("space", 3000, 2000)
     (400, 64)
     """
-    checked_resamples(asked)
+    checked_resamples(requested)
     size = max(units, 1)
     if kind == "space":
-        return min(asked, 1000, max(64, 120_000 // size))
-    return min(asked, max(200, 4_000_000 // size))
+        return min(requested, 1000, max(64, 120_000 // size))
+    return min(requested, max(200, 4_000_000 // size))
 
 
 def blocks_of(evidence: Evidence, clusters: Any) -> list[Ints]:
@@ -118,11 +118,11 @@ def subsampling_standard_error(figures: Floats, shares: SubsampleFractions, coun
     """
     errors, sizes = [], []
     for at, share in enumerate(shares):
-        known = figures[at :: len(shares)]
-        known = known[~np.isnan(known)]
+        values = figures[at :: len(shares)]
+        values = values[~np.isnan(values)]
         size = subsample_size(count, share)
-        errors.append(float(np.std(known, ddof=1)) * sqrt(size / (count - size)) if len(known) > 1 else 0.0)
-        sizes.append(len(known))
+        errors.append(float(np.std(values, ddof=1)) * sqrt(size / (count - size)) if len(values) > 1 else 0.0)
+        sizes.append(len(values))
     degrees = 1.0 / (1.0 / (count - 1) + 1.0 / max(min(sizes) - 1, 1))
     return max(errors), degrees
 

@@ -124,8 +124,8 @@ def _intervals_of_means(
         weights = np.column_stack([ones if part.weights is None else part.weights for part in parts])
     bounds = [metric.bounds for metric in metrics]
     limits = [metric.bounds_on(evidence) for metric in metrics]
-    found = mean_intervals(values, weights=weights, bounds=bounds, limits=limits, **options)
-    return {metric.name: interval for metric, interval in zip(metrics, found, strict=True)}
+    intervals = mean_intervals(values, weights=weights, bounds=bounds, limits=limits, **options)
+    return {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)}
 
 
 def _intervals_of_corpus(
@@ -135,16 +135,16 @@ def _intervals_of_corpus(
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
     found: dict[str, Interval] = {}
     for shares in sorted(set(kinds.values())):
-        alike = [metric for metric in metrics if kinds[metric.name] == shares]
+        batch = [metric for metric in metrics if kinds[metric.name] == shares]
         intervals = evidence_intervals(
-            [_figure_of(metric) for metric in alike],
+            [_figure_of(metric) for metric in batch],
             evidence,
-            bounds=[metric.bounds_on(evidence) for metric in alike],
+            bounds=[metric.bounds_on(evidence) for metric in batch],
             subsample=shares,
             rng=config.rng(CORPUS, *(round(100 * share) for share in shares)),
             **options,
         )
-        for metric, interval in zip(alike, intervals, strict=True):
+        for metric, interval in zip(batch, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
             found[metric.name] = (
                 Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
@@ -211,12 +211,12 @@ def result_from_values(
     """
     ids = as_ids(list(unit_ids), 0)
     _check_ids(ids)
-    spelled = {name: _spelled(name, bounds, better) for name in values}
-    _check_names(system, spelled)
-    columns = {spelled[name]: _column(name, column, ids, bounds) for name, column in values.items()}
-    given, luck = _named(intervals, spelled), _named(chance, spelled)
+    canonical = {name: _spelled(name, bounds, better) for name in values}
+    _check_names(system, canonical)
+    columns = {canonical[name]: _column(name, column, ids, bounds) for name, column in values.items()}
+    given_intervals, chance_levels = _named(intervals, canonical), _named(chance, canonical)
     clusters = config.clusters_for(ids)
-    found = mean_intervals(
+    estimated = mean_intervals(
         np.column_stack(list(columns.values())),
         clusters=clusters,
         bounds=[bounds] * len(columns),
@@ -224,10 +224,10 @@ def result_from_values(
         n_resamples=config.n_resamples,
         rng=config.rng(MEANS),
     )
-    reaches = dict(zip(columns, found, strict=True)) | given
+    reaches = dict(zip(columns, estimated, strict=True)) | given_intervals
     estimates = {
         name: estimate_from_values(
-            name, column, reaches[name], better=better, unit=unit, chance=luck.get(name, float("nan"))
+            name, column, reaches[name], better=better, unit=unit, chance=chance_levels.get(name, float("nan"))
         )
         for name, column in columns.items()
     }
@@ -238,7 +238,7 @@ def result_from_values(
         per_unit=columns,
         clusters=None if clusters is None else as_ids(clusters, len(ids)),
         settings={**_described(config), **(settings or {})},
-        errors=_named(errors, spelled),
+        errors=_named(errors, canonical),
     )
 
 
@@ -273,36 +273,38 @@ def estimate_from_values(
 def _spelled(name: str, bounds: Bounds, better: Direction) -> str:
     """The catalogue's spelling of a metric that it knows and that has these bounds and this direction."""
     try:
-        (found,) = parse_metrics(name)
+        (metric,) = parse_metrics(name)
     except EquipoiseError:
         return name
-    return found.name if (found.bounds, found.better) == (bounds, better) else name
+    return metric.name if (metric.bounds, metric.better) == (bounds, better) else name
 
 
-def _named(facts: Mapping[str, T] | None, spelled: Mapping[str, str]) -> dict[str, T]:
+def _named(facts: Mapping[str, T] | None, canonical: Mapping[str, str]) -> dict[str, T]:
     """What was given for some of the metrics, under the names that the result uses."""
     for name in facts or {}:
-        if name not in spelled:
-            raise UnknownNameError.of("metric of these values", name, spelled, more=f"they are {', '.join(spelled)}")
-    return {spelled[name]: fact for name, fact in (facts or {}).items()}
+        if name not in canonical:
+            raise UnknownNameError.of(
+                "metric of these values", name, canonical, more=f"they are {', '.join(canonical)}"
+            )
+    return {canonical[name]: fact for name, fact in (facts or {}).items()}
 
 
-def _check_names(system: str, spelled: Mapping[str, str]) -> None:
-    if not spelled:
+def _check_names(system: str, canonical: Mapping[str, str]) -> None:
+    if not canonical:
         raise ParameterError(f"{system} has no metric", hint="give {'accuracy': one number a unit}")
-    if len(set(spelled.values())) < len(spelled):
-        raise DuplicateError(f"two of {', '.join(spelled)} are the same metric", hint="name each once")
+    if len(set(canonical.values())) < len(canonical):
+        raise DuplicateError(f"two of {', '.join(canonical)} are the same metric", hint="name each once")
 
 
 def _check_ids(ids: Ids) -> None:
     units = ids.tolist()
     if not units:
         raise InputError("there are no units", hint="give at least one unit id")
-    seen: set[object] = set()
+    ids_so_far: set[object] = set()
     for unit in units:
-        if unit in seen:
+        if unit in ids_so_far:
             raise DuplicateError(f"unit {unit} appears twice", hint="give every unit one value")
-        seen.add(unit)
+        ids_so_far.add(unit)
 
 
 def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
@@ -348,7 +350,7 @@ class MeanAndDeviation:
         """Plain values, ready for JSON; what is not known is None."""
         figures = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
         figures |= {"low": self.interval.low, "high": self.interval.high}
-        return {"n": self.n} | {name: None if np.isnan(each) else float(each) for name, each in figures.items()}
+        return {"n": self.n} | {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
 
 
 def mean_and_deviation(

@@ -90,8 +90,8 @@ def small_sample_quantile(counts: Ints, confidence_level: float) -> Floats:
     >>> small_sample_quantile(np.array([10, 1000]), 0.95).round(3)
     array([2.385, 1.963])
     """
-    sizes, where = np.unique(counts, return_inverse=True)
-    return np.array([sqrt(k / (k - 1)) * t_critical(confidence_level, k - 1) for k in sizes.tolist()])[where]
+    sizes, index = np.unique(counts, return_inverse=True)
+    return np.array([sqrt(k / (k - 1)) * t_critical(confidence_level, k - 1) for k in sizes.tolist()])[index]
 
 
 def quantiles(ordered: Floats, share: Floats) -> Floats:

@@ -107,13 +107,13 @@ def paired_t_test(
     from scipy.special import stdtr
 
     values = _centred(differences, alternative, margin)
-    found = mean_difference(values, weights=weights, clusters=clusters)
+    means = mean_difference(values, weights=weights, clusters=clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = found.mean / found.error
-    t[~(found.error > 1e-12 * np.abs(found.mean))] = np.nan
+        t = means.mean / means.error
+    t[~(means.error > 1e-12 * np.abs(means.mean))] = np.nan
     tail = {"two-sided": -np.abs(t), "greater": -t, "less": t}[alternative]
-    p: Floats = stdtr(np.maximum(found.blocks - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
-    p[(found.units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
+    p: Floats = stdtr(np.maximum(means.blocks - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
+    p[(means.units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
     return p
 
 
@@ -251,16 +251,16 @@ def run_test(
     """
     test = get_test(name)
     checked_flips(n_permutations)
-    given: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
-    for option, value in given.items():
+    options_in_use: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
+    for option, value in options_in_use.items():
         if value is not None and option not in test.takes:
             raise UndefinedError(
                 f"the {test.title} cannot take {option} into account",
                 hint="the test 'randomisation' can",
             )
     options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}
-    taken = {option: value for option, value in options.items() if option in test.takes}
-    return test.function(differences, alternative=alternative, **taken)
+    accepted = {option: value for option, value in options.items() if option in test.takes}
+    return test.function(differences, alternative=alternative, **accepted)
 
 
 def checked_flips(n_permutations: int) -> int:
@@ -378,7 +378,7 @@ class SwapTest:
         """Units of a cluster are swapped together."""
         if clusters is not None:
             codes = cluster_codes(clusters, len(addends[0]))
-            addends = [_by_code(each, codes) for each in addends]
+            addends = [_by_code(column, codes) for column in addends]
         return cls(metric, addends, n_permutations, int(rng.integers(2**31)))
 
     def p(self, i: int, j: int) -> float:
@@ -390,12 +390,12 @@ class SwapTest:
         moved = self.addends[j] - self.addends[i]
         moved = moved[(moved != 0).any(axis=1)]
         first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
-        seen = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
+        observed = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
         exact = len(moved) <= self.n_permutations.bit_length() - 1
         far = tried = 0
         for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
-            apart = np.abs(self._apart(picked @ moved, first, second))
-            far += int((np.isnan(apart) | (apart >= seen - _EQUAL)).sum())
+            differences = np.abs(self._apart(picked @ moved, first, second))
+            far += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
             tried += len(picked)
         return far / tried if exact else (far + 1) / (tried + 1)
 

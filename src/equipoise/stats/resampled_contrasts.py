@@ -153,17 +153,17 @@ def _refusal(difference: float, joint: JointResamples | None, i: int, j: int) ->
         return f"{joint.blocks} are too few to resample"
     if joint.reason:
         return joint.reason
-    known = ~np.isnan(joint.table[:, i] - joint.table[:, j])
-    return "" if known.mean() >= DEFINED_SHARE else "undefined in too many resamples"
+    defined = ~np.isnan(joint.table[:, i] - joint.table[:, j])
+    return "" if defined.mean() >= DEFINED_SHARE else "undefined in too many resamples"
 
 
-def _from_resamples(difference: float, known: Floats, confidence_level: float) -> tuple[Interval, float]:
-    slack = 1e-12 * max(np.abs(known).max(), abs(difference))
-    below, above = int((known <= slack).sum()), int((known >= -slack).sum())
-    p = min(1.0, 2 * (min(below, above) + 1) / (len(known) + 1))
-    if np.ptp(known) <= slack:
+def _from_resamples(difference: float, errors: Floats, confidence_level: float) -> tuple[Interval, float]:
+    slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
+    below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
+    p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
+    if np.ptp(errors) <= slack:
         return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
-    low, high = np.quantile(known, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    low, high = np.quantile(errors, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
     return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
 
 
@@ -258,7 +258,7 @@ def small_sample_factor(degrees: float, confidence_level: float = 0.95) -> float
 
 def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Mapping[str, Result]) -> list[Contrast]:
     """The contrasts with the larger of both p, where both systems bring errors of the metric."""
-    return [_judged(each, results[each.a], results[each.b]) for each in contrasts]
+    return [_judged(contrast, results[contrast.a], results[contrast.b]) for contrast in contrasts]
 
 
 def bootstrap_errors_of(result: Result, metric: str) -> Floats | None:
@@ -269,44 +269,48 @@ def bootstrap_errors_of(result: Result, metric: str) -> Floats | None:
 def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
     """Where the figures may truly lie, a row a draw and a column a system; None where errors do not pair."""
     errors = [bootstrap_errors_of(result, metric) for result in results]
-    found = [each for each in errors if each is not None]
-    draws = {(result.settings.get(RESAMPLE_ID), len(each)) for result, each in zip(results, found, strict=False)}
-    if len(found) < len(results) or len(draws) > 1:
+    available = [column for column in errors if column is not None]
+    draws = {
+        (result.settings.get(RESAMPLE_ID), len(column)) for result, column in zip(results, available, strict=False)
+    }
+    if len(available) < len(results) or len(draws) > 1:
         return None
-    return scores - np.column_stack(found)
+    return scores - np.column_stack(available)
 
 
-def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
-    a, b = bootstrap_errors_of(first, seen.metric), bootstrap_errors_of(second, seen.metric)
-    if a is None or b is None or seen.n < 2 or isnan(seen.difference):
-        return seen
+def _judged(contrast: Contrast, first: Result, second: Result) -> Contrast:
+    a, b = bootstrap_errors_of(first, contrast.metric), bootstrap_errors_of(second, contrast.metric)
+    if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):
+        return contrast
     size = min(len(a), len(b))
     # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
     paired = len(a) == len(b) and first.settings.get(RESAMPLE_ID) == second.settings.get(RESAMPLE_ID)
     errors = a[:size] - (b[:size] if paired else b[:size][::-1])
-    degrees = [each.settings[ERROR_DF] for each in (first, second) if ERROR_DF in each.settings]
+    degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
     if degrees:
-        interval, p = t_difference(seen.difference, errors, min(degrees), seen.interval.confidence_level)
+        interval, p = t_difference(contrast.difference, errors, min(degrees), contrast.interval.confidence_level)
     else:
-        interval, p = bootstrap_difference(seen.difference, errors, seen.n - 1, seen.interval.confidence_level)
+        interval, p = bootstrap_difference(
+            contrast.difference, errors, contrast.n - 1, contrast.interval.confidence_level
+        )
     if not interval.width > 0:
-        return replace(seen, p=_larger(seen.p, p))
+        return replace(contrast, p=_larger(contrast.p, p))
     return replace(
-        seen,
-        p=_larger(seen.p, p),
+        contrast,
+        p=_larger(contrast.p, p),
         interval=interval,
-        sd=unit_sd(seen.difference, root_mean_square(errors), seen.n),
+        sd=unit_sd(contrast.difference, root_mean_square(errors), contrast.n),
         units_per_block=1.0,
-        reason="" if isnan(seen.p) else seen.reason,
+        reason="" if isnan(contrast.p) else contrast.reason,
     )
 
 
-def _larger(tested: float, redrawn: float) -> float:
+def _larger(tested: float, resampled: float) -> float:
     """The larger p; that of the errors where the test has none."""
-    return redrawn if isnan(tested) else max(tested, redrawn)
+    return resampled if isnan(tested) else max(tested, resampled)
 
 
 def root_mean_square(errors: Floats) -> float:
     """The size of errors around 0; 0 where none is known."""
-    known = errors[~np.isnan(errors)]
-    return sqrt(float(np.mean(np.square(known)))) if len(known) else 0.0
+    defined = errors[~np.isnan(errors)]
+    return sqrt(float(np.mean(np.square(defined)))) if len(defined) else 0.0

@@ -61,22 +61,24 @@ def summarise_seeds(
     >>> print(summarise_seeds([0.50]))
     0.5 (one seed)
     """
-    given = tuple(float(value) for value in values)
-    defined = np.array([value for value in given if not isnan(value)])
-    undefined = len(given) - len(defined)
+    scores = tuple(float(value) for value in values)
+    defined = np.array([value for value in scores if not isnan(value)])
+    undefined = len(scores) - len(defined)
     if len(defined) == 0:
         return SeedSummary(
-            given, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
+            scores, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
         )
     mean = float(defined.mean())
     if len(defined) == 1:
-        return SeedSummary(given, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined)
+        return SeedSummary(
+            scores, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined
+        )
     if np.ptp(defined) == 0.0:
         same = Interval.unknown("all seeds have the same value", confidence_level=confidence_level)
-        return SeedSummary(given, mean, 0.0, same, undefined)
+        return SeedSummary(scores, mean, 0.0, same, undefined)
     deviation = float(defined.std(ddof=1))
     interval = t_interval(mean, deviation / sqrt(len(defined)), len(defined) - 1, confidence_level)
-    return SeedSummary(given, mean, deviation, interval.clipped(bounds), undefined)
+    return SeedSummary(scores, mean, deviation, interval.clipped(bounds), undefined)
 
 
 @nan_equal
@@ -110,8 +112,8 @@ class SeedContrast:
 
     def __str__(self) -> str:
         """``0.01 ± 0.002 (4 seeds), paired t p 0.002``; the reason where there is no test."""
-        told = self.reason if isnan(self.p) else f"paired t p {self.p:.2g}"
-        return str(self.differences) if self.seeds < 2 else f"{self.differences}, {told}"
+        verdict = self.reason if isnan(self.p) else f"paired t p {self.p:.2g}"
+        return str(self.differences) if self.seeds < 2 else f"{self.differences}, {verdict}"
 
 
 def compare_seeds(
@@ -140,7 +142,7 @@ def compare_seeds(
         )
     checked_flips(n_permutations)
     rng = np.random.default_rng(checked_seed(seed))
-    values = np.array([float(a[each]) - float(b[each]) for each in a])
+    values = np.array([float(a[seed]) - float(b[seed]) for seed in a])
     width = bounds[1] - bounds[0]
     summary = summarise_seeds(values.tolist(), confidence_level=confidence_level, bounds=(-width, width))
     if summary.seeds < 2:

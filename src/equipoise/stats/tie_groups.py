@@ -30,8 +30,8 @@ class TieGroups:
 
     def tied_with(self, system: int) -> tuple[int, ...]:
         """The other systems that the data cannot tell from this one, best first."""
-        mine = set(self.letters[system])
-        return tuple(each for each in self.order if each != system and mine & set(self.letters[each]))
+        letters = set(self.letters[system])
+        return tuple(other for other in self.order if other != system and letters & set(self.letters[other]))
 
 
 def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05) -> TieGroups:
@@ -51,8 +51,8 @@ def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: flo
     order = order_by_score(score, better)
     ranked = order[~np.isnan(score[order])]
     # A matrix filled on one side of the diagonal only is read as symmetric.
-    apart = (matrix < alpha) | (matrix < alpha).T
-    groups = _cliques(apart[np.ix_(ranked, ranked)])
+    different = (matrix < alpha) | (matrix < alpha).T
+    groups = _cliques(different[np.ix_(ranked, ranked)])
     letters: list[list[str]] = [[] for _ in score]
     for number, group in enumerate(groups):
         for position in sorted(group):
@@ -122,14 +122,14 @@ def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confiden
     return np.column_stack([lowest, highest]).astype(np.int64)
 
 
-def _cliques(apart: Bools) -> list[frozenset[int]]:
+def _cliques(different: Bools) -> list[frozenset[int]]:
     """All largest sets without a pair that is apart, ordered by their members from the best on.
 
     Start with everyone together; each pair that is apart splits the sets that hold both, and sets inside
     another are absorbed.
     """
-    groups = [frozenset(range(len(apart)))]
-    for one, other in zip(*np.nonzero(np.triu(apart, 1)), strict=True):
+    groups = [frozenset(range(len(different)))]
+    for one, other in zip(*np.nonzero(np.triu(different, 1)), strict=True):
         split: set[frozenset[int]] = set()
         for group in groups:
             split |= {group - {int(one)}, group - {int(other)}} if {one, other} <= group else {group}
@@ -153,7 +153,7 @@ def _shared_ranks(costs: Floats) -> tuple[Ints, Ints]:
     first = np.empty(costs.shape, dtype=np.int64)
     last = np.empty(costs.shape, dtype=np.int64)
     for system in range(costs.shape[1]):
-        own = costs[:, system : system + 1]
-        first[:, system] = 1 + (costs < own - slack).sum(axis=1)
-        last[:, system] = (costs <= own + slack).sum(axis=1)
+        system_costs = costs[:, system : system + 1]
+        first[:, system] = 1 + (costs < system_costs - slack).sum(axis=1)
+        last[:, system] = (costs <= system_costs + slack).sum(axis=1)
     return first, last

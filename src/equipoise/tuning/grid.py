@@ -183,13 +183,13 @@ def parameter_grid(
     >>> len(parameter_grid(chunk_size=[64, 128], overlap=[0, 64], valid=overlap_fits))
     3
     """
-    values = {name: _values(name, given) for name, given in axes.items()}
+    values = {name: _values(name, options) for name, options in axes.items()}
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-    kept = tuple(point for point in points if valid is None or valid(point))
-    if not kept:
-        tried = "; ".join(f"{name} {', '.join(map(str, found))}" for name, found in values.items())
+    valid_points = tuple(point for point in points if valid is None or valid(point))
+    if not valid_points:
+        tried = "; ".join(f"{name} {', '.join(map(str, options))}" for name, options in values.items())
         raise ParameterError(f"none of the {len(points)} configurations is valid ({tried})", hint=_rule_of(valid))
-    return kept
+    return valid_points
 
 
 def overlap_fits(params: Params) -> bool:
@@ -198,19 +198,19 @@ def overlap_fits(params: Params) -> bool:
     return overlap is None or size is None or float(overlap) < float(size)
 
 
-def _values(name: str, given: Iterable[Value]) -> tuple[Value, ...]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ParameterError(f"{name}={given!r} is no list of values", hint=f"write {name}=[{given!r}]")
-    values = tuple(given)
+def _values(name: str, options: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(options, str | bytes) or not isinstance(options, Iterable):
+        raise ParameterError(f"{name}={options!r} is no list of values", hint=f"write {name}=[{options!r}]")
+    values = tuple(options)
     if not values:
         raise ParameterError(f"the axis {name} has no values", hint="give it one, or leave it out")
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if not isinstance(value, str | int | float | None):
             raise ParameterError(
                 f"{name} holds a {type(value).__name__}, which is no plain value",
                 hint="name things by a text or a number",
             )
-        if value in values[:place]:
+        if value in values[:index]:
             raise DuplicateError(
                 f"the axis {name} holds {value!r} twice",
                 hint="a trial that runs twice only costs time: name every value once",
@@ -241,7 +241,7 @@ def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     order = np.lexsort((-values, costs))
     order = order[~np.isnan(costs[order] + values[order])]
     before = np.maximum.accumulate(np.concatenate([[-inf], values[order]]))[:-1]
-    return tuple(trials[place] for place in order[values[order] > before].tolist())
+    return tuple(trials[index] for index in order[values[order] > before].tolist())
 
 
 def best_within_budget(trials: Sequence[Trial], budget: float) -> int | None:

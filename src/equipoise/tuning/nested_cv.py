@@ -129,15 +129,15 @@ def repeated_choice(
     outer = fold_means(table, tests.astype(np.float64))
     chosen = select_trials(inner, costs=costs, allowed=allowed, better=better)
     best = select_best(table, costs=costs, allowed=allowed, better=better)
-    places = np.arange(tests.shape[1])
+    positions = np.arange(tests.shape[1])
     fold_of = tests.T.reshape(len(splits), -1, units).argmax(axis=1)
     trial_of = np.take_along_axis(chosen.reshape(len(splits), -1), fold_of, axis=1)
     scores = table[trial_of, np.arange(units)]
     return NestedResult(
         values=fold_means(scores.T, np.ones((len(splits), 1)))[:, 0],
         chosen=chosen,
-        inner=_known(inner[chosen, places]),
-        outer=outer[chosen, places],
+        inner=_known(inner[chosen, positions]),
+        outer=outer[chosen, positions],
         best=best,
         optimistic=_mean(table[best]),
         trial_of=trial_of,
@@ -222,14 +222,14 @@ def check_score_table(values: Any) -> Floats:
 def tested(folds: Sequence[Fold], units: int) -> Bools:
     """Which unit (row) is tested in which fold (column); every unit must be, once, and not trained on."""
     tests = np.zeros((units, len(folds)), dtype=bool)
-    for place, (train, test) in enumerate(folds):
+    for number, (train, test) in enumerate(folds):
         both = np.sort(np.concatenate([train, test]))
         if not np.array_equal(both, np.arange(units)):
             raise ShapeError(
-                f"train and test of fold {place + 1} are no partition of the {units} units",
+                f"train and test of fold {number + 1} are no partition of the {units} units",
                 hint="make the folds of these units with data.split.folds",
             )
-        tests[test, place] = True
+        tests[test, number] = True
     counts = tests.sum(axis=1)
     if not (counts == 1).all():
         unit = int(np.flatnonzero(counts != 1)[0])
@@ -253,10 +253,10 @@ def _mask(allowed: Any, trials: int) -> Bools:
 
 
 def _costs(costs: Any, trials: int) -> Floats:
-    found = np.zeros(trials) if costs is None else np.asarray(costs, dtype=np.float64)
-    if found.shape != (trials,):
-        raise ShapeError(f"costs has shape {found.shape} for {trials} trials", hint="give a number a trial")
-    return found
+    per_trial = np.zeros(trials) if costs is None else np.asarray(costs, dtype=np.float64)
+    if per_trial.shape != (trials,):
+        raise ShapeError(f"costs has shape {per_trial.shape} for {trials} trials", hint="give a number a trial")
+    return per_trial
 
 
 # How far a nested score may be from the truth: units resampled, assigned to folds, and all chosen again.
@@ -300,7 +300,7 @@ def selection_errors(
     height = max(1, BLOCK_CELLS // units)
     blocks = [min(height, n_resamples - start) for start in range(0, checked_resamples(n_resamples), height)]
     draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
-    return np.concatenate([_errors(sums, drawn, assigned, choose) for drawn in draws])
+    return np.concatenate([_errors(sums, sample, assigned, choose) for sample in draws])
 
 
 def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) -> list[Ints]:
@@ -309,20 +309,20 @@ def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) ->
     return [first, *(rng.permutation(first) for _ in range(splits - 1))]
 
 
-def _errors(sums: _Sums, drawn: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
-    """The errors of some resamples; ``drawn`` has a row a resample and a column a drawn cluster."""
-    whole = sums.over(drawn)
-    rows = np.arange(len(drawn))
-    scores = np.zeros(len(drawn))
+def _errors(sums: _Sums, sample: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
+    """The errors of some resamples; ``sample`` has a row a resample and a column a drawn cluster."""
+    totals = sums.over(sample)
+    rows = np.arange(len(sample))
+    scores = np.zeros(len(sample))
     for fold_of in assigned:
-        total, defined = np.zeros(len(drawn)), np.zeros(len(drawn))
+        total, defined = np.zeros(len(sample)), np.zeros(len(sample))
         for fold in range(int(fold_of.max()) + 1):
-            part = sums.over(drawn[:, fold_of == fold])
-            chosen = choose(ratio(whole[0] - part[0], whole[1] - part[1]))
+            part = sums.over(sample[:, fold_of == fold])
+            chosen = choose(ratio(totals[0] - part[0], totals[1] - part[1]))
             total += part[0][chosen, rows]
             defined += np.broadcast_to(part[1], part[0].shape)[chosen, rows]
         scores += ratio(total, defined) / len(assigned)
-    return scores - sums.means[choose(ratio(*whole))]
+    return scores - sums.means[choose(ratio(*totals))]
 
 
 class _Sums:
@@ -339,10 +339,10 @@ class _Sums:
         self.totals = np.nan_to_num(table) @ members
         self.means = fold_means(table, np.ones((table.shape[1], 1)))[:, 0]
 
-    def over(self, drawn: Ints) -> tuple[Floats, Floats]:
+    def over(self, sample: Ints) -> tuple[Floats, Floats]:
         """Sums and counts over drawn clusters, a row a trial (or one for all) and a column a resample."""
-        n_resamples, clusters = len(drawn), self.totals.shape[1]
-        cells = drawn * n_resamples + np.arange(n_resamples)[:, None]
+        n_resamples, clusters = len(sample), self.totals.shape[1]
+        cells = sample * n_resamples + np.arange(n_resamples)[:, None]
         times = np.bincount(cells.ravel(), minlength=clusters * n_resamples)
         times = times.reshape(clusters, n_resamples).astype(np.float64)
         return self.totals @ times, self.counts @ times
@@ -365,17 +365,17 @@ def nested_interval(
     >>> interval.method, round(interval.width, 2), round(wilson_interval(30, 60).width, 2)
     ('wilson-redrawn', 0.35, 0.25)
     """
-    known = nested.values[~np.isnan(nested.values)]
-    if len(known) < 2:
-        return Interval.unknown("one unit" if len(known) else "no defined unit", confidence_level=confidence_level)
-    share, error, degrees = nested.value, root_mean_square(errors), len(known) - 1
+    defined = nested.values[~np.isnan(nested.values)]
+    if len(defined) < 2:
+        return Interval.unknown("one unit" if len(defined) else "no defined unit", confidence_level=confidence_level)
+    share, error, degrees = nested.value, root_mean_square(errors), len(defined) - 1
     if bounds != (0.0, 1.0):
         if error == 0.0:
             return Interval.unknown("all units have the same value", confidence_level=confidence_level)
         return t_interval(share, error, degrees, confidence_level, method=METHOD).clipped(bounds)
-    trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(known))
-    if np.isin(known, (0.0, 1.0)).all():
-        trials = min(trials, float(len(known)))
+    trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(defined))
+    if np.isin(defined, (0.0, 1.0)).all():
+        trials = min(trials, float(len(defined)))
     hits = min(share * trials, trials)
     return wilson_interval(
         hits, trials, confidence_level, critical=t_critical(confidence_level, degrees), method=f"wilson-{METHOD}"

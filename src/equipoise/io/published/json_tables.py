@@ -222,13 +222,13 @@ def of_tree(value: Any, name: str = "") -> list[System]:
         return [system for item in value if isinstance(item, Mapping) for system in of_tree(item)]
     if not isinstance(value, Mapping) or is_figure(value):
         return []
-    own = next((str(value[key]) for key in NAMES if isinstance(value.get(key), str)), "")
+    given_name = next((str(value[key]) for key in NAMES if isinstance(value.get(key), str)), "")
     children = {str(key): child for key, child in value.items() if isinstance(child, Mapping)}
-    if not own and not name and _side_by_side(value, children):
+    if not given_name and not name and _side_by_side(value, children):
         return [system for key, child in children.items() for system in of_tree(child, key)]
     numbers = dict(_leaves(value))
     if numbers:
-        return [System(own or name, numbers)]
+        return [System(given_name or name, numbers)]
     return [system for key, child in value.items() if key not in PASSED for system in of_tree(child)]
 
 

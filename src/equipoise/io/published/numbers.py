@@ -127,14 +127,14 @@ def parse_printed(text: str) -> PrintedNumber | None:
         return None
     value = _plain_number(match["number"])
     rest, spread, ends = bare[match.end() :], None, None
-    if found := _SPREAD.match(rest):
-        spread, rest = _plain_number(found["number"]).value, rest[found.end() :]
+    if tail := _SPREAD.match(rest):
+        spread, rest = _plain_number(tail["number"]).value, rest[tail.end() :]
     percent = bool(match["percent"]) or (spread is not None and "%" in bare[match.end() :])
-    if found := _ENDS.match(rest):
-        ends = (_end(found[1], found[2], percent), _end(found[3], found[4], percent))
-        rest = rest[found.end() :]
-    elif found := _CHANGE.match(rest):
-        rest = rest[found.end() :]
+    if tail := _ENDS.match(rest):
+        ends = (_end(tail[1], tail[2], percent), _end(tail[3], tail[4], percent))
+        rest = rest[tail.end() :]
+    elif tail := _CHANGE.match(rest):
+        rest = rest[tail.end() :]
     finite = all(map(isfinite, (value.value, spread or 0.0, *(end.value for end in ends or ()))))
     if not _MARKS.fullmatch(rest.removeprefix("%")) or not finite:
         return None
