@@ -102,8 +102,8 @@ class Analyzer:
     def of(cls, language: str = "", stopwords: str | Iterable[str] = "", stemmer: str = "") -> Analyzer:
         """A rule from options; ``language`` sets both unless they are given, ``none`` switches one off."""
         listed = stopwords if isinstance(stopwords, str) else "|".join(sorted(stopwords)) + "|"
-        chosen = [_language(each) for each in (listed or _known_stopwords(language), stemmer or language)]
-        rule = cls(*("" if each == "none" else each for each in chosen))
+        chosen = [_language(name) for name in (listed or _known_stopwords(language), stemmer or language)]
+        rule = cls(*("" if name == "none" else name for name in chosen))
         rule.stop_set()
         return rule
 
@@ -162,11 +162,11 @@ class Vocabulary:
             lengths[index] = len(words)
             numbers.extend(map(spellings.__getitem__, words))
         terms = np.frombuffer(numbers, dtype=np.int64)
-        known = terms >= 0
-        if known.all():
+        in_vocabulary = terms >= 0
+        if in_vocabulary.all():
             return terms, lengths
         of = np.repeat(np.arange(len(texts)), lengths)
-        return terms[known], np.bincount(of[known], minlength=len(texts))
+        return terms[in_vocabulary], np.bincount(of[in_vocabulary], minlength=len(texts))
 
 
 class _TermIds(dict[str, int]):
@@ -177,8 +177,8 @@ class _TermIds(dict[str, int]):
         self._number = number
 
     def __missing__(self, word: str) -> int:
-        found = self[word] = self._number(word)
-        return found
+        term_id = self[word] = self._number(word)
+        return term_id
 
 
 def _language(name: str) -> str:
@@ -192,9 +192,9 @@ def _known_stopwords(language: str) -> str:
 
 def _stem_function(language: str) -> Callable[[str], str]:
     snowball = require_extra("snowballstemmer", extra="lexical")
-    known = snowball.algorithms()
-    if language not in known:
-        raise UnknownNameError.of("stemmer", language, known, more=f"there are {', '.join(known)}")
+    algorithms = snowball.algorithms()
+    if language not in algorithms:
+        raise UnknownNameError.of("stemmer", language, algorithms, more=f"there are {', '.join(algorithms)}")
     stem: Callable[[str], str] = snowball.stemmer(language).stemWord
     return stem
 
@@ -203,13 +203,13 @@ def _stemmer_version(language: str) -> str:
     if not language:
         return ""
     require_extra("snowballstemmer", extra="lexical")
-    found = []
+    versions = []
     for package in ("snowballstemmer", "PyStemmer"):
         try:
-            found.append(f"{package} {version(package)}")
+            versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    return f" ({', '.join(found)})"
+    return f" ({', '.join(versions)})"
 
 
 def check_nonempty_texts(texts: Iterable[str], subject: str) -> list[str]:
@@ -220,11 +220,11 @@ def check_nonempty_texts(texts: Iterable[str], subject: str) -> list[str]:
         raise InputError(
             f"the {subject} are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]"
         )
-    found = list(texts)
-    if not found:
+    checked = list(texts)
+    if not checked:
         raise InputError(f"there are no {subject}", hint="check that the file or list is not empty")
-    for place, text in enumerate(found):
-        name = f"number {place} of the {subject} (counted from 0)"
+    for index, text in enumerate(checked):
+        name = f"number {index} of the {subject} (counted from 0)"
         if not check_text(text, subject=name).strip():
             raise InputError(f"{name} is empty", hint="leave empty texts out")
-    return found
+    return checked

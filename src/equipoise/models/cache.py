@@ -96,9 +96,9 @@ class CacheHits:
 
 def cache_folder() -> Path:
     """Where derived files are kept: ``EQUIPOISE_CACHE``, or the user's cache folder."""
-    given = os.environ.get("EQUIPOISE_CACHE")
-    if given and not is_disabled():
-        return Path(given).expanduser()
+    folder = os.environ.get("EQUIPOISE_CACHE")
+    if folder and not is_disabled():
+        return Path(folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "equipoise"
 
 
@@ -109,8 +109,8 @@ def is_disabled() -> bool:
 
 def default_max_bytes() -> int:
     """The bound that ``EQUIPOISE_CACHE_BYTES`` sets, such as ``50GB``, or 16 GiB."""
-    given = os.environ.get("EQUIPOISE_CACHE_BYTES")
-    return parse_bytes(given) if given else MAX_BYTES
+    limit = os.environ.get("EQUIPOISE_CACHE_BYTES")
+    return parse_bytes(limit) if limit else MAX_BYTES
 
 
 class CacheProblem(NamedTuple):
@@ -171,8 +171,8 @@ class VectorCache:
 
     def get_many(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> dict[int, Vector]:
         """The vectors that are there, by the index of their text."""
-        found = self.lookup(identity, variant, texts, dims)
-        return dict(zip(found.places.tolist(), found.vectors, strict=True))
+        hits = self.lookup(identity, variant, texts, dims)
+        return dict(zip(hits.places.tolist(), hits.vectors, strict=True))
 
     def lookup(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> CacheHits:
         """The vectors that are there, as one matrix; a row of another length than ``dims`` is damaged."""
@@ -238,19 +238,21 @@ class VectorCache:
         self.close()
 
     def _lookup(self, db: sqlite3.Connection, keys: Keys, dims: int | None) -> CacheHits:
-        seen = cache_storage.read_rows(db, keys, dims)
-        if not seen.sound.all():
-            damaged = keys[seen.places[~seen.sound], 0]
+        cached = cache_storage.read_rows(db, keys, dims)
+        if not cached.sound.all():
+            damaged = keys[cached.places[~cached.sound], 0]
             self.damaged += len(damaged)
             cache_storage.delete_keys(db, damaged)
-        self._touch(db, seen.blocks)
-        places, vectors = (
-            (seen.places, seen.vectors) if seen.sound.all() else (seen.places[seen.sound], seen.vectors[seen.sound])
+        self._touch(db, cached.blocks)
+        positions, vectors = (
+            (cached.places, cached.vectors)
+            if cached.sound.all()
+            else (cached.places[cached.sound], cached.vectors[cached.sound])
         )
-        if (np.diff(places) > 0).all():
-            return CacheHits(places, vectors)
-        order = np.argsort(places)
-        return CacheHits(places[order], vectors[order])
+        if (np.diff(positions) > 0).all():
+            return CacheHits(positions, vectors)
+        order = np.argsort(positions)
+        return CacheHits(positions[order], vectors[order])
 
     def _touch(self, db: sqlite3.Connection, blocks: dict[int, cache_storage.BlockInfo]) -> None:
         """Note that the blocks were used; seldom, so that reading does not turn into writing."""
@@ -333,9 +335,9 @@ class VectorCache:
 @cache
 def _shared(path: Path, max_bytes: int) -> VectorCache:
     """One cache a file and bound; closed when the process ends."""
-    kept = VectorCache(path, max_bytes)
-    atexit.register(kept.close)
-    return kept
+    shared_cache = VectorCache(path, max_bytes)
+    atexit.register(shared_cache.close)
+    return shared_cache
 
 
 def _bound(max_bytes: int) -> int:

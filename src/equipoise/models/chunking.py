@@ -40,10 +40,10 @@ class TokenSpans:
         # An empty token is a further part of the character before it; at the very start, of the first one.
         self._before: list[int] = [0, *filled[1:].tolist(), len(offsets)] if len(filled) else [0]
         self._edges: Ints = np.concatenate([[0], self._ends[:-1], [len(document)]]) if len(filled) else np.zeros(1, int)
-        whole = _between_clusters(document, self._edges)
-        index = np.arange(len(whole))
-        self._whole_up_to: Ints = np.maximum.accumulate(np.where(whole, index, 0))
-        self._whole_from: Ints = np.minimum.accumulate(np.where(whole, index, len(whole) - 1)[::-1])[::-1]
+        allowed = _between_clusters(document, self._edges)
+        index = np.arange(len(allowed))
+        self._whole_up_to: Ints = np.maximum.accumulate(np.where(allowed, index, 0))
+        self._whole_from: Ints = np.minimum.accumulate(np.where(allowed, index, len(allowed) - 1)[::-1])[::-1]
 
     def tokens(self, start: int, end: int, limit: int | None = None) -> int:
         """The number of tokens in a span; those that end beyond ``limit`` are counted in the next one."""
@@ -90,23 +90,23 @@ class TokenSpans:
 
 def _between_clusters(document: str, edges: Ints) -> Bools:
     """For each edge, whether it separates what readers see as two characters."""
-    whole = np.ones(len(edges), dtype=np.bool_)
+    allowed = np.ones(len(edges), dtype=np.bool_)
     inner = np.flatnonzero((edges > 0) & (edges < len(document)))
     if not len(inner):
-        return whole
+        return allowed
     codes = np.frombuffer(document.encode("utf-32-le"), dtype="<u4")
     left, right = codes[edges[inner] - 1], codes[edges[inner]]
     joined = _extends(right) | (left == _JOINER) | ((left == ord("\r")) & (right == ord("\n")))
     joined |= _within(left, _FLAG_LETTERS) & _within(right, _FLAG_LETTERS)
-    whole[inner] = ~joined
-    return whole
+    allowed[inner] = ~joined
+    return allowed
 
 
 def _extends(codes: NDArray[np.uint32]) -> Bools:
     """Whether each character belongs to the one before it: accents, vowel signs, joiners, skin tones."""
-    distinct, where = np.unique(codes, return_inverse=True)
+    distinct, index = np.unique(codes, return_inverse=True)
     marks = [unicodedata.category(chr(code)).startswith("M") for code in distinct.tolist()]
-    extends: Bools = np.array(marks, dtype=np.bool_)[where]
+    extends: Bools = np.array(marks, dtype=np.bool_)[index]
     return extends | (codes == _JOINER) | _within(codes, _SKIN_TONES)
 
 
@@ -184,8 +184,8 @@ def _lines_after_front_matter(text: str) -> Iterator[tuple[int, int, str]]:
 def _lines(text: str) -> Iterator[tuple[int, int, str]]:
     start = 0
     while start < len(text):
-        found = text.find("\n", start)
-        end = len(text) if found < 0 else found + 1
+        position = text.find("\n", start)
+        end = len(text) if position < 0 else position + 1
         yield start, end, text[start:end]
         start = end
 
@@ -360,16 +360,16 @@ class SentenceChunker:
         return _chunks(document, layout, self._spans(document, layout))
 
     def _spans(self, document: str, layout: TokenSpans) -> Iterator[Span]:
-        begun, held = 0, 0
+        begun, n_tokens = 0, 0
         for start, end in pairwise([*sentence_starts(document), len(document)]):
             tokens = layout.tokens(start, end, limit=end)
-            if held and held + tokens > self.max_tokens:
+            if n_tokens and n_tokens + tokens > self.max_tokens:
                 yield begun, start
-                begun, held = start, 0
-            held += tokens
-            if held > self.max_tokens:
+                begun, n_tokens = start, 0
+            n_tokens += tokens
+            if n_tokens > self.max_tokens:
                 yield from layout.spans(begun, end, self.max_tokens, 0)
-                begun, held = end, 0
+                begun, n_tokens = end, 0
         yield begun, len(document)
 
 
@@ -410,10 +410,10 @@ def chunker(name: str, **options: object) -> Chunker:
     """
     if name not in CHUNKERS:
         raise UnknownNameError.of("chunker", name, CHUNKERS, more=f"known: {', '.join(CHUNKERS)}")
-    known = inspect.signature(CHUNKERS[name]).parameters
+    parameters = inspect.signature(CHUNKERS[name]).parameters
     for option in options:
-        if option not in known:
-            hint = did_you_mean(option, known) or f"it takes {', '.join(known)}"
+        if option not in parameters:
+            hint = did_you_mean(option, parameters) or f"it takes {', '.join(parameters)}"
             raise ParameterError(f"the {name} chunker has no option {option!r}", hint=hint)
     return CHUNKERS[name](**options)  # type: ignore[arg-type]
 

@@ -88,9 +88,9 @@ class Embedder:
         """
         start = perf_counter()
         role = _role(role)
-        given = check_texts(texts)
-        once = unique_texts(given)
-        work = EncodePass(self, once, len(given), role, progress, over)
+        text_list = check_texts(texts)
+        once = unique_texts(text_list)
+        work = EncodePass(self, once, len(text_list), role, progress, over)
         missing = work.from_cache()
         work.embed(missing)
         vectors = work.vectors()
@@ -98,7 +98,7 @@ class Embedder:
         return EmbedResult(
             vectors,
             EmbedStats(
-                texts=len(given),
+                texts=len(text_list),
                 distinct=len(once.texts),
                 from_cache=len(once.texts) - len(missing),
                 embedded=len(missing),
@@ -139,28 +139,28 @@ class Embedder:
     def card(self) -> ModelCard:
         """What is known of the model, with the size of the vectors that come out of it."""
         card = self.encoder.card
-        known = _known(self.spec)
+        hub_model = _known(self.spec)
         raw = self._raw_dims
         return replace(
             card,
             spec=str(_plain(self.spec)),
             dims=None if raw is None else self.finish.dims(raw),
-            max_tokens=card.max_tokens or (known.max_tokens if known else None),
-            licence=card.licence or (known.licence if known else ""),
+            max_tokens=card.max_tokens or (hub_model.max_tokens if hub_model else None),
+            licence=card.licence or (hub_model.licence if hub_model else ""),
             bytes_per_vector=None if raw is None else self.finish.bytes_per_vector(raw),
         )
 
     @property
     def fingerprint(self) -> str:
         """A digest of all that decides the vectors: weights, prompts, dimensions, storage."""
-        said = {
+        facts = {
             "identity": self.encoder.identity,
             "prompts": {str(role): prompt for role, prompt in self.prompts.items()},
             "dim": self.finish.dim,
             "normalize": self.finish.normalize,
             "dtype": str(self.finish.dtype),
         }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def variant(self, role: Role) -> str:
         """What tells this use of the model from others: the prompt, and the role where it matters."""
@@ -208,13 +208,13 @@ def embedder(
     """
     if isinstance(model, Embedder):
         return model
-    kept = _cache(cache)
+    vector_cache = _cache(cache)
     if isinstance(model, str | Path | ModelSpec):
         spec = _spec(model).with_options(**options)
         if "threads" not in spec.options:
             spec = spec.with_options(threads=threads)
         VectorPostprocessing.of(spec)
-        return Embedder(_load(spec), spec, cache=kept)
+        return Embedder(_load(spec), spec, cache=vector_cache)
     from equipoise.models.backends.python_object import from_object
 
     identity = str(options.get("identity") or "")
@@ -225,7 +225,7 @@ def embedder(
             "an object in hand cannot be sent to worker processes",
             hint="name it as py:module.attr, so that each process makes its own",
         )
-    return Embedder(encoder, spec, cache=kept)
+    return Embedder(encoder, spec, cache=vector_cache)
 
 
 def _spec(model: str | Path | ModelSpec) -> ModelSpec:
@@ -258,10 +258,10 @@ def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
 
 def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
     """The prompt before each text: as requested, as the model's authors recommend, or from the model's files."""
-    known = _known(spec)
+    hub_model = _known(spec)
     usual = {
-        Role.QUERY: known.query_prompt if known else "",
-        Role.DOCUMENT: known.document_prompt if known else "",
+        Role.QUERY: hub_model.query_prompt if hub_model else "",
+        Role.DOCUMENT: hub_model.document_prompt if hub_model else "",
     }
     return {
         role: spec.options.get(f"{role}_prompt", usual[role] or encoder.prompts.get(role, ""))

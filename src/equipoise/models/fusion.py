@@ -45,17 +45,17 @@ def fusion_from_spec(
     text: str, *, geometry: Any = None, cache: Any = None, threads: int = 1, **options: object
 ) -> Retriever:
     """The fusion that a spec names; ``geometry``, ``cache`` and ``threads`` go to the parts that embed."""
-    kind, own, parts = parse_fusion(text)
-    given = {**own, **{name: str(value) for name, value in options.items() if value is not None}}
-    known = ("k",) if kind == "rrf" else ()
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known) or "an option of a part follows the part"
+    kind, spec_options, parts = parse_fusion(text)
+    all_options = {**spec_options, **{name: str(value) for name, value in options.items() if value is not None}}
+    accepted = ("k",) if kind == "rrf" else ()
+    for name in all_options:
+        if name not in accepted:
+            hint = did_you_mean(name, accepted) or "an option of a part follows the part"
             raise ParameterError(f"{kind}: has no option {name!r}", hint=hint)
     systems = [
         retriever(part, cache=cache, threads=threads, geometry=geometry if _embeds(part) else None) for part in parts
     ]
-    return SumFusion(systems) if kind == "sum" else ReciprocalRankFusion(systems, k=_rank_constant(given, text))
+    return SumFusion(systems) if kind == "sum" else ReciprocalRankFusion(systems, k=_rank_constant(all_options, text))
 
 
 def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:

@@ -96,13 +96,13 @@ class BM25Retriever(Retriever):
     def from_spec(cls, spec: ModelSpec) -> BM25Retriever:
         """From ``bm25:,k1=1.2,method=atire,language=german`` and the like."""
         check_options(spec, BM25_OPTIONS)
-        given = spec.options
+        options = spec.options
         return cls(
             k1=number_option(spec, "k1", cls.k1),
             b=number_option(spec, "b", cls.b),
-            method=given.get("method", cls.method).casefold().replace("+", "plus"),
-            delta=number_option(spec, "delta", 0.0) if "delta" in given else None,
-            rule=Analyzer.of(given.get("language", ""), given.get("stopwords", ""), given.get("stemmer", "")),
+            method=options.get("method", cls.method).casefold().replace("+", "plus"),
+            delta=number_option(spec, "delta", 0.0) if "delta" in options else None,
+            rule=Analyzer.of(options.get("language", ""), options.get("stopwords", ""), options.get("stemmer", "")),
         )
 
     @property
@@ -204,12 +204,12 @@ class TfidfRetriever(Retriever):
     def from_spec(cls, spec: ModelSpec) -> TfidfRetriever:
         """From ``tfidf:,ngrams=2-4`` or ``tfidf:,analyzer=word,language=german`` and the like."""
         check_options(spec, TFIDF_OPTIONS)
-        given = spec.options
+        options = spec.options
         return cls(
-            analyzer=given.get("analyzer", cls.analyzer).casefold(),
-            ngrams=_lengths_from(given["ngrams"]) if "ngrams" in given else None,
+            analyzer=options.get("analyzer", cls.analyzer).casefold(),
+            ngrams=_lengths_from(options["ngrams"]) if "ngrams" in options else None,
             sublinear=spec.flag("sublinear", False),
-            rule=Analyzer.of(given.get("language", ""), given.get("stopwords", ""), given.get("stemmer", "")),
+            rule=Analyzer.of(options.get("language", ""), options.get("stopwords", ""), options.get("stemmer", "")),
         )
 
     @property

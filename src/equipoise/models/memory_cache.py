@@ -40,24 +40,24 @@ class MemoisedEmbedder(Embedder):
     ) -> EmbedResult:
         """The vectors, from memory where they were made before; the report is of what was made now."""
         start = perf_counter()
-        given = check_texts(texts)
+        text_list = check_texts(texts)
         rows = self._rows[Role(role)]
-        new = [text for text in dict.fromkeys(given) if text not in rows]
+        new = [text for text in dict.fromkeys(text_list) if text not in rows]
         if new:
-            made = super().embed_report(new, role, progress=progress, over=over)
-            rows.update(zip(new, made.vectors, strict=True))
-            self.cached += made.report.from_cache
+            new_report = super().embed_report(new, role, progress=progress, over=over)
+            rows.update(zip(new, new_report.vectors, strict=True))
+            self.cached += new_report.report.from_cache
         report = EmbedStats(
-            texts=len(given),
-            distinct=len(set(given)),
-            from_cache=len(set(given)) - (made.report.embedded if new else 0),
-            embedded=made.report.embedded if new else 0,
+            texts=len(text_list),
+            distinct=len(set(text_list)),
+            from_cache=len(set(text_list)) - (new_report.report.embedded if new else 0),
+            embedded=new_report.report.embedded if new else 0,
             truncated=None,
-            tokens=made.report.tokens if new else 0,
+            tokens=new_report.report.tokens if new else 0,
             lost_tokens=None,
             seconds=perf_counter() - start,
         )
-        return EmbedResult(np.array([rows[text] for text in given]), report)
+        return EmbedResult(np.array([rows[text] for text in text_list]), report)
 
 
 def memoise_retriever(system: Retriever) -> Retriever:

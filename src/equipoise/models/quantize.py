@@ -47,8 +47,8 @@ class VectorPostprocessing:
         dim = spec.count("dim")
         name = spec.options.get("dtype", VectorDtype.FLOAT32)
         if name not in list(VectorDtype):
-            known = [str(each) for each in VectorDtype]
-            hint = did_you_mean(name, known) or f"dtype is one of {', '.join(known)}"
+            dtypes = [str(dtype) for dtype in VectorDtype]
+            hint = did_you_mean(name, dtypes) or f"dtype is one of {', '.join(dtypes)}"
             raise ParameterError(f"dtype is {name!r} in {spec}", hint=hint)
         return cls(dim, spec.flag("normalize", dim is not None), VectorDtype(name))
 
@@ -98,8 +98,8 @@ def l2_normalize(vectors: Vectors) -> Vectors:
 
 def int8_roundtrip(vectors: Vectors) -> Vectors:
     """Integers from -127 to 127, scaled by the largest coordinate of each vector."""
-    whole, steps = quantize_int8(vectors)
-    return whole * steps
+    quantized, steps = quantize_int8(vectors)
+    return quantized * steps
 
 
 def binary_roundtrip(vectors: Vectors, *, unit_length: bool) -> Vectors:

@@ -83,11 +83,11 @@ HUB_MODELS = (
     HubModel("mpnet", "sentence-transformers/all-mpnet-base-v2", 768, 384, "Apache-2.0"),
 )
 
-BY_HUB_NAME = {known.hub: known for known in HUB_MODELS}
-BY_ALIAS = {known.alias: known for known in HUB_MODELS}
+BY_HUB_NAME = {model.hub: model for model in HUB_MODELS}
+BY_ALIAS = {model.alias: model for model in HUB_MODELS}
 
 ALIASES: dict[str, tuple[str, str]] = {
-    **{known.alias: ("st", known.hub) for known in HUB_MODELS},
+    **{model.alias: ("st", model.hub) for model in HUB_MODELS},
     "minilm": ("onnx", "minilm"),
     "minilm-int8": ("onnx", "minilm-int8"),
     "wordllama": ("static", "wordllama"),
@@ -137,8 +137,8 @@ class ModelSpec:
 
     def with_options(self, **options: object) -> ModelSpec:
         """The same model with further options; an option that is None stays as it was."""
-        given = {key: _plain(value) for key, value in options.items() if value is not None}
-        return ModelSpec(self.kind, self.name, {**self.options, **given}, self.text)
+        plain_options = {key: _plain(value) for key, value in options.items() if value is not None}
+        return ModelSpec(self.kind, self.name, {**self.options, **plain_options}, self.text)
 
     def flag(self, option: str, default: bool) -> bool:
         """A yes-or-no option."""
@@ -258,10 +258,10 @@ def _kind_of_path(path: Path) -> str:
     if path.suffix.casefold() in _VECTOR_FILES:
         return "vectors"
     try:
-        there = path.exists()
+        exists = path.exists()
     except OSError:  # longer than a name may be
-        there = False
-    if not there:
+        exists = False
+    if not exists:
         raise InputError(f"there is no model at {path}", hint="check the path")
     if not path.is_dir():
         raise InputError(f"{path} is no model", hint="name its folder, or an .npy, .npz or .parquet file of vectors")
@@ -295,10 +295,10 @@ def _is_static(path: Path) -> bool:
 
 def _json(path: Path) -> object:
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
+        content: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found
+    return content
 
 
 def _read(value: str, text: str) -> str:
@@ -373,9 +373,9 @@ def load_encoder(spec: ModelSpec) -> Encoder:
             hint=f"use retriever({spec.text or str(spec)!r}), or a model that embeds",
         )
     module = import_module(f"equipoise.models.backends.{kind.module}")
-    own = getattr(module, "OPTIONS", None)
-    if own is not None:
-        _check_encoder_options(spec, (*SHARED_OPTIONS, *own))
+    module_options = getattr(module, "OPTIONS", None)
+    if module_options is not None:
+        _check_encoder_options(spec, (*SHARED_OPTIONS, *module_options))
         spec.check_values()
     encoder: Encoder = module.load(spec)
     return encoder

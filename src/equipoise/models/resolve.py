@@ -22,16 +22,16 @@ def resolve_models(models: Any) -> dict[str, Any]:
     >>> list(resolve_models(["minilm", "bm25:"]))
     ['minilm', 'bm25:']
     """
-    given = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
-    if not given:
+    model_list = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    if not model_list:
         raise ParameterError("no model was named", hint="eq ls models lists what works here")
-    named: dict[str, Any] = {}
-    for model in given:
+    by_name: dict[str, Any] = {}
+    for model in model_list:
         name = _name(model)
-        if name in named:
+        if name in by_name:
             raise DuplicateError(f"the model {name} is named twice", hint="name each model once")
-        named[name] = model
-    return named
+        by_name[name] = model
+    return by_name
 
 
 @contextmanager
@@ -45,8 +45,8 @@ def open_retriever(model: Any, *, cache: Any = None, threads: int = 1) -> Iterat
         yield system
     finally:
         if isinstance(model, str | PathLike | ModelSpec):
-            for each in dense_models(system):
-                each.close()
+            for dense_model in dense_models(system):
+                dense_model.close()
 
 
 def _name(model: Any) -> str:

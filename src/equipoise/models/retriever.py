@@ -213,6 +213,6 @@ def _listed(options: dict[str, object]) -> dict[str, object]:
     written = dict(options)
     for name, value in options.items():
         if isinstance(value, list | tuple | set | frozenset):
-            numbers = all(isinstance(each, int) for each in value)
+            numbers = all(isinstance(item, int) for item in value)
             written[name] = "-".join(map(str, value)) if numbers else "|".join(sorted(map(str, value))) + "|"
     return written

@@ -91,7 +91,7 @@ class _Worker:
     """The parent's end of one process."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "equipoise.models.worker_pool"],
             stdin=subprocess.PIPE,

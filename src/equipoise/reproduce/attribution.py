@@ -110,9 +110,9 @@ def shapley_values(names: Sequence[str], worth: Worth, *, seed: int = 0) -> dict
     rng = np.random.default_rng(seed)
     total = dict.fromkeys(names, 0.0)
     for _ in range(N_SAMPLED_ORDERS):
-        order = [names[place] for place in rng.permutation(len(names))]
-        for place, name in enumerate(order):
-            before = frozenset(order[:place])
+        order = [names[index] for index in rng.permutation(len(names))]
+        for index, name in enumerate(order):
+            before = frozenset(order[:index])
             total[name] += worth(before | {name}) - worth(before)
     return {name: value / N_SAMPLED_ORDERS for name, value in total.items()}
 
@@ -123,7 +123,7 @@ def is_exact(names: Sequence[str]) -> bool:
 
 
 def _exact(name: str, names: Sequence[str], worth: Worth) -> float:
-    others = [each for each in names if each != name]
+    others = [other for other in names if other != name]
     every = factorial(len(names))
     share = 0.0
     for before in _subsets(others):
@@ -180,8 +180,8 @@ def _empty(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Valu
 
 
 def _own_id(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    named = any(query in scores for query, scores in material.run.items())
-    return "" if named else "no document has the id of its query"
+    has_own_id = any(query in scores for query, scores in material.run.items())
+    return "" if has_own_id else "no document has the id of its query"
 
 
 def _unretrieved(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
@@ -198,7 +198,7 @@ def _nonpositive(material: RunAndQrels, metric: Metric[Any], values: tuple[Value
 
 
 def _grades(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    gains = {gain for judged in material.truth.values() for gain in judged.values() if gain > 0}
+    gains = {gain for query_gains in material.truth.values() for gain in query_gains.values() if gain > 0}
     if gains <= {1}:
         return "all judgements are 0 or 1"
     if metric.symbol != "nDCG" and min(gains) >= 1:
@@ -209,7 +209,7 @@ def _grades(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Val
 
 
 def _gain(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    gains = {gain for judged in material.truth.values() for gain in judged.values() if gain > 0}
+    gains = {gain for query_gains in material.truth.values() for gain in query_gains.values() if gain > 0}
     return "all judgements are 0 or 1" if gains <= {1} else ""
 
 
@@ -283,10 +283,10 @@ def explain_difference(
 
 def parse_single_metric(metric: str | Metric[Any]) -> Metric[Any]:
     """One metric of ranked lists."""
-    found = parse_metrics(metric, evidence=Ranking)
-    if len(found) > 1:
-        raise ParameterError(f"{metric} names {len(found)} metrics", hint=f"name one: {found[0].name}")
-    return found[0]
+    metrics = parse_metrics(metric, evidence=Ranking)
+    if len(metrics) > 1:
+        raise ParameterError(f"{metric} names {len(metrics)} metrics", hint=f"name one: {metrics[0].name}")
+    return metrics[0]
 
 
 def attribute_difference(
@@ -308,7 +308,7 @@ def attribute_difference(
         )
         for name in active
     ]
-    places = largest_changes(*ends)
+    unit_indices = largest_changes(*ends)
     units = [
         UnitChange(
             str(material.units[at]),
@@ -316,7 +316,7 @@ def attribute_difference(
             float(ends[1].per_unit[at]),
             tuple(CONVENTIONS[name].title for name in active if touched[name][at]),
         )
-        for at in places[:MAX_LISTED_UNITS]
+        for at in unit_indices[:MAX_LISTED_UNITS]
     ]
     return ScoreDifference(
         metric=metric.name,
@@ -325,7 +325,7 @@ def attribute_difference(
         changes=tuple(sorted(changes, key=lambda change: -abs(change.share))),
         idle=tuple(idle),
         units=tuple(units),
-        changed_units=len(places),
+        changed_units=len(unit_indices),
         example=_example(path, units),
         method=_method(active),
     )
@@ -354,9 +354,9 @@ def _side(preset: Preset, path: ConventionPath, figure: EmulatedScore) -> Librar
             f"as {preset.name} scores, no query is left for {path.metric.name}",
             hint=_why_none(path.material, preset.rules(path.metric)),
         )
-    said = tuple(limitation_notes(preset, [path.metric], path.material))
+    notes = tuple(limitation_notes(preset, [path.metric], path.material))
     called = preset.call(path.metric)
-    return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, said)
+    return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, notes)
 
 
 def _why_none(material: RunAndQrels, rules: Conventions) -> str:
@@ -369,11 +369,11 @@ def _why_none(material: RunAndQrels, rules: Conventions) -> str:
 
 def _example(path: ConventionPath, units: Sequence[UnitChange]) -> WorkedExample | None:
     """The unit that differs most and is scored on both sides; else one that is left out."""
-    both = [each for each in units if not isnan(each.one + each.other)]
+    both = [row for row in units if not isnan(row.one + row.other)]
     chosen = next(iter(both or units), None)
     if chosen is None:
         return None
-    unit = next(each for each in path.material.units if str(each) == chosen.unit)
+    unit = next(candidate for candidate in path.material.units if str(candidate) == chosen.unit)
     values, sides = (chosen.one, chosen.other), (path.one, path.other)
     return worked_example(path.material, unit, path.metric, values, sides)
 

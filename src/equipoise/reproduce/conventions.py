@@ -197,9 +197,9 @@ def differences_from_default(conventions: Conventions, metric: Any) -> list[str]
     >>> differences_from_default(Conventions(norm="R", missing="left_out"), parse_metrics("MRR")[0])
     ['a judged query that the run misses is left out of the mean']
     """
-    own = Conventions()
+    defaults = Conventions()
     return [
         CONVENTIONS[name].describe(conventions[name])
         for name in conventions
-        if affects(name, metric) and conventions[name] != own[name]
+        if affects(name, metric) and conventions[name] != defaults[name]
     ]

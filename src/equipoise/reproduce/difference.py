@@ -27,11 +27,11 @@ _TIED = {
 
 
 def write_formula(
-    material: RunAndQrels, unit: str, metric: Metric[Any], rules: Conventions, places: Places, value: float
+    material: RunAndQrels, unit: str, metric: Metric[Any], rules: Conventions, rank_ranges: Places, value: float
 ) -> str:
     """How a unit comes to its value under conventions, in one line.
 
-    ``places`` are the ranks that its items can have.
+    ``rank_ranges`` are the ranks that its items can have.
 
     >>> from equipoise.reproduce.emulation import RunAndQrels
     >>> from equipoise.metrics.parser import parse_metrics
@@ -46,24 +46,24 @@ def write_formula(
     if unit not in material.run or not gains:
         return f"scores {format_value(value, PLACES)}: {_why_nothing(material, unit)}"
     cutoff = getattr(metric, "k", None) or inf
-    found = {item: places[item] for item in gains if item in places and places[item][0] <= cutoff}
-    tied = [place for place in found.values() if place[0] != place[1]]
+    within = {item: rank_ranges[item] for item in gains if item in rank_ranges and rank_ranges[item][0] <= cutoff}
+    tied = [ranks for ranks in within.values() if ranks[0] != ranks[1]]
     if tied and rules.ties in _TIED:
-        where = ", ".join(format_ranks(*place) for place in _that_matter(metric, found)[:MOST_TERMS])
-        terms = f"relevant at rank {where}, {_TIED[rules.ties]}"
+        positions = ", ".join(format_ranks(*ranks) for ranks in _that_matter(metric, within)[:MOST_TERMS])
+        terms = f"relevant at rank {positions}, {_TIED[rules.ties]}"
     elif metric.symbol == "MAP" and rules.ties == "threshold":
-        terms = f"precision at the end of each group of equals, {_denominator(metric, rules, gains, found)}"
+        terms = f"precision at the end of each group of equals, {_denominator(metric, rules, gains, within)}"
     else:
-        order = sorted(found, key=lambda item: found[item])
-        terms = _terms(metric, rules, [found[item][0] for item in order], gains, order)
+        order = sorted(within, key=lambda item: within[item])
+        terms = _terms(metric, rules, [within[item][0] for item in order], gains, order)
     return f"{terms} -> {format_value(value, PLACES)}"
 
 
-def _that_matter(metric: Metric[Any], found: Places) -> list[tuple[int, int]]:
+def _that_matter(metric: Metric[Any], within: Places) -> list[tuple[int, int]]:
     """All places, or those alone that the best relevant item can have."""
-    nearest = min(last for _, last in found.values())
+    nearest = min(last for _, last in within.values())
     only_best = metric.symbol in ("MRR", "HR")
-    return sorted(place for place in found.values() if not only_best or place[0] <= nearest)
+    return sorted(ranks for ranks in within.values() if not only_best or ranks[0] <= nearest)
 
 
 def _why_left_out(material: RunAndQrels, unit: str, rules: Conventions) -> str:
@@ -78,8 +78,8 @@ def _why_left_out(material: RunAndQrels, unit: str, rules: Conventions) -> str:
 def _why_nothing(material: RunAndQrels, unit: str) -> str:
     if unit not in material.run:
         return "the run misses it"
-    known = any(gain > 0 for gain in material.truth[unit].values())
-    return "none of its relevant items counts here" if known else "it has no relevant item"
+    has_relevant = any(gain > 0 for gain in material.truth[unit].values())
+    return "none of its relevant items counts here" if has_relevant else "it has no relevant item"
 
 
 def _terms(
@@ -104,16 +104,16 @@ def _terms(
         return f"{len(at)} relevant {within}, over k = {k}"
     if metric.symbol == "R":
         least = min(len(gains), int(k or len(gains)))
-        over = f"min(k, R) = {least}" if getattr(metric, "capped", False) else f"R = {len(gains)}"
-        return f"{len(at)} relevant {within}, over {over}"
-    precisions = [f"{place}/{rank}" for place, rank in enumerate(at, start=1)]
+        denominator = f"min(k, R) = {least}" if getattr(metric, "capped", False) else f"R = {len(gains)}"
+        return f"{len(at)} relevant {within}, over {denominator}"
+    precisions = [f"{position}/{rank}" for position, rank in enumerate(at, start=1)]
     return f"{_sum(precisions)} {_denominator(metric, rules, gains, at)}"
 
 
-def _denominator(metric: Metric[Any], rules: Conventions, gains: Mapping[str, float], found: Any) -> str:
+def _denominator(metric: Metric[Any], rules: Conventions, gains: Mapping[str, float], within: Any) -> str:
     k = getattr(metric, "k", None)
     if rules.norm == "hits":
-        return f"over {len(found)} found"
+        return f"over {len(within)} found"
     if rules.norm == "R" or k is None:
         return f"over R = {len(gains)}"
     return f"over min({k}, {len(gains)}) = {min(k, len(gains))}"
@@ -129,7 +129,7 @@ def _discounted(
 
     summed = sum(gain(gains[item]) / log2(rank + 1) for item, rank in zip(order, at, strict=True))
     best = sorted(map(gain, gains.values()), reverse=True)[:k]
-    ideal = sum(each / log2(rank + 1) for rank, each in enumerate(best, start=1))
+    ideal = sum(gain / log2(rank + 1) for rank, gain in enumerate(best, start=1))
     terms = [f"{gain(gains[item]):g}/log2({rank + 1})" for item, rank in zip(order, at, strict=True)]
     first = f"{_sum(terms)} = {format_value(summed, PLACES)}" if terms else format_value(0.0, PLACES)
     items = "item" if len(best) == 1 else "items"
@@ -198,8 +198,8 @@ def worked_example(
     ]
     rows.sort(key=lambda row: row.one or row.other or (len(scores) + 1, 0))
     first, second = (
-        write_formula(material, unit, metric, side, where, value)
-        for side, where, value in zip(sides, (one, other), values, strict=True)
+        write_formula(material, unit, metric, side, ranks, value)
+        for side, ranks, value in zip(sides, (one, other), values, strict=True)
     )
     return WorkedExample(str(unit), *values, tuple(rows[:SHOWN]), max(0, len(rows) - SHOWN), (first, second))
 
@@ -215,21 +215,21 @@ def rank_ranges(
     {'a': (1, 2), 'b': (1, 2), 'c': (3, 3)}
     """
     scores: Scores = material.ranked(conventions, k).get(unit, {})
-    found = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
+    ranges = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
     if conventions.ties == "threshold":
-        found = {item: (last, last) for item, (_, last) in found.items()}
+        ranges = {item: (last, last) for item, (_, last) in ranges.items()}
     deepest = conventions.depth or len(scores)
-    return {item: place for item, place in found.items() if place[0] <= deepest}
+    return {item: ranks for item, ranks in ranges.items() if ranks[0] <= deepest}
 
 
 def _rivals(material: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]) -> set[str]:
     """What has the score of a relevant item on either side, or is in the list of one side only."""
-    found: set[str] = set()
+    rivals: set[str] = set()
     lists = [material.seen(side).get(unit, {}) for side in sides]
     for scores in lists:
         levels = {scores[item] for item in relevant if item in scores}
-        found |= {item for item, score in scores.items() if score in levels}
-    return found | (lists[0].keys() ^ lists[1].keys())
+        rivals |= {item for item, score in scores.items() if score in levels}
+    return rivals | (lists[0].keys() ^ lists[1].keys())
 
 
 def _range(scores: Scores, item: str) -> tuple[int, int]:
@@ -269,8 +269,8 @@ class ConventionPair:
         'average precision is over R'
         """
         convention = CONVENTIONS[name]
-        said = convention.describe(one[name]), convention.describe(other[name])
-        return cls(name, convention.title, one[name], other[name], *said)
+        descriptions = convention.describe(one[name]), convention.describe(other[name])
+        return cls(name, convention.title, one[name], other[name], *descriptions)
 
 
 @dataclass(frozen=True)
@@ -332,6 +332,6 @@ class ScoreDifference:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; a unit that a side leaves out has NaN there."""
         content = asdict(self)
-        for each in (*content["changes"], *content["idle"]):
-            each |= each.pop("convention")
+        for entry in (*content["changes"], *content["idle"]):
+            entry |= entry.pop("convention")
         return {"metric": content.pop("metric"), "difference": self.value, **content}

@@ -57,8 +57,8 @@ class RunAndQrels:
                 hint="check that they belong together and use the same query ids",
             )
         Ranking.from_runs(truth, scores)  # checks that scores and gains are numbers
-        known = {query: scores[query] for query in scores if query in truth}
-        return cls(known, truth, corpus_size, tuple(str(query) for query in scores if query not in truth))
+        answered = {query: scores[query] for query in scores if query in truth}
+        return cls(answered, truth, corpus_size, tuple(str(query) for query in scores if query not in truth))
 
     @cached_property
     def units(self) -> list[str]:
@@ -120,12 +120,12 @@ class RunAndQrels:
     def _once(self, key: Any, make: Callable[[], T]) -> T:
         """The memoised value of a key; of each kind the oldest is dropped above a limit."""
         if key not in self._made:
-            same_kind = [each for each in self._made if each[0] == key[0]]
+            same_kind = [entry for entry in self._made if entry[0] == key[0]]
             if len(same_kind) >= KEPT:
                 del self._made[same_kind[0]]
             self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        result: T = self._made[key]
+        return result
 
 
 _NOT_IN_RANKING = ("missing", "empty", "norm", "gain", "fewest", "digits")
@@ -157,8 +157,8 @@ def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None
     if conventions.nonpositive == "kept":
         return ranked
     # Items without a score above 0 come last, so that dropping them changes no other rank.
-    kept = tie_orders.drop_nonpositive(run)
-    return {query: {item: ranked[query][item] for item in scores} for query, scores in kept.items()}
+    positive = tie_orders.drop_nonpositive(run)
+    return {query: {item: ranked[query][item] for item in scores} for query, scores in positive.items()}
 
 
 def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:
@@ -203,8 +203,8 @@ def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
     cut = (above < k) & (above + np.minimum(size, k + 1) > k)
     start, members, relevant = int(above[cut][0]), int(size[cut][0]), int(cut.sum())
     before = int((above < start).sum())
-    whole = ranking.take(np.array([unit]))
-    before_cut = float(ranking_functions.average_precision(whole, max(start, 1), capped=False)[0]) * len(above)
+    unit_ranking = ranking.take(np.array([unit]))
+    before_cut = float(ranking_functions.average_precision(unit_ranking, max(start, 1), capped=False)[0]) * len(above)
     before_cut = before_cut if start else 0.0
     room = k - start
     harmonic = harmonic_numbers(k)
@@ -226,10 +226,10 @@ def average_precision_at_thresholds(ranking: Ranking, *, over_hits: bool) -> Flo
     array([0.5])
     """
     before, relevant = relevant_tie_groups(ranking)
-    found = ranking.retrieved
-    ends = np.where(found, ranking.above, 0) + ranking.tied + 1.0
-    total = segment_sums(np.where(found, (before + relevant) / ends, 0.0), ranking.starts)
-    hits = segment_sums(found.astype(np.float64), ranking.starts)
+    retrieved = ranking.retrieved
+    ends = np.where(retrieved, ranking.above, 0) + ranking.tied + 1.0
+    total = segment_sums(np.where(retrieved, (before + relevant) / ends, 0.0), ranking.starts)
+    hits = segment_sums(retrieved.astype(np.float64), ranking.starts)
     return total / np.maximum(hits if over_hits else ranking.counts, 1)
 
 

@@ -64,8 +64,8 @@ class Preset:
         self.call(metric)
         conventions = self.conventions.with_values(self.exceptions.get(metric_form(metric), {}))
         if self.name == EQUIPOISE:  # our own metrics may say how they want to be measured
-            asked = {name: getattr(metric, name) for name in ("norm", "gain") if hasattr(metric, name)}
-            conventions = conventions.with_values(asked)
+            requested = {name: getattr(metric, name) for name in ("norm", "gain") if hasattr(metric, name)}
+            conventions = conventions.with_values(requested)
         return conventions
 
 
@@ -306,8 +306,8 @@ def get_preset(name: str | Preset) -> Preset:
     """
     if isinstance(name, Preset):
         return name
-    known = {each.casefold(): preset for each, preset in PRESETS.items()}
-    found = known.get(str(name).casefold())
-    if found is None:
+    by_name = {key.casefold(): preset for key, preset in PRESETS.items()}
+    preset_found = by_name.get(str(name).casefold())
+    if preset_found is None:
         raise UnknownNameError.of("preset", str(name), PRESETS, more=f"the presets are {', '.join(PRESETS)}")
-    return found
+    return preset_found

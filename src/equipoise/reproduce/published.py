@@ -120,8 +120,8 @@ class ConventionSearch:
         """Plain values."""
         content = asdict(replace(self, difference=None))
         content["difference"] = None if self.difference is None else self.difference.to_dict()
-        for found, match in zip(content["matches"], self.matches, strict=True):
-            found["says"] = match.says
+        for entry, match in zip(content["matches"], self.matches, strict=True):
+            entry["says"] = match.says
         content["nearest"]["says"] = self.nearest.says
         return content
 
@@ -161,11 +161,11 @@ def search_conventions(
     tried = [*presets, *changed.values()]
     matches = [preset for preset in presets if printed.holds(preset.value)]
     matches += [
-        each
-        for changes, each in changed.items()
-        if printed.holds(each.value) and not _idle(changes, changed, base, presets, printed)
+        score
+        for changes, score in changed.items()
+        if printed.holds(score.value) and not _idle(changes, changed, base, presets, printed)
     ]
-    nearest = min(tried, key=lambda each: printed.distance(each.value))
+    nearest = min(tried, key=lambda score: printed.distance(score.value))
     return ConventionSearch(
         metric=metric.name,
         printed=printed,
@@ -173,7 +173,7 @@ def search_conventions(
         matches=tuple(matches),
         nearest=nearest,
         tried=len(tried),
-        figures=len({round(each.value, 12) for each in tried}),
+        figures=len({round(score.value, 12) for score in tried}),
         skipped=skipped,
         difference=_way_to(matches[0] if matches else nearest, material, metric, base),
     )
@@ -202,10 +202,10 @@ def _idle(
 ) -> bool:
     """Whether fewer of the changes are enough, or one of them does nothing."""
     fewer = [changed[(change,)] for change in changes if len(changes) > 1 and (change,) in changed]
-    whole = [preset for preset in presets if preset.preset == base.name]
-    if len(changes) > 1 and any(printed.holds(each.value) for each in fewer):
+    unchanged = [preset for preset in presets if preset.preset == base.name]
+    if len(changes) > 1 and any(printed.holds(score.value) for score in fewer):
         return True
-    return any(each.value == changed[changes].value for each in [*fewer, *whole])
+    return any(score.value == changed[changes].value for score in [*fewer, *unchanged])
 
 
 def _presets(material: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionMatch], dict[str, str]]:
@@ -235,7 +235,7 @@ def _changed(material: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[C
     figures = {
         changes: _candidate(material, metric, base, changes) for changes in [*((single,) for single in singles), *pairs]
     }
-    return {changes: each for changes, each in figures.items() if each is not None}
+    return {changes: score for changes, score in figures.items() if score is not None}
 
 
 def _candidate(material: RunAndQrels, metric: Metric[Any], preset: Preset, changes: Changes) -> ConventionMatch | None:

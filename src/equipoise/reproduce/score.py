@@ -67,27 +67,27 @@ def _of_random_lists(
     """Per query, the mean over random lists of the same length."""
     # Random scores have no ties and no meaningful sign.
     free = replace(conventions, ties="expected", nonpositive="kept")
-    whole = material.ranking(replace(free, unretrieved="counted"))
+    full_ranking = material.ranking(replace(free, unretrieved="counted"))
     lists = material.seen(free)
-    drawn = max(DRAWN_LISTS // len(material.units), FEWEST_LISTS)
+    n_lists = max(DRAWN_LISTS // len(material.units), FEWEST_LISTS)
     cases: dict[tuple[int, Gains], int] = {}
-    units, places, weights = [], [], []
+    units, list_ids, weights = [], [], []
     for at, unit in enumerate(material.units):
-        gains = whole.gain[whole.starts[at] : whole.starts[at + 1]]
+        gains = full_ranking.gain[full_ranking.starts[at] : full_ranking.starts[at + 1]]
         gains = gains if metric.symbol == "nDCG" else np.ones(len(gains))
         length = len(lists.get(unit, ()))
-        for weight, listed in _listed_gains(gains, length, int(whole.candidates[at]), drawn, rng):
+        for weight, listed in _listed_gains(gains, length, int(full_ranking.candidates[at]), n_lists, rng):
             units.append(at)
-            places.append(cases.setdefault((length, listed), len(cases)))
+            list_ids.append(cases.setdefault((length, listed), len(cases)))
             weights.append(weight)
-    found = per_query_under(_all_tied(list(cases)), metric, free)
+    scores = per_query_under(_all_tied(list(cases)), metric, free)
     values = np.zeros(len(material.units))
-    np.add.at(values, units, np.array(weights) * found[places])
+    np.add.at(values, units, np.array(weights) * scores[list_ids])
     return values
 
 
 def _listed_gains(
-    gains: Floats, length: int, candidates: int, drawn: int, rng: np.random.Generator
+    gains: Floats, length: int, candidates: int, n_lists: int, rng: np.random.Generator
 ) -> Iterator[tuple[float, Gains]]:
     """The relevant items in a random list, with their probability."""
     if not len(gains) or length >= candidates:
@@ -101,13 +101,15 @@ def _listed_gains(
             if weight > NEGLIGIBLE:
                 yield float(weight), (float(gains[0]),) * int(number)
         return
-    for number in rng.hypergeometric(len(gains), candidates - len(gains), length, drawn):
-        yield 1 / drawn, tuple(sorted(rng.permutation(gains)[:number].tolist()))
+    for number in rng.hypergeometric(len(gains), candidates - len(gains), length, n_lists):
+        yield 1 / n_lists, tuple(sorted(rng.permutation(gains)[:number].tolist()))
 
 
 def _all_tied(cases: Sequence[tuple[int, Gains]]) -> Ranking:
     """Lists of known length and relevant items, in which all scores are tied."""
-    truth = {f"{at}": {f"{place}": gain for place, gain in enumerate(listed)} for at, (_, listed) in enumerate(cases)}
+    truth = {
+        f"{at}": {f"{position}": gain for position, gain in enumerate(listed)} for at, (_, listed) in enumerate(cases)
+    }
     lengths = np.array([length for length, _ in cases], dtype=np.int64)
     return replace(Ranking.from_runs(truth, {}), candidates=lengths, depth=lengths).uninformed()
 
@@ -117,14 +119,14 @@ PLACES = 4
 
 def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], material: RunAndQrels) -> list[str]:
     """One message per property of the data that the library handles differently or not at all."""
-    said = []
-    for what, stumble in preset.stumbles.items():
+    notes = []
+    for name, stumble in preset.stumbles.items():
         felt = [metric for metric in metrics if not stumble.forms or metric_form(metric) in stumble.forms]
-        if what == TIES:
-            said += [_unruled(stumble.message, material, each, preset.rules(each)) for each in felt]
-        elif felt and _PRESENT[what](material):
-            said.append(stumble.message)
-    return [sentence for sentence in said if sentence]
+        if name == TIES:
+            notes += [_unruled(stumble.message, material, metric, preset.rules(metric)) for metric in felt]
+        elif felt and _PRESENT[name](material):
+            notes.append(stumble.message)
+    return [sentence for sentence in notes if sentence]
 
 
 def _unruled(sentence: str, material: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
@@ -226,7 +228,7 @@ def score_like(
     return _with_findings(replace(result, estimates=printed), material, chosen, preset)
 
 
-def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]) -> dict[str, Any]:
+def _settings(preset: Preset, rules: dict[str, Conventions], used_notes: Sequence[str]) -> dict[str, Any]:
     return {
         # Comparisons reject results with different treatment of ties; a preset is one treatment.
         "ties": f"like {preset.name}",
@@ -234,7 +236,7 @@ def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]
         "like_version": preset.version,
         "like_entry": preset.entry,
         "conventions": {name: conventions.to_dict() for name, conventions in rules.items()},
-        "notes": list(seen),
+        "notes": list(used_notes),
     }
 
 

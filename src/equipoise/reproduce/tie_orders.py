@@ -104,7 +104,7 @@ class _Span:
             left += 1
 
     def _median(self, one: int, two: int, three: int) -> int:
-        a, b, c = (self.keys[self.order[each]] for each in (one, two, three))
+        a, b, c = (self.keys[self.order[position]] for position in (one, two, three))
         if a < b:
             return two if b < c else three if a < c else one
         return one if a < c else three if b < c else two
@@ -217,14 +217,14 @@ def torch_order(run: TorchOrderRun, rule: str, k: int | None) -> dict[str, list[
     >>> torch_order({"q": {"a": 0.5, "b": 0.9, "c": 0.5}}, PICK, 2)
     {'q': ['b', 'a', 'c']}
     """
-    found = {}
+    order_by_query = {}
     for query, items in _grouped(run).items():
         keys = [-run[query][item] for item in items]
         last = len(items) if k is None else min(k, len(items))
         order = torch_topk_order(keys, last) if rule == PICK else std_sort_order(keys)
         behind = sorted(set(range(len(items))) - set(order), key=keys.__getitem__)
-        found[query] = [items[place] for place in (*order, *behind)]
-    return found
+        order_by_query[query] = [items[position] for position in (*order, *behind)]
+    return order_by_query
 
 
 def _grouped(run: TorchOrderRun) -> dict[str, list[str]]:
@@ -233,8 +233,8 @@ def _grouped(run: TorchOrderRun) -> dict[str, list[str]]:
         return {query: list(items) for query, items in run.items()}
     rows = [(number, query, item) for number, query in enumerate(run) for item in run[query]]
     lists: dict[str, list[str]] = {query: [] for query in run}
-    for place in std_sort_order([number for number, _, _ in rows]):
-        _, query, item = rows[place]
+    for position in std_sort_order([number for number, _, _ in rows]):
+        _, query, item = rows[position]
         lists[query].append(item)
     return lists
 
@@ -312,7 +312,7 @@ def order_ranx(scores: Scores) -> list[str]:
 
 
 def _quicksorted(scores: Scores, items: list[str]) -> list[str]:
-    return [items[place] for place in quicksort_order([-scores[item] for item in items])]
+    return [items[position] for position in quicksort_order([-scores[item] for item in items])]
 
 
 ORDERS: Mapping[str, Callable[[Scores], list[str]]] = {
@@ -342,7 +342,7 @@ def without_ties(run: Run, ties: str, k: int | None = None) -> Run:
     # The order of torch depends on all lists, and that of the others on each list alone.
     lists = ordered_lists(run if tied and ties in (SORT, PICK) else tied, ties, k)
     return {
-        query: {item: -float(place) for place, item in enumerate(lists[query])} if query in tied else scores
+        query: {item: -float(position) for position, item in enumerate(lists[query])} if query in tied else scores
         for query, scores in run.items()
     }
 

@@ -133,7 +133,7 @@ def _intervals_of_corpus(
 ) -> dict[str, Interval]:
     """Metrics that bear the same kind of parts share them."""
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
-    found: dict[str, Interval] = {}
+    estimated: dict[str, Interval] = {}
     for shares in sorted(set(kinds.values())):
         batch = [metric for metric in metrics if kinds[metric.name] == shares]
         intervals = evidence_intervals(
@@ -146,10 +146,10 @@ def _intervals_of_corpus(
         )
         for metric, interval in zip(batch, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
-            found[metric.name] = (
+            estimated[metric.name] = (
                 Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
             )
-    return found
+    return estimated
 
 
 def _figure_of(metric: Metric[Any]) -> Callable[[Evidence], float]:

@@ -227,8 +227,8 @@ TESTS: dict[str, PairedTest] = {
 def get_test(name: str) -> PairedTest:
     """The test of this name or alias, or a did-you-mean."""
     folded = name.casefold()
-    for known, test in TESTS.items():
-        if folded == known or folded in test.aliases:
+    for key, test in TESTS.items():
+        if folded == key or folded in test.aliases:
             return test
     raise UnknownNameError.of("paired test", name, TESTS, more=f"the tests are {', '.join(TESTS)}")
 

@@ -60,11 +60,11 @@ def parse_response(items: Any, texts: int, dims: int | None, tokens: int | None)
     order = _order([_field(item, "index") for item in items])
     lengths = {len(row) for row in rows} | ({dims} if dims is not None else set())
     if len(lengths) != 1 or lengths == {0}:
-        found = " and ".join(str(length) for length in sorted(lengths))
-        raise _wrong(f"vectors of {found} dimensions, which must be equal")
+        lengths_text = " and ".join(str(length) for length in sorted(lengths))
+        raise _wrong(f"vectors of {lengths_text} dimensions, which must be equal")
     vectors = np.empty((texts, len(rows[0])), dtype=np.float32)
-    for place, row in zip(order, rows, strict=True):
-        vectors[place] = row
+    for index, row in zip(order, rows, strict=True):
+        vectors[index] = row
     if not np.isfinite(vectors).all():
         raise _wrong("a vector with NaN or infinity")
     if not vectors.any(axis=1).all():
@@ -86,11 +86,11 @@ def _row(embedding: Any) -> Vectors:
         if isinstance(embedding, str):
             return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_FLOAT)
         # Without a dtype numpy tells what was sent: with one, "1" and true would become 1.0.
-        found = np.asarray(embedding)
-        if found.ndim != 1 or found.dtype.kind not in "iuf" or _has_bool(embedding):
+        row = np.asarray(embedding)
+        if row.ndim != 1 or row.dtype.kind not in "iuf" or _has_bool(embedding):
             raise _wrong("something that is no vector")
         with np.errstate(over="ignore"):
-            return found.astype(np.float32)
+            return row.astype(np.float32)
     except (TypeError, ValueError, OverflowError):
         raise _wrong("something that is no vector") from None
 
@@ -104,8 +104,8 @@ def _field(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
-def _wrong(what: str) -> RequestFailedError:
-    return RequestFailedError(RequestFailure(f"the server answered with {what}", wrong=True))
+def _wrong(problem: str) -> RequestFailedError:
+    return RequestFailedError(RequestFailure(f"the server answered with {problem}", wrong=True))
 
 
 # Concurrent requests: the first failure stops the rest, and finished results are kept.
@@ -243,7 +243,7 @@ class ApiEncoder(Encoder):
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text, in order; raises ``PartialError`` with what was finished."""
         parts = list(_requests(texts, self._most))
-        jobs = [partial(self._job, [texts[place] for place in part], role) for part in parts]
+        jobs = [partial(self._job, [texts[index] for index in part], role) for part in parts]
         outcomes = run_concurrently(jobs, self._limits.parallel)
         done: dict[int, Vectors] = {}
         for part, outcome in zip(parts, outcomes, strict=True):
@@ -256,14 +256,14 @@ class ApiEncoder(Encoder):
                 error for error in errors if not (isinstance(error, RequestFailedError) and error.refusal is STOPPED)
             ]
             raise self._told((reason or errors)[0], texts, done)
-        return np.stack([done[place] for place in range(len(texts))]) if texts else NOTHING.vectors
+        return np.stack([done[index] for index in range(len(texts))]) if texts else NOTHING.vectors
 
     def _job(self, texts: Sequence[str], role: Role, stop: Event) -> Vectors:
         """One request of several, which gives up when another has failed."""
         patience = self._patience.until(stop)
 
-        def ask(some: Sequence[str]) -> Vectors:
-            return call_with_retries(lambda: self._counted(some, role), patience)
+        def ask(batch: Sequence[str]) -> Vectors:
+            return call_with_retries(lambda: self._counted(batch, role), patience)
 
         return self._halved(texts, ask).vectors
 
@@ -279,12 +279,12 @@ class ApiEncoder(Encoder):
             return _Part(self._cut(texts[0], ask, refusal), whole=False)
         half = (len(texts) + 1) // 2
         first, second = self._halved(texts[:half], ask), self._halved(texts[half:], ask)
-        whole = first.whole and second.whole
-        if whole:
+        complete = first.whole and second.whole
+        if complete:
             # Every text passed as it is, so it was their number that was too much, and will be again.
             with self._lock:
                 self._most = min(self._most, half)
-        return _Part(np.concatenate([first.vectors, second.vectors]), whole)
+        return _Part(np.concatenate([first.vectors, second.vectors]), complete)
 
     def _cut(self, text: str, ask: Ask, refusal: RequestFailure) -> Vectors:
         """A text that is too long by itself: cut by quarters, if that was asked for."""
@@ -307,13 +307,13 @@ class ApiEncoder(Encoder):
             self._note(requests=1, refused=1)
             raise
         self._note(requests=1, tokens=answer.tokens or 0)
-        found = answer.vectors.shape[1]
+        dims = answer.vectors.shape[1]
         with self._lock:
-            known = self._dims = self._dims or found
-            self.card = replace(self.card, dims=known)
-        if found != known:
+            expected = self._dims = self._dims or dims
+            self.card = replace(self.card, dims=expected)
+        if dims != expected:
             raise RequestFailedError(
-                RequestFailure(f"the server answered with {found} dimensions, and before with {known}", wrong=True)
+                RequestFailure(f"the server answered with {dims} dimensions, and before with {expected}", wrong=True)
             )
         return answer.vectors
 
@@ -341,9 +341,11 @@ class ApiEncoder(Encoder):
         else:
             hint = _WRONG_ANSWER if refusal.wrong else _AGAIN
             error = StoppedError(self.card.name, refusal.reason, len(done), len(texts), hint=hint)
-        places = sorted(done)
-        if places:
-            error.finished = PartialEmbeddings(np.array(places, dtype=np.int64), np.stack([done[at] for at in places]))
+        positions = sorted(done)
+        if positions:
+            error.finished = PartialEmbeddings(
+                np.array(positions, dtype=np.int64), np.stack([done[at] for at in positions])
+            )
         return error
 
 
@@ -351,11 +353,11 @@ def _requests(texts: Sequence[str], most: int) -> Iterator[list[int]]:
     """Indexes that go into one request: at most so many, and not too much text."""
     part: list[int] = []
     characters = 0
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if part and (len(part) == most or characters + len(text) > REQUEST_CHARACTERS):
             yield part
             part, characters = [], 0
-        part.append(place)
+        part.append(index)
         characters += len(text)
     if part:
         yield part
@@ -402,10 +404,10 @@ def checked_url(url: str) -> str:
     """The address of a server, without a secret in it: addresses are printed, and kept in manifests."""
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
-        whole = False
-    if not whole:
+        valid = False
+    if not valid:
         raise ParameterError(
             "base_url is no address of a server", hint="for example base_url=http://localhost:11434/v1"
         )

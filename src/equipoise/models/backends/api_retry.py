@@ -99,8 +99,10 @@ def call_with_retries(call: Callable[[], T], patience: RetryPolicy) -> T:
         if attempt >= patience.attempts:
             raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempts"))
         if patience.clock() + wait > deadline:
-            asked = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
-            raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {asked}"))
+            reason = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
+            raise RequestFailedError(
+                _with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {reason}")
+            )
         patience.sleep(wait)
 
 
@@ -184,16 +186,16 @@ def classify_error(error: Exception, *, now: float | None = None) -> RequestFail
     """What an exception of an engine means; nothing of the exception itself is kept."""
     status = _status(error)
     headers = _headers(error)
-    said = without_secrets(_message(error))
+    message = without_secrets(_message(error))
     if status is None:
-        return _without_answer(error, said)
-    reason = f"the server answered {status}: {said}" if said else f"the server answered {status}"
-    if status == 413 or (status in (400, 422) and _TOO_LARGE.search(said)):
+        return _without_answer(error, message)
+    reason = f"the server answered {status}: {message}" if message else f"the server answered {status}"
+    if status == 413 or (status in (400, 422) and _TOO_LARGE.search(message)):
         return RequestFailure(reason, too_large=True, status=status)
-    if status == 429 and _SPENT.search(said):
+    if status == 429 and _SPENT.search(message):
         return RequestFailure(reason, status=status)
     again = status in RETRYABLE_STATUS or status >= 500
-    if status >= 500 and re.search(r"input length exceeds|context length", said, re.IGNORECASE):
+    if status >= 500 and re.search(r"input length exceeds|context length", message, re.IGNORECASE):
         return RequestFailure(reason, too_large=True, status=status)
     wait = retry_after_seconds(headers, time.time() if now is None else now) if again else None
     return RequestFailure(reason, again=again, wait_seconds=wait, status=status)
@@ -221,11 +223,11 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
         for name, value in folded.items()
         if "ratelimit-reset" in name and folded.get(name.replace("reset", "remaining"), "0").strip() == "0"
     ]
-    known = [seconds for seconds in resets if seconds is not None]
-    return max(known, default=None)
+    waits = [seconds for seconds in resets if seconds is not None]
+    return max(waits, default=None)
 
 
-def _without_answer(error: Exception, said: str) -> RequestFailure:
+def _without_answer(error: Exception, message: str) -> RequestFailure:
     """No status: the connection failed, the answer was cut off, or the engine itself broke."""
     names = [kind.__name__ for kind in type(error).__mro__]
     if any(part in name for name in names for part in _TIMEOUTS) or isinstance(error, TimeoutError):
@@ -233,8 +235,8 @@ def _without_answer(error: Exception, said: str) -> RequestFailure:
     if isinstance(error, _MALFORMED) or "APIResponseValidationError" in names:
         return RequestFailure("the answer was cut off or is not JSON", again=True)
     if any(part in name for name in names for part in _CONNECTIONS) or isinstance(error, OSError):
-        return RequestFailure(f"the connection failed: {said or type(error).__name__}", again=True)
-    return RequestFailure(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+        return RequestFailure(f"the connection failed: {message or type(error).__name__}", again=True)
+    return RequestFailure(f"{type(error).__name__}: {message}" if message else type(error).__name__)
 
 
 def _status(error: Exception) -> int | None:
@@ -257,8 +259,8 @@ def _headers(error: BaseException | None, depth: int = 5) -> Mapping[str, str]:
     if error is None or not depth:
         return {}
     response = getattr(error, "response", None)
-    kept = getattr(error, "litellm_response_headers", None)
-    for headers in (kept, getattr(response, "headers", None), getattr(error, "headers", None)):
+    response_headers = getattr(error, "litellm_response_headers", None)
+    for headers in (response_headers, getattr(response, "headers", None), getattr(error, "headers", None)):
         if headers:
             return {str(name): str(value) for name, value in dict(headers).items()}
     return _headers(error.__cause__ or error.__context__, depth - 1)
@@ -269,10 +271,10 @@ def _message(error: Exception) -> str:
     body = getattr(error, "body", None)
     if isinstance(body, Mapping):
         inner = body.get("error", body)
-        said = inner.get("message") if isinstance(inner, Mapping) else inner
-        if isinstance(said, str) and said:
+        message = inner.get("message") if isinstance(inner, Mapping) else inner
+        if isinstance(message, str) and message:
             code = inner.get("code") if isinstance(inner, Mapping) else None
-            return f"{said} ({code})" if isinstance(code, str) else said
+            return f"{message} ({code})" if isinstance(code, str) else message
     return str(getattr(error, "message", "") or error)
 
 

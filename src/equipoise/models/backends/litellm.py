@@ -119,25 +119,25 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
         if missing:
             raise missing_api_key_error(provider, *missing)
     dims, max_tokens = _sizes(engine, model)
-    asked = spec.count("dimensions")
+    dimensions = spec.count("dimensions")
     card = ModelCard(
         name=model,
         spec=str(spec),
-        dims=asked or dims,
+        dims=dimensions or dims,
         max_tokens=max_tokens,
         licence="proprietary",
         origin=spec.options.get("base_url", provider),
         note="the server may change the model behind a name",
     )
-    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={asked or ''}"]
+    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={dimensions or ''}"]
     identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
     return LitellmEncoder(engine, model, spec, card, identity, patience or retry_policy_from(spec))
 
 
 def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:
     """Dimensions and longest input, from the table inside litellm."""
-    known = engine.model_cost.get(model) or engine.model_cost.get(model.partition("/")[2]) or {}
-    return known.get("output_vector_size"), known.get("max_input_tokens")
+    costs = engine.model_cost.get(model) or engine.model_cost.get(model.partition("/")[2]) or {}
+    return costs.get("output_vector_size"), costs.get("max_input_tokens")
 
 
 @contextmanager

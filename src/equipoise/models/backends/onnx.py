@@ -77,9 +77,9 @@ class OnnxEncoder(LocalEncoder):
         cut = self._window.cut(texts)
         rows: list[Vectors] = [np.empty(0, np.float32)] * len(texts)
         for batch in token_batches([len(ids) for ids in cut.ids], self._engine.batch_tokens):
-            vectors = self._run([cut.ids[place] for place in batch])
-            for place, vector in zip(batch, vectors, strict=True):
-                rows[place] = vector
+            vectors = self._run([cut.ids[index] for index in batch])
+            for index, vector in zip(batch, vectors, strict=True):
+                rows[index] = vector
         return EncodedBatch(np.stack(rows), cut.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
@@ -163,16 +163,16 @@ def _probed(engine: OnnxSession) -> int:
 def _from_graph(path: Path, spec: ModelSpec, *, digest: str = "") -> OnnxSession:
     """A model.onnx as it is: inputs by their usual names, the output of token or text vectors."""
     session = _session(spec, str(path))
-    names = {each.name: each.type for each in session.get_inputs()}
+    names = {tensor.name: tensor.type for tensor in session.get_inputs()}
     if "input_ids" not in names:
         raise InputError(f"{path} has no input called input_ids", hint=f"its inputs are {', '.join(names)}")
-    wanted = [each.name for each in session.get_outputs()]
-    output = next((name for name in ("sentence_embedding", "last_hidden_state") if name in wanted), wanted[0])
+    outputs = [tensor.name for tensor in session.get_outputs()]
+    output = next((name for name in ("sentence_embedding", "last_hidden_state") if name in outputs), outputs[0])
 
     def forward(ids: Ids, lengths: Ids) -> Vectors:
         mask = np.arange(ids.shape[1]) < lengths[:, None]
-        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        feed = {name: known[name].astype(_DTYPES[kind]) for name, kind in names.items() if name in known}
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        feed = {name: inputs[name].astype(_DTYPES[kind]) for name, kind in names.items() if name in inputs}
         return np.asarray(session.run([output], feed)[0], dtype=np.float32)
 
     # Activations are quantised by the range of the whole batch: a batch of one keeps vectors apart.

@@ -80,8 +80,8 @@ class OnnxGraph:
         head = b"".join(_number(1, size) for size in array.shape)
         head += _number(2, _ELEMENT[array.dtype]) + _field(8, name)
         if name in self.outside:
-            place = _field(1, "location") + _field(2, "outside")
-            return head + _field(13, place) + _number(14, 1)
+            location = _field(1, "location") + _field(2, "outside")
+            return head + _field(13, location) + _number(14, 1)
         return head + _field(9, array.tobytes())
 
 

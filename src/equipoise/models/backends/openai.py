@@ -93,17 +93,17 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncod
     client = _client(spec, url, key)
     name = spec.name or DEFAULT_MODEL
     dims, max_tokens = SIZES.get(name, (None, None)) if _host(url) == _host(OPENAI_BASE_URL) else (None, None)
-    asked = spec.count("dimensions")
+    dimensions = spec.count("dimensions")
     card = ModelCard(
         name=name,
         spec=str(spec),
-        dims=asked or dims,
+        dims=dimensions or dims,
         max_tokens=max_tokens,
         licence="proprietary" if _host(url) == _host(OPENAI_BASE_URL) else "",
         origin=_host(url),
         note="the server may change the model behind a name",
     )
-    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={asked or ''}"]
+    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={dimensions or ''}"]
     identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
     return OpenAIEncoder(client, spec, card, identity, patience or retry_policy_from(spec))
 
@@ -114,9 +114,9 @@ def _member(value: Any, name: str) -> Any:
 
 def _key_names(spec: ModelSpec) -> list[str]:
     """The variables that may hold the key, in this order."""
-    own = spec.options.get("key_env")
-    if own:
-        return [own]
+    key_variable = spec.options.get("key_env")
+    if key_variable:
+        return [key_variable]
     return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
 
 
@@ -139,9 +139,9 @@ def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
 
 def _base_url(spec: ModelSpec) -> str:
     """Where the server is: the option, the environment, or OpenAI."""
-    given = spec.options.get("base_url")
+    base_url = spec.options.get("base_url")
     fallback = "AZURE_OPENAI_ENDPOINT" if "api_version" in spec.options else "OPENAI_BASE_URL"
-    return checked_url((given or os.environ.get(fallback) or OPENAI_BASE_URL).rstrip("/"))
+    return checked_url((base_url or os.environ.get(fallback) or OPENAI_BASE_URL).rstrip("/"))
 
 
 def _host(url: str) -> str:

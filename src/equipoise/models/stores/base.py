@@ -65,10 +65,10 @@ def _ordered(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
     """The first k columns by falling score, then by id."""
     ids, scores = ids.copy(), scores.copy()
     for row in np.flatnonzero((scores[:, 1:] >= scores[:, :-1]).any(axis=1)):
-        held = int((scores[row] > -np.inf).sum())
-        pairs = zip((-scores[row, :held]).tolist(), ids[row, :held].tolist(), strict=True)
+        n_hits = int((scores[row] > -np.inf).sum())
+        pairs = zip((-scores[row, :n_hits]).tolist(), ids[row, :n_hits].tolist(), strict=True)
         order = [at for at, _ in sorted(enumerate(pairs), key=itemgetter(1))]
-        ids[row, :held], scores[row, :held] = ids[row, order], scores[row, order]
+        ids[row, :n_hits], scores[row, :n_hits] = ids[row, order], scores[row, order]
     return ids[:, :k], scores[:, :k]
 
 
@@ -93,9 +93,9 @@ def without_password(spec: str) -> str:
     >>> without_password("pgvector:postgresql://me:secret@host/db?sslmode=require&password=secret")
     'pgvector:postgresql://me@host/db?sslmode=require'
     """
-    place, _, settings = _PASSWORD.sub(r"://\1@", spec).partition("?")
-    kept = "&".join(each for each in settings.split("&") if not _SECRET.match(each))
-    return f"{place}?{kept}" if kept else place
+    location, _, settings = _PASSWORD.sub(r"://\1@", spec).partition("?")
+    options = "&".join(option for option in settings.split("&") if not _SECRET.match(option))
+    return f"{location}?{options}" if options else location
 
 
 GEOMETRIES = ("cosine", "dot", "euclidean")
@@ -194,11 +194,11 @@ class VectorStore(ABC):
         """The vectors under these ids, NaN where there is none; at length 1 where the cosine counts."""
         names = self._ids(ids)
         rows = np.full((len(names), self.dims), np.nan, dtype=np.float32)
-        held = self._vectors(names) if names else {}
-        there = [at for at, name in enumerate(names) if name in held]
-        if there:
-            found = np.array([held[names[at]] for at in there], dtype=np.float32)
-            rows[there] = unit_rows(found) if self.geometry == "cosine" else found
+        vector_by_id = self._vectors(names) if names else {}
+        present = [at for at, name in enumerate(names) if name in vector_by_id]
+        if present:
+            vectors = np.array([vector_by_id[names[at]] for at in present], dtype=np.float32)
+            rows[present] = unit_rows(vectors) if self.geometry == "cosine" else vectors
         return rows
 
     def count(self) -> int:
@@ -258,8 +258,8 @@ class VectorStore(ABC):
 
     def _rows(self, values: ArrayLike, subject: str) -> Vectors:
         self._require_open()
-        given = np.asarray(values) if not isinstance(values, Sequence) or len(values) else np.empty((0, self.dims))
-        rows = as_vectors(given, subject)
+        array = np.asarray(values) if not isinstance(values, Sequence) or len(values) else np.empty((0, self.dims))
+        rows = as_vectors(array, subject)
         if rows.shape[1] != self.dims:
             raise ShapeError(
                 f"{subject} have {rows.shape[1]} dimensions, those of {self.collection!r} have {self.dims}",
@@ -345,33 +345,33 @@ class CollectionSchema:
 
 def resolve_schema(
     collection: str,
-    found: Mapping[str, CollectionSchema],
+    schemas: Mapping[str, CollectionSchema],
     dims: int | None,
     geometry: str,
-    place: str,
+    location: str,
     *,
     index: str = "",
 ) -> tuple[CollectionSchema, bool]:
     """The shape to open a collection with, and whether it is new; without ``dims`` it must be there."""
-    there = found.get(collection)
-    if there is None:
+    existing = schemas.get(collection)
+    if existing is None:
         if dims is None:
             raise UnknownNameError.of(
-                f"collection of {place}",
+                f"collection of {location}",
                 collection,
-                found,
+                schemas,
                 more="dims=... creates it, with that many dimensions",
             )
         return CollectionSchema(dims, geometry, index), True
-    for what, wanted, held in (("dimensions", dims, there.dims), ("index", index or None, there.index)):
-        if wanted is not None and wanted != held:
+    for name, requested, actual in (("dimensions", dims, existing.dims), ("index", index or None, existing.index)):
+        if requested is not None and requested != actual:
             raise ParameterError(
-                f"the collection {collection!r} of {place} has {held or 'no'} {what}, not {wanted}",
+                f"the collection {collection!r} of {location} has {actual or 'no'} {name}, not {requested}",
                 hint="open it as it is, or choose another name",
             )
-    if dims is not None and geometry != there.geometry:
+    if dims is not None and geometry != existing.geometry:
         raise ParameterError(
-            f"the collection {collection!r} of {place} is {there.geometry}, not {geometry}",
-            hint=f"open it with geometry={there.geometry!r}, or choose another name",
+            f"the collection {collection!r} of {location} is {existing.geometry}, not {geometry}",
+            hint=f"open it with geometry={existing.geometry!r}, or choose another name",
         )
-    return there, False
+    return existing, False

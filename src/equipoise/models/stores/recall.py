@@ -101,29 +101,29 @@ def recall_per_query(
     row_of = None if ids is None else {name: row for row, name in enumerate(ids)}
     values = np.full(len(exact), np.nan)
     for query in range(len(exact) if width else 0):
-        places, last = exact.indices[query, :width], float(exact.scores[query, width - 1])
-        right = set(places.tolist())
+        rows_exact, last = exact.indices[query, :width], float(exact.scores[query, width - 1])
+        right = set(rows_exact.tolist())
         slack = _ROUNDING * float(np.abs(exact.scores[query, :width]).max())
         rows = [(_row(name, row_of), score) for name, score in hits.pairs(query)]
         others = [(row, score) for row, score in rows if row not in right]
         scores = np.array([score for _, score in others])
         if truth is not None:
-            known = [row for row, _ in others if row >= 0]
-            scores = truth(query, np.array(known, dtype=np.int64)) if known else np.empty(0)
-        found = len(rows) - len(others) + int((scores >= last - slack).sum())
-        values[query] = min(found, width) / width
+            stored = [row for row, _ in others if row >= 0]
+            scores = truth(query, np.array(stored, dtype=np.int64)) if stored else np.empty(0)
+        n_found = len(rows) - len(others) + int((scores >= last - slack).sum())
+        values[query] = min(n_found, width) / width
     return values
 
 
 def exact_scores(corpus: Shards, queries: ArrayLike, geometry: str) -> ExactNeighbors:
     """The scores of exact search, row by row: what a hit is worth, whatever a store says of it."""
-    asked = PreparedQueries.of(queries, geometry, corpus.dims, corpus.dtype)
+    prepared = PreparedQueries.of(queries, geometry, corpus.dims, corpus.dtype)
 
     def scores(query: int, rows: Ints) -> Floats:
-        held = rows[rows < len(corpus)]
-        vectors = corpus.take(held)
-        return asked.pairs(
-            np.full(len(held), query), vectors, distances.norm(vectors), np.arange(len(held), dtype=np.int64)
+        in_corpus = rows[rows < len(corpus)]
+        vectors = corpus.take(in_corpus)
+        return prepared.pairs(
+            np.full(len(in_corpus), query), vectors, distances.norm(vectors), np.arange(len(in_corpus), dtype=np.int64)
         )
 
     return scores
