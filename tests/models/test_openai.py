@@ -217,8 +217,8 @@ def test_a_text_that_is_too_long_is_named_and_the_rest_is_finished(make, service
     assert caught.value.exit_code == 2
     assert "truncate=true" in caught.value.hint
     finished = caught.value.finished
-    assert finished.places[:4].tolist() == [0, 1, 2, 3]
-    for place, row in zip(finished.places.tolist(), finished.vectors, strict=True):
+    assert finished.positions[:4].tolist() == [0, 1, 2, 3]
+    for place, row in zip(finished.positions.tolist(), finished.vectors, strict=True):
         assert row.tobytes() == vector(texts[place]).tobytes()
 
 
@@ -321,7 +321,7 @@ def test_the_error_carries_what_was_finished(make, service: Service) -> None:
     with pytest.raises(PartialError, match=r"6.*10 texts") as caught:
         make("batch=3,parallel=1").encode(TEXTS, Role.DOCUMENT)
     finished = caught.value.finished
-    assert finished.places.tolist() == [0, 1, 2, 3, 4, 5]
+    assert finished.positions.tolist() == [0, 1, 2, 3, 4, 5]
     assert finished.vectors.tobytes() == rows(TEXTS[:6]).tobytes()
 
 
@@ -379,7 +379,7 @@ def test_requests_that_ran_beside_a_failed_one_are_not_paid_twice(make, service,
     service.always = one_fails
     with pytest.raises(PartialError) as caught:
         model.embed(TEXTS)
-    finished = len(caught.value.finished.places)
+    finished = len(caught.value.finished.positions)
     service.requests.clear()
     service.always = None
     assert model.embed_report(TEXTS).report.from_cache == finished

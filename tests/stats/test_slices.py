@@ -128,7 +128,7 @@ def test_hits_averaged_over_splits_get_wilson_s_interval_as_the_whole_has() -> N
     """A slice in which one unit is hit in 97 of 100 splits is not known to within a hundredth."""
     units = [f"q{number}" for number in range(40)]
     values = np.array([1.0] * 19 + [0.97] + [0.5] * 20)
-    whole = replace(wilson_interval(values.sum(), 40), method="wilson-redrawn")
+    whole = replace(wilson_interval(values.sum(), 40), method="wilson-bootstrap-errors")
     result = result_from_values("mine", units, {"m": values}, intervals={"m": whole})
     kinds = {unit: {"half": "first" if place < 20 else "second"} for place, unit in enumerate(units)}
     first, second = slice_estimates(result, "m", kinds)

@@ -222,7 +222,7 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
     ends: dict[tuple[str, PublishedMetric | None], dict[ColumnRole, PrintedNumber]] = {}
     report = _REPORT.search(record.name)
     context = {cell.label: cell.text for cell in record.cells} | {
-        statement.label: statement.text for statement in record.said
+        statement.label: statement.text for statement in record.stated
     }
     like = context.get("like", "")
     # A table with both AP and mAP has two metrics: one threshold or class, and the mean over several.
@@ -403,7 +403,7 @@ def interpret_table(published: PublishedTable, declared: DeclaredContext) -> Tab
     every = [value for _, values in drafts for value in values if value.metric.is_fraction]
     unsigned = [value for value in every if value.percent is None]
     signed = any(value.percent and not value.is_sum for value in every)
-    unit_stated = any(statement.label == "unit" for record in published.records for statement in record.said)
+    unit_stated = any(statement.label == "unit" for record in published.records for statement in record.stated)
     percent_columns = _percent_columns(unsigned, declared.percent, known_percent=signed or unit_stated)
     labels = {value.column: value.cell.label for value in unsigned}
     rows = [
@@ -420,7 +420,7 @@ def _rows(
     at: int, record: SystemRecord, drafts: Sequence[UnresolvedValue], table: str, declared: DeclaredContext
 ) -> Iterator[UnresolvedRow]:
     """One row per group of values with the same units."""
-    context = parse_context(record.cells, record.name or table, record.said)
+    context = parse_context(record.cells, record.name or table, record.stated)
     context = _declared(context, declared, record.name)
     other_numbers = parse_other_numbers(record)
     untuned = any(last_word(draft.group) in _UNTUNED for draft in drafts)

@@ -315,7 +315,7 @@ def _impossible(
     elif pooled and mean.is_above(f1.range):
         yield Violation(
             (f1, precision, recall),
-            f"{f1} is below the harmonic mean of {metrics}, {format_digits(mean.low, 4)}, although a micro F1 equals it",
+            f"{f1} is below the harmonic mean of {metrics}, {format_digits(mean.low, 4)}; a micro F1 equals it",
             (
                 "a micro average pools all counts, so F1 = 2 P R / (P + R) exactly",
                 *reads,

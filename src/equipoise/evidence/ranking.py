@@ -65,7 +65,7 @@ class Ranking(Evidence):
 
         ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
         ``corpus_size`` is the number of items that could have been retrieved; without it the chance level uses
-        only the items that were retrieved or judged relevant. A TREC run given as a path is read one query at a
+        only the items that were retrieved or are relevant. A TREC run given as a path is read one query at a
         time if the lines of every query are contiguous.
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_runs
@@ -461,7 +461,7 @@ COUNT_FIELDS = ("starts", "gain", "above", "tied", "before", "candidates", "dept
 
 
 def _stack_tables(tables: Sequence[Floats | None]) -> Floats | None:
-    """The tables concatenated, cut to the narrowest; None if one is missing."""
+    """The tables concatenated, truncated to the narrowest; None if one is missing."""
     present = [table for table in tables if table is not None]
     if not present or len(present) < len(tables):
         return None

@@ -69,7 +69,7 @@ def _without_filler(cells: Ints) -> RaggedIds:
 
 
 def _row(row: Any, unit: int, argument: str) -> NDArray[Any]:
-    """One row of ids; integers stay integers, anything else becomes a string."""
+    """One row of ids; integers remain integers, anything else becomes a string."""
     try:
         array = np.asarray(row)
     except ValueError:
@@ -104,7 +104,7 @@ def values_for_ids(values: Any, rows: RaggedIds, name: str, of: str) -> Floats:
 
 
 _TABLE_SLOTS = 1 << 18
-"""Slots of the position table: it should stay in the L2 cache."""
+"""Slots of the position table: it should fit in the L2 cache."""
 
 
 def ranking_from_lists(
@@ -364,8 +364,8 @@ class _Stream:
 
     def __init__(self, judgements: Qrels) -> None:
         self.judgements = judgements
-        self.place_of = {unit: index for index, unit in enumerate(judgements)}
-        self.places = array("q")
+        self.index_of = {unit: index for index, unit in enumerate(judgements)}
+        self.order = array("q")
         """The position of each unit of the run among the judgements, in the order of the run."""
         self.seen = np.zeros(len(judgements), dtype=bool)
         self.unknown: set[str] = set()
@@ -377,7 +377,7 @@ class _Stream:
 
     def add(self, unit: str, scores: Mapping[str, float]) -> bool:
         """Add the list of one unit; False if the unit was added before."""
-        index = self.place_of.get(unit)
+        index = self.index_of.get(unit)
         if index is None:
             if unit in self.unknown:
                 return False
@@ -390,13 +390,13 @@ class _Stream:
         return True
 
     def ranking(self, corpus_size: int | None) -> Ranking:
-        """The ranking of all judged units, in the order of the judgements."""
+        """The ranking of all units of the qrels, in their order."""
         units = list(self.judgements)
         for index in np.flatnonzero(~self.seen).tolist():
             self._put(units[index], index, {})
         self._count()
-        order, depth = np.array(self.places), np.array(self.depth)
-        in_run_order = [units[index] for index in self.places]
+        order, depth = np.array(self.order), np.array(self.depth)
+        in_run_order = [units[index] for index in self.order]
         ranking = _joined(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
         same_order = bool((order[1:] > order[:-1]).all())
         return ranking if same_order else ranking.take(np.argsort(order))
@@ -407,7 +407,7 @@ class _Stream:
             self._count()
             widest = len(scores)
         self.widest = widest
-        self.places.append(index)
+        self.order.append(index)
         self.depth.append(len(scores))
         self.units.append(unit)
         self.lists.append(scores)
@@ -467,7 +467,7 @@ def _mapping(value: Any, name: str, form: str) -> Mapping[str, Mapping[str, floa
 
 
 def _blocks(depth: Ints) -> Iterator[slice]:
-    """Runs of units whose padded matrix of scores stays within the block size."""
+    """Runs of units whose padded matrix of scores fits the block size."""
     start, widest = 0, 0
     for unit, width in enumerate(depth.tolist()):
         widest = max(widest, width)
@@ -504,9 +504,9 @@ def _count(
 def _gather(
     qrels: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """The lists as rows of a matrix (padded with NaN), the scores of the judged items, the gains.
+    """The lists as rows of a matrix (padded with NaN), the scores of the items in the qrels, the gains.
 
-    Reading floats from dicts takes most of the time: ``struct`` is fastest, and looking up the judged items
+    Reading floats from dicts takes most of the time: ``struct`` is fastest, and looking up the items of the qrels
     immediately afterwards finds the dict in the cache.
     """
     widest = int(depth.max(initial=0))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 64 << 20
 
 Blocks = Iterable[tuple[slice, NDArray[Any]]]
-"""Rows of queries, and their scores against the whole corpus; a block may be overwritten."""
+"""Rows of queries, and their scores against the full corpus; a block may be overwritten."""
 
 
 def ranking_from_embeddings(

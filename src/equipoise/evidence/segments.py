@@ -42,7 +42,7 @@ def _reduce_within_units(how: np.ufunc, values: Floats, starts: Ints) -> Floats:
 
 
 def segment_order(above: Ints, counts: Ints) -> Ints | None:
-    """The order that puts each unit's items best first; None when they stand so already."""
+    """The order that puts each unit's items best first; None if they already are."""
     if len(above) < 2:
         return None
     unit = np.repeat(np.arange(len(counts)), counts)
@@ -58,7 +58,7 @@ def segment_order(above: Ints, counts: Ints) -> Ints | None:
 def relevant_tie_groups(ranking: Ranking) -> tuple[Ints, Ints]:
     """For each item: relevant items of its unit before its tie group, and those in the group.
 
-    Items of a unit with equal scores have equal ``above`` and stand side by side.
+    Items of a unit with equal scores have equal ``above`` and are adjacent.
     """
     total = len(ranking.above)
     if total == 0:
@@ -83,7 +83,7 @@ def break_ties(ranking: Ranking, policy: Ties) -> Ints:
 
 
 def rank_within_tie(ranking: Ranking, key: Floats | Ints) -> Ints:
-    """The place of each item among the relevant items of its tie group, smallest key first."""
+    """The position of each item among the relevant items of its tie group, smallest key first."""
     first, _ = relevant_tie_groups(ranking)
     offset = np.empty_like(ranking.above)
     order = np.lexsort((key, ranking.above, ranking.unit_of))
@@ -112,9 +112,9 @@ def shared_groups(near: Ranking, ranking: Ranking) -> Ints:
 
 
 def random_ranks(pool: Ints, counts: Ints, rng: np.random.Generator, *, distinct: bool = True) -> Ints:
-    """For each unit, ``counts`` places drawn without repetition from 0 .. ``pool`` - 1.
+    """For each unit, ``counts`` ranks sampled without replacement from 0 .. ``pool`` - 1.
 
-    Drawing again whatever repeats an earlier place of the unit is drawing one after another
+    Resampling every repeated rank of a unit is equivalent to sampling one rank after another
     without replacement; a unit that fills more than half of its pool is permuted instead.
     """
     width = np.repeat(pool, counts)
@@ -137,7 +137,7 @@ def random_ranks(pool: Ints, counts: Ints, rng: np.random.Generator, *, distinct
 
 
 def candidate_counts(corpus_size: int, depth: Ints) -> Ints:
-    """The same known number of candidates for every unit, refused when a list is longer."""
+    """The same known number of candidates for every unit, an error if a list is longer."""
     if corpus_size < depth.max(initial=0):
         raise ParameterError(
             f"a corpus of {corpus_size} items cannot give a list of {depth.max()}",

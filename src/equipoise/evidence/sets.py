@@ -15,7 +15,7 @@ from equipoise.evidence.base import Arrays, Evidence, StoredArrays, ids_to_array
 from equipoise.types import Bools, Floats, Ids, Ints
 
 AFFIRMED = "affirmed"
-"""The assertion of a term that comes without one; always code 0."""
+"""The assertion of a term without one; always code 0."""
 
 BLOCK_TERMS = 256
 
@@ -154,7 +154,7 @@ class Sets(Evidence):
         return sample
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same predicted sets, handed to the documents at random: set sizes and frequent terms stay."""
+        """The same predicted sets, assigned to the documents at random; set sizes and term frequencies remain."""
         order = rng.permutation(len(self))
         return replace(self, predicted=self.predicted.take(order), missing=self.missing[order])
 
@@ -205,7 +205,7 @@ def _entries_by_document(sets: Any, side: str) -> dict[Any, list[tuple[str, str]
     """The sets of all documents as sorted entries."""
     if not isinstance(sets, Mapping):
         raise InputError(
-            f"the {side} sets come as {type(sets).__name__}",
+            f"the {side} sets are of type {type(sets).__name__}",
             hint="give a mapping from each document id to its terms",
         )
     return {document: _entries(document, elements, side) for document, elements in sets.items()}

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints
 
 Vectors = NDArray[np.floating[Any]]
-"""Single precision stays single when stored; the arithmetic is done in double."""
+"""Single precision is stored as it is; arithmetic is done in double precision."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Space(Evidence):
     """Embedded points with optional classes, depths, norms and edges; a unit is a point.
 
-    ``depth`` is a number a point, NaN where it is undefined; ``norms`` are distances from the origin in
+    ``depth`` has one number per point, NaN where it is undefined; ``norms`` are distances from the origin in
     the geometry of the vectors, needed where that is not the euclidean one; ``edges`` are pairs of
     positions, one row a relation.
 
@@ -136,7 +136,7 @@ class Space(Evidence):
 
 
 def _matrix(vectors: Any) -> Vectors:
-    """A matrix of finite floats, in single precision if it came so."""
+    """A matrix of finite floats, in single precision if the input is."""
     try:
         matrix = to_numpy(vectors)
         if matrix.dtype != np.float32:

@@ -1,4 +1,4 @@
-"""Exact search on a GPU: blocks of queries against the whole corpus.
+"""Exact search on a GPU: blocks of queries against the full corpus.
 
 The size of a block depends on the free memory of the device. Only results are copied to the host. Products have
 the precision of the points; a lower precision must be requested by name.
@@ -58,7 +58,7 @@ def torch_device(name: Any) -> Any:
         "xpu": torch.xpu.is_available,
     }
     if not available.get(device.type, lambda: True)():
-        raise MissingExtraError(f"there is no device {device} here", hint="leave --device out, or give cpu")
+        raise MissingExtraError(f"there is no device {device}", hint="leave --device out, or give cpu")
     return device
 
 
@@ -82,12 +82,12 @@ def _unknown(name: Any) -> UnknownNameError:
 class GpuSearch:
     """A prepared corpus on a device; copies of a point take the score of the first.
 
-    ``place`` says for each corpus row which distinct point it is.
+    ``position`` gives the distinct point of each corpus row.
     """
 
     geometry: Geometry
     corpus: Any
-    place: Any
+    position: Any
     total: int
     precision: str = "full"
 
@@ -107,12 +107,12 @@ class GpuSearch:
         prepared = space.prepare_corpus(right)
         rows = prepared.rows if prepared.scale is None else prepared.rows * prepared.scale[:, None]
         unique_rows = torch.as_tensor(np.ascontiguousarray(rows[distinct]), device=torch_target)
-        place = None
+        position = None
         if len(distinct) < len(right):
-            position = np.zeros(len(right), dtype=np.int64)
-            position[distinct] = np.arange(len(distinct))
-            place = torch.as_tensor(position[copies.first], device=torch_target)
-        search = cls(space, unique_rows, place, len(right), precision)
+            number = np.zeros(len(right), dtype=np.int64)
+            number[distinct] = np.arange(len(distinct))
+            position = torch.as_tensor(number[copies.first], device=torch_target)
+        search = cls(space, unique_rows, position, len(right), precision)
         return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=torch_target)
 
     def blocks(self, queries: Any, block_bytes: int | None = None) -> Iterator[tuple[slice, Any]]:
@@ -123,7 +123,7 @@ class GpuSearch:
             for start in range(0, len(queries), rows):
                 part = slice(start, min(start + rows, len(queries)))
                 scores = _product(queries[part].to(corpus.dtype), corpus, self.corpus.dtype)
-                yield part, scores if self.place is None else scores[:, self.place]
+                yield part, scores if self.position is None else scores[:, self.position]
 
 
 def _product(left: Any, right: Any, dtype: Any) -> Any:
@@ -182,7 +182,7 @@ def nearest_neighbors_gpu(
 def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
     """The k largest of each row; equal ones in the order of their columns, also at the end of the list.
 
-    The k largest stand in the k groups of neighbouring columns that have the largest maxima. One look at all
+    The k largest are in the k groups of neighbouring columns that have the largest maxima. One look at all
     scores finds these, and only they are selected from.
     """
     import torch
@@ -241,7 +241,7 @@ def _host(values: Any) -> Any:
 
 @contextmanager
 def _products(precision: str) -> Iterator[None]:
-    """Products without hidden rounding, unless it was asked for; as before afterwards."""
+    """Matrix products without reduced precision, unless requested; restores the setting afterwards."""
     import torch
 
     before = torch.get_float32_matmul_precision()

@@ -1,9 +1,9 @@
 """Exact nearest neighbours in a corpus of shards: matrix products with an error bound, then exact pair scores.
 
-A product of matrices rounds, and how it rounds a pair depends on its position in the blocks. So the
-product only sorts out what is surely above a limit and what is surely below. The few in between are
-scored pair by pair in float64. An answer then depends on the vectors alone: not on the tiles, the shards, the
-threads or the library that multiplies; and equal vectors have equal scores in any position.
+The rounding error of a pair in a matrix product depends on its position in the blocks. The product therefore
+only separates pairs that are certainly above a limit from those certainly below. The few in between are scored
+pair by pair in float64. The result depends only on the vectors, not on tiles, shards, threads or the BLAS
+library, and equal vectors have equal scores in any position.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PLAIN = ("cosine", "dot", "euclidean")
 """The geometries that are searched in shards; hyperbolic points are few and are ranked among themselves."""
 
 TILE = 1024
-"""Vectors in a tile: its scores for a block of queries stay in the cache between two looks."""
+"""Vectors in a tile: its scores for a block of queries remain in the cache between two passes."""
 
 _PIECE = 192
-"""Coordinates that are multiplied at once: a sum of pieces rounds less than one long sum does."""
+"""Coordinates that are multiplied at once: a sum of partial sums has a smaller rounding error than one long sum."""
 
 _PAIRS_AT_ONCE = 1 << 13
 _LARGEST = {4: 1e36, 8: 1e300}
@@ -99,7 +99,7 @@ class PreparedQueries:
         centered = points - origin
         lengths = distances.norm(centered)
         shift = lengths * lengths if space.name == "euclidean" else np.zeros(len(points))
-        with np.errstate(over="ignore"):  # what overflows is refused with the first tile
+        with np.errstate(over="ignore"):  # overflow is an error at the first tile
             left = (2.0 * centered if space.name == "euclidean" else centered).astype(dtype)
         return cls(space.name, left, points, lengths, shift, origin)
 
@@ -113,7 +113,7 @@ class PreparedQueries:
         )
 
     def tile(self, rows: PointArray, name: str, first: int) -> CorpusTile:
-        """Vectors made ready; one that holds no number is refused by the name of its shard and its row."""
+        """Prepared vectors; a vector with NaN is an error that names its shard and row."""
         lengths = distances.norm(rows)
         if not np.isfinite(lengths).all():
             bad = int(np.flatnonzero(~np.isfinite(lengths))[0])
@@ -158,8 +158,8 @@ class PreparedQueries:
     def slack(self, tile: CorpusTile) -> Floats:
         """For each query, more than the product can be off; the scores of pairs round too, but far less."""
         kind, dims = self.left.dtype, self.left.shape[1]
-        # Rounding of the pieces and their sum, of both factors and of the squares, half a unit each; and that
-        # of the pair's own score. All are multiples of the lengths.
+        # Rounding of the partial sums and their total, of both factors and of the squares, half a unit each, and of
+        # the exact score of the pair. All are multiples of the lengths.
         steps = min(dims, _PIECE) + dims // _PIECE + 16
         units = steps * float(np.finfo(kind).eps) / 2.0 + (dims + 16) * float(np.finfo(np.float64).eps)
         size = self.lengths * tile.reach
@@ -172,7 +172,7 @@ class PreparedQueries:
         return self.pairs(queries, tile.rows, tile.lengths, columns)
 
     def pairs(self, queries: Ints, rows: PointArray, lengths: Floats, columns: Ints) -> Floats:
-        """The same for rows that stand in no tile."""
+        """The same for rows outside a tile."""
         result = np.empty(len(queries))
         for start in range(0, len(queries), _PAIRS_AT_ONCE):
             part = slice(start, start + _PAIRS_AT_ONCE)
@@ -220,8 +220,8 @@ def nearest_in_shards(
     """The k nearest corpus vectors of every query, exactly, from a corpus that need not fit into memory.
 
     ``corpus`` is a ``Shards``, or what ``Shards.of`` takes. Scores are float64 and belong to the pair alone,
-    so the answer has the same bytes however the corpus is cut. ``threads`` share the shards; ``over`` maps
-    them in another way, such as over machines. ``progress`` is told how many vectors were compared.
+    so the result is identical for any split of the corpus. ``threads`` share the shards; ``over`` maps
+    them in another way, such as over machines. ``progress`` is called with the number of vectors compared.
 
     >>> nearest_in_shards([[1.0, 0.1]], [[[0.0, 1.0]], [[2.0, 0.0], [1.0, 1.0]]], 2).indices.tolist()
     [[1, 2]]
@@ -289,7 +289,7 @@ def map_in_order(
 
 
 def _look(block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray) -> None:
-    """Offer what may be among the best: few scores come near the k-th once some tiles have been seen."""
+    """Add scores that may be among the best: few exceed the k-th best after the first tiles."""
     slack = block.slack(tile)
     limit = leaders.last + block.shift - slack
     fresh = np.flatnonzero(np.isneginf(limit))

@@ -108,7 +108,7 @@ class Shard:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What the vectors are when they are looked at: float64 if they were kept so, else float32."""
+        """The dtype of the decoded vectors: float64 if they are stored as float64, else float32."""
         return np.dtype(np.float64 if self.rows.dtype == np.float64 else np.float32)
 
     def windows(self) -> Iterator[tuple[int, PointArray]]:
@@ -174,7 +174,7 @@ class Shards:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float64 if any shard was kept so, else float32."""
+        """float64 if any shard is stored as float64, else float32."""
         return np.result_type(*(part.dtype for part in self.parts))
 
     def split(self, shard_bytes: int = SHARD_BYTES) -> Shards:
@@ -183,7 +183,7 @@ class Shards:
         return Shards(tuple(part for shard in self.parts for part in shard.parts(rows)))
 
     def take(self, rows: Ints) -> PointArray:
-        """Vectors by number, in the order asked for; each shard is opened once."""
+        """Vectors by number, in the requested order; each shard is opened once."""
         firsts = np.array([shard.first for shard in self.parts])
         owner = np.searchsorted(firsts, rows, side="right") - 1
         vectors = np.empty((len(rows), self.dims), dtype=self.dtype)
@@ -202,10 +202,11 @@ def _checked(shards: Iterable[Shard]) -> list[Shard]:
     shards_with_rows = [shard for shard in shards if len(shard)]
     if not shards_with_rows:
         raise InputError("the corpus has no vectors", hint="check that the shards were written")
+    first = shards_with_rows[0]
     for shard in shards_with_rows:
-        if shard.dims != shards_with_rows[0].dims:
+        if shard.dims != first.dims:
             raise ShapeError(
-                f"{shard.name} has {shard.dims} coordinates and {shards_with_rows[0].name} has {shards_with_rows[0].dims}",
+                f"{shard.name} has {shard.dims} coordinates and {first.name} has {first.dims}",
                 hint="embed all shards with the same model and the same truncation",
             )
         if shard.steps is not None and len(shard.steps) != len(shard):
@@ -233,8 +234,8 @@ STEPS = ".steps.npy"
 def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
     """The shards of a corpus: an array file, a folder of .npy files in the order of their names, or several.
 
-    Nothing is read but the heads of the files. int8 rows have their steps beside them, or stand for
-    themselves.
+    Only the headers of the files are read. int8 rows have a file of step sizes, or are used
+    as they are.
     """
     sources = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = [file for path in sources for file in _files(path)]
@@ -244,7 +245,7 @@ def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
         bare = next(shard for shard in shards if shard.rows.dtype == np.int8 and shard.steps is None)
         raise InputError(
             f"{bare.name} holds int8 rows without steps, and other shards have them",
-            hint=f"put {Path(bare.name).stem}{STEPS} beside it, or write the shards again",
+            hint=f"put {Path(bare.name).stem}{STEPS} next to it, or write the shards again",
         )
     return Shards.of(shards)
 
@@ -289,15 +290,15 @@ _OURS = re.compile(r"(\d{5,})(?:\.steps)?\.npy")
 
 
 def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, kind: str = "float32") -> Shards:
-    """Write vectors, which come in blocks of any size, as shards of so many rows, and open them.
+    """Write vectors, given in blocks of any size, as shards of ``rows`` rows, and open them.
 
-    ``int8`` keeps integers from -127 to 127 and one step per vector. A shard appears when it is
-    whole, and takes the place of an earlier one of its number. When the disk fills, the shards that are whole
-    stay, and the error says how many they are.
+    ``int8`` stores integers from -127 to 127 and one step size per vector. A shard appears when it is complete, and
+    replaces an earlier one of the same number. If the disk is full, complete shards are kept, and the error
+    gives their number.
     """
     if kind not in SHARD_DTYPES:
         raise ParameterError(
-            f"shards cannot be kept as {kind!r}",
+            f"shards cannot be stored as {kind!r}",
             hint=did_you_mean(kind, SHARD_DTYPES) or f"choose {' or '.join(SHARD_DTYPES)}",
         )
     if rows < 1:
@@ -321,7 +322,7 @@ def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, k
         reason = "the disk is full" if full else error.strerror
         raise PartialError(
             f"{display_path(target)} cannot take shard {len(written)}: {reason}",
-            hint=f"shards before it ({len(written)}) are whole and stay; make room and write again",
+            hint=f"the {len(written)} shards before it are complete; free disk space and write again",
         ) from error
     return open_shards(written)
 

@@ -1,6 +1,6 @@
 """Top-k from a stream of score tiles: a threshold that is guessed, a short list, and a proof at the end.
 
-When a share f of the corpus has been seen, about k*f of the final best k are among it, so the score at a
+After a share f of the corpus has been scored, about k*f of the final best k are among it, so the score at a
 rank safely beyond k*f is below the final k-th score. What does not beat this threshold is dropped with one
 comparison. The guess needs no trust: if, at the end, at least k scores beat the threshold, then they hold the
 best k, ties included; a row where fewer do is reported as unproven, and the caller ranks it in full.
@@ -61,7 +61,7 @@ class ThresholdTopK:
         self._append(arrived, index[columns], tile.ravel()[flat])
 
     def tighten(self, fraction: float) -> None:
-        """Raise the threshold to the score at the safe rank for the share seen, and drop what is below."""
+        """Raise the threshold to the score at the safe rank for this share of the corpus, and drop entries below it."""
         rank, width = self._safe_rank(fraction), int(self.counts.max(initial=0))
         if width < rank:
             return
@@ -88,7 +88,7 @@ class ThresholdTopK:
         return np.take_along_axis(indices, order, axis=1), ranked[:, : self.k], proven
 
     def _append(self, arrived: Ints, indices: Ints, scores: PointArray) -> None:
-        """Put entries behind those that each query already has; the first ``arrived[0]`` are of query 0."""
+        """Append entries to those of each query; the first ``arrived[0]`` are of query 0."""
         full = self.counts + arrived > self.room
         if full.any():
             self.overflown |= full
@@ -102,9 +102,9 @@ class ThresholdTopK:
         self.counts += arrived
 
     def _safe_rank(self, fraction: float) -> int:
-        """A rank within the seen share that the final k-th score is all but surely above.
+        """A rank within the scored share whose score is almost certainly below the final k-th score.
 
-        The number of the final best k among the seen is hypergeometric: four deviations and a margin leave
+        The number of the final best k in the scored share is hypergeometric: four deviations and a margin leave
         about one row in a hundred thousand to the fallback. Beyond rank k + 1 nothing is gained: k scores
         above it are the proof.
         """
@@ -123,9 +123,9 @@ _LEAST_WAITING = 1 << 13
 
 
 class RunningTopK:
-    """Exact scores and corpus rows, k a query; equal scores stand in the order of their rows.
+    """Exact scores and corpus rows, k per query; equal scores are in the order of their rows.
 
-    What arrives waits until there is enough of it to sort at once, so ``last`` may lag behind: it lets a
+    New entries are buffered until there are enough to sort at once, so ``last`` may be outdated: it lets a
     little more in than need be, and nothing less.
     """
 
@@ -193,7 +193,7 @@ def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
 # The top k columns of wide rows: a bound from group maxima leaves few scores to sort.
 
 _GROUPS = 8
-"""Groups for every wanted column: so many that few of the best fall into one group."""
+"""Groups per requested column: enough that few of the best fall into one group."""
 
 
 def leading_columns_of(scores: PointArray, k: int) -> tuple[Ints, PointArray]:

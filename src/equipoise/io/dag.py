@@ -1,7 +1,7 @@
 """The is_a graph as arrays: levels, depths, and all ancestors of all terms at once.
 
 Everything is computed level by level with whole arrays, so that an ontology of 20,000 terms takes
-milliseconds. Several roots and several parents are normal; a cycle is refused with its name.
+milliseconds. Several roots and several parents are normal; a cycle is an error that names its terms.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Links:
         return np.diff(self.starts)
 
     def gather(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """All targets of these nodes, and for each the place in ``nodes`` it came from."""
+        """All targets of these nodes, and for each the index in ``nodes`` it belongs to."""
         starts = self.starts[nodes]
         return gather_slices(self.targets, starts, self.starts[nodes + 1] - starts)
 
@@ -201,7 +201,7 @@ class Rows:
         return np.repeat(np.arange(len(self)), self.counts)
 
     def slots(self, rows: Ints) -> Ints:
-        """Where in ``values`` the values of these rows stand, one row after another."""
+        """The indices in ``values`` of the values of these rows, one row after another."""
         first = self.starts[rows]
         return segment_indices(first, self.starts[rows + 1] - first)
 

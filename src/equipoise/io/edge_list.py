@@ -35,7 +35,7 @@ def standard_header_roles(fields: list[str]) -> Roles | None:
 
 
 def guess_header_roles(fields: list[str], others: Iterable[str]) -> Roles | None:
-    """The same where two cells are made of words that name columns, and stand nowhere else in the file.
+    """The same where two cells are made of words that name columns, and occur nowhere else in the file.
 
     >>> guess_header_roles(["child_account", "ParentAccount"], ["b", "a"])
     ('child', 'parent')
@@ -58,15 +58,15 @@ def guess_header_roles(fields: list[str], others: Iterable[str]) -> Roles | None
 Edge = tuple[str, str]
 
 _WEIGHT = "weight"
-"""A third column that many closure files carry; no weight changes who is whose parent."""
+"""A third column of many closure files; weights do not change the edges."""
 
 
 def edges(path: PathLike) -> list[Edge]:
     """The (child, parent) edges of a CSV or TSV file with two columns, in the order of the file.
 
     A first line that names the columns is a header, and then decides their order; it may name a third
-    column ``weight``, which is passed over. Names that are not known make a header where they read like
-    names of columns and stand nowhere else. An edge given twice and a cycle are errors; forests and several
+    column ``weight``, which is ignored. Unknown names are a header if they look like
+    column names and occur nowhere else. An edge given twice and a cycle are errors; forests and several
     parents are not.
     """
     file = open_text(path)
@@ -95,8 +95,8 @@ def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
         raise file.error(
             FormatError,
             line,
-            "is no edge; an edge is two ids: child, parent",
-            hint="a root needs no line of its own",
+            "is not an edge; an edge is two ids: child, parent",
+            hint="a root needs no line",
         )
     return cleaned[0], cleaned[1]
 

@@ -19,7 +19,7 @@ _STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|NaN|-?Infinity', re.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-class _Repeated(Exception):  # noqa: N818  (a signal; the sentence needs file and line)
+class _Repeated(Exception):  # noqa: N818  (a signal; the message needs file and line)
     """A key occurs twice in one object."""
 
 
@@ -28,7 +28,7 @@ class _Constant(Exception):  # noqa: N818
 
 
 def parse_json(file: TextFile) -> Any:
-    """The value of a whole JSON file."""
+    """The value of a JSON file."""
     return _parsed(file, file.text, first_line=1)
 
 
@@ -38,7 +38,7 @@ def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
 
 
 def parse_line(file: TextFile, number: int, line: bytes) -> Any:
-    """The value of one line of a file, whose number is told where it holds none."""
+    """The value of one line of a file; errors give the line number."""
     return _parsed(file, line.decode("utf-8"), first_line=number)
 
 
@@ -57,7 +57,7 @@ def _parsed(file: TextFile, text: str, *, first_line: int) -> Any:
         # Such strings cannot be written, hashed or sent anywhere.
         raise FormatError(
             f"{file.name} from line {first_line} on holds half of a surrogate pair (\\ud800 to \\udfff)",
-            hint="the text was cut inside a character; write it again as UTF-8",
+            hint="the text was truncated inside a character; write it again as UTF-8",
         ) from error
     except RecursionError as error:
         raise FormatError(f"{file.name} nests too deeply to be data") from error
@@ -79,11 +79,11 @@ def _refuse_constant(name: str) -> None:
 
 def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
     line = min(_line(text, error.pos, first_line), len(file.lines))
-    hint = "something is missing or stands too much just before this place; was the file written to its end?"
+    hint = "something is missing or superfluous just before this position; is the file complete?"
     if error.msg == "Extra data" and line > first_line:
         hint = "one object a line is JSONL; name the file .jsonl"
     elif error.msg.startswith("Expecting property name"):
-        hint = "keys stand in double quotes, and no comma follows the last pair"
+        hint = "keys are written in double quotes, and no comma follows the last pair"
     return file.error(FormatError, line, f"is not JSON: {error.msg} at column {error.colno}", hint=hint)
 
 
@@ -103,7 +103,7 @@ def _constant(file: TextFile, text: str, first_line: int) -> InputError:
     return file.error(
         NotFiniteError,
         _line(text, match.start(), first_line),
-        f"holds {match.group()}, which is no JSON",
+        f"holds {match.group()}, which is not JSON",
         hint="leave out what is unknown",
     )
 
@@ -145,7 +145,7 @@ def text(value: Any) -> str:
 def integer(value: Any, *, below: int | None = None) -> int:
     """An integer from 0 up to ``below``."""
     if type(value) is not int or not 0 <= value < (1 << 62 if below is None else below):
-        raise _wrong(value, "a count" if below is None else f"a place below {below}")
+        raise _wrong(value, "a count" if below is None else f"an index below {below}")
     return value
 
 
@@ -178,7 +178,7 @@ def name(value: Any) -> str | int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """An object whose values are no lists and no objects."""
+    """An object whose values are neither lists nor objects."""
     items: dict[str, Any] = _of(value, Mapping, "an object")
     for item in items.values():
         if isinstance(item, list | Mapping):

@@ -1,7 +1,7 @@
 """OBO text, the format of ``hp.obo`` and ``go.obo``: stanzas of ``tag: value`` lines.
 
 Read by hand, since only ten tags matter here and ten megabytes of them should take a moment. Of the
-relationships only ``is_a`` is kept; stanzas other than ``[Term]`` are passed over.
+relationships only ``is_a`` is read; stanzas other than ``[Term]`` are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class OboTerm:
-    """One term of the file, obsolete ones too; ids and texts as they stand there."""
+    """One term of the file, possibly obsolete; ids and texts as in the file."""
 
     id: str
     name: str = ""
@@ -37,7 +37,7 @@ class OboTerm:
 
 @dataclass(frozen=True, slots=True)
 class OboFile:
-    """A whole ontology file: what its header says, and its terms in the order of the file.
+    """An ontology file: the fields of its header, and its terms in the order of the file.
 
     ``release`` is the date of the version where it has one, else the version as it is written; each of
     the words of the header is empty where the file does not say it.
@@ -75,7 +75,7 @@ _VERSION_INFO = re.compile(r'\S*\bversionInfo\s+"((?:[^"\\]|\\.)*)"')
 
 
 def parse_obo_text(file: TextFile) -> OboFile:
-    """The terms of OBO text; a line that is no ``tag: value`` and an id given twice are errors."""
+    """The terms of OBO text; a line that is not ``tag: value`` and an id given twice are errors."""
     lines = _lines(file.text)
     header: Tags = {}
     terms: list[OboTerm] = []
@@ -105,7 +105,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _stanzas(file: TextFile, lines: list[str]) -> Iterator[tuple[str, int, Tags]]:
-    """The name of each stanza (none for the header), its line, and the values of the tags that are kept."""
+    """The name of each stanza (none for the header), its line, and the values of the tags that are read."""
     stanza, start = "", 1
     tags: Tags = {}
     for number, line in enumerate(lines, start=1):
@@ -158,7 +158,7 @@ def _quoted(file: TextFile, line: int, value: str) -> str:
             FormatError,
             line,
             f"begins a term with a text that has no quotes: {value[:40]}",
-            hint="definitions and synonyms stand in double quotes",
+            hint="definitions and synonyms are written in double quotes",
         )
     return _plain(match.group(1))
 
@@ -200,7 +200,7 @@ _CONSIDER = "consider"
 
 
 def parse_obo_graph(file: TextFile) -> OboFile:
-    """The classes of all graphs in the file; properties and individuals are passed over."""
+    """The classes of all graphs in the file; properties and individuals are skipped."""
     graphs = _graphs(file)
     parents: dict[str, list[str]] = {}
     for edge in _each(file, graphs, "edges", needed=("sub", "obj")):
@@ -226,7 +226,7 @@ def parse_obo_graph(file: TextFile) -> OboFile:
 
 
 def compact_iri(iri: str) -> str:
-    """The short form of an OBO id; what is short already stays.
+    """The short form of an OBO id; a short id is returned unchanged.
 
     >>> compact_iri("http://purl.obolibrary.org/obo/HP_0001250")
     'HP:0001250'
@@ -253,7 +253,7 @@ def _each(
     for owner in owners:
         listed = owner.get(key) or []
         if not isinstance(listed, list):
-            raise FormatError(f"{file.name} has {key} that are no list: {str(listed)[:60]}")
+            raise FormatError(f"{file.name} has {key} that is not a list: {str(listed)[:60]}")
         for entry in listed:
             if not isinstance(entry, dict) or not all(isinstance(entry.get(name), str) for name in needed):
                 raise FormatError(f"{file.name} has one of its {key} without {' and '.join(needed)}: {str(entry)[:60]}")
@@ -302,7 +302,7 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
     if not meta:
         return _NOTHING
     if not isinstance(meta, dict):
-        raise FormatError(f"{file.name} has a meta that is no object: {str(meta)[:60]}")
+        raise FormatError(f"{file.name} has a meta that is not an object: {str(meta)[:60]}")
     definition = meta.get("definition") or {}
     properties = _each(file, [meta], "basicPropertyValues", needed=("pred", "val"))
     return _Meta(
@@ -323,7 +323,7 @@ __all__ = ["OboFile", "OboTerm", "parse_obo", "read_obo"]
 
 
 def read_obo(path: PathLike) -> OboFile:
-    """The terms of an ontology file, in the order of the file, and what its header says."""
+    """The terms of an ontology file, in the order of the file, and the fields of its header."""
     return parse_obo(open_text(path))
 
 

@@ -1,4 +1,4 @@
-"""Folds: every unit is tested once, groups stay together, strata are spread evenly."""
+"""Folds: every unit is tested once, groups are not split, strata are distributed evenly."""
 
 from __future__ import annotations
 

@@ -31,22 +31,22 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows and where they stand: line numbers of a text file, or row numbers of anything else."""
+    """Rows and their positions: line numbers in a text file, row numbers in other files."""
 
     name: str
     rows: list[TableRow] = field(repr=False)
-    places: Sequence[int] = field(repr=False)
+    line_numbers: Sequence[int] = field(repr=False)
     file: TextFile | None = None
 
     def where(self, *indexes: int) -> str:
-        """``line 3`` or ``rows 1 and 2``: the place of these rows in the file."""
+        """``line 3`` or ``rows 1 and 2``: the position of these rows in the file."""
         unit = "row" if self.file is None else "line"
-        numbers = [str(self.places[index]) for index in indexes]
+        numbers = [str(self.line_numbers[index]) for index in indexes]
         return f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}"
 
     def error(self, kind: type[InputError], indexes: Sequence[int], fact: str, *, hint: str = "") -> InputError:
         """An error about these rows, with their lines as the excerpt where there are lines."""
-        excerpt = "" if self.file is None else self.file.excerpt(*(self.places[index] for index in indexes))
+        excerpt = "" if self.file is None else self.file.excerpt(*(self.line_numbers[index] for index in indexes))
         return kind(f"{self.name} {self.where(*indexes)} {fact}", hint=hint, excerpt=excerpt)
 
     def require(self, *columns: str) -> Table:
@@ -67,14 +67,14 @@ class Table:
 def read_rows(path: PathLike, *, columns: Iterable[str] = ()) -> list[TableRow]:
     """The rows of a .jsonl, .json, .csv, .tsv or .parquet file (text also gzipped), as dicts.
 
-    JSON holds a list of objects; CSV and TSV open with a header, and their values stay strings.
+    JSON holds a list of objects; CSV and TSV open with a header, and their values remain strings.
     Every row must have the ``columns``.
     """
     return read_table(path).require(*columns).rows
 
 
 def read_table(path: PathLike) -> Table:
-    """``read_rows`` with the place of every row."""
+    """``read_rows`` with the position of every row."""
     form = format_of(path)
     if form is None:
         raise FormatError(
@@ -95,10 +95,10 @@ def format_of(path: PathLike) -> str | None:
 
 
 def delimiter_of(file: TextFile, form: str | None) -> str:
-    """What separates the fields of a CSV or TSV: what its suffix says, or what its first line has instead.
+    """The delimiter of a CSV or TSV file: that of its suffix, or the one that its first line contains.
 
     A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
-    the comma is the decimal mark. A file whose suffix says nothing is read by tabs, if it has any.
+    the comma is the decimal mark. A file without a known suffix is split at tabs, if it has any.
     """
     usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
     first = file.first_line
@@ -113,7 +113,7 @@ def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Tabl
     table = Table(file.name, [row for _, row in numbered], [line for line, _ in numbered], file)
     for index, row in enumerate(table.rows):
         if not isinstance(row, dict):
-            raise table.error(FormatError, [index], "is no JSON object", hint='write {"column": value, ...}')
+            raise table.error(FormatError, [index], "is not a JSON object", hint='write {"column": value, ...}')
     if not table.rows:
         raise FormatError(
             f"{file.name} has a header and no rows", hint="add a row for every item, or name another file"
@@ -155,7 +155,7 @@ def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
                 FormatError,
                 line,
                 f"has {len(fields)} fields; the header has {len(header)} ({', '.join(header)})",
-                hint="a field that holds the separator must stand in double quotes",
+                hint="a field that holds the separator must be written in double quotes",
             )
     return [(line, dict(zip(header, fields, strict=True))) for line, fields in body]
 

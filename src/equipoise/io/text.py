@@ -162,7 +162,7 @@ def _missing(path: Path, name: str) -> InputError:
 
 
 def _near(path: Path) -> str:
-    """The names in the same folder that resemble the one asked for."""
+    """The names in the same folder that resemble the requested name."""
     try:
         names = sorted(os.listdir(path.parent))
     except OSError:
@@ -176,7 +176,7 @@ def _inside(folder: Path) -> str:
 
 
 def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
-    """A line that is safe to print: control characters are replaced, long lines are cut."""
+    """A line that is safe to print: control characters are replaced, long lines are truncated."""
     text = line.decode("utf-8", "replace")
     text = "".join(
         character if character.isprintable() or character == "\t" else "\N{REPLACEMENT CHARACTER}" for character in text
@@ -187,13 +187,13 @@ def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
 # Parsing one number: stricter than Python's ``float``.
 
 LONGEST_INTEGER = 310
-"""Characters; every finite float has fewer, and Python refuses to read integers of thousands."""
+"""Maximum length in characters; every finite float is shorter, and Python rejects very long integers."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 
 class NumberSyntaxError(ValueError):
-    """The value is no number at all."""
+    """The value is not a number."""
 
 
 class NumberRangeError(ValueError):
@@ -203,7 +203,7 @@ class NumberRangeError(ValueError):
 def parse_number(value: object) -> int | float:
     """A finite number from a field of a file: an int where it is written as one, else a float.
 
-    Underscores, digits of other scripts and truth values are no numbers.
+    Underscores, digits of other scripts and truth values are not numbers.
 
     >>> parse_number("3"), parse_number("0.5"), parse_number(2.0)
     (3, 0.5, 2.0)
@@ -243,7 +243,7 @@ _GZIP_PREFIX = b"\x1f\x8b"
 
 
 class NotStreamableError(Exception):
-    """A file cannot be read in blocks; reading it whole works, or says what is wrong and where."""
+    """A file cannot be read in blocks; reading it at once works, or reports the error and its position."""
 
 
 def line_blocks(path: PathLike) -> Iterator[bytes]:
@@ -286,7 +286,7 @@ def _checked(block: bytes, start: bool) -> bytes:
     if start:
         block = block.removeprefix(BOM)
     if not block.isascii():
-        block.decode("utf-8")  # lines are whole, so no character is cut
+        block.decode("utf-8")  # blocks end at line ends, so no character is split
     if b"\0" in block:
         raise NotStreamableError("there is a NUL byte")
     return block

@@ -25,7 +25,7 @@ class TextItem(NamedTuple):
 
     text: str
     id: str
-    place: int
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class TextSource:
 def read_texts(
     path: str, *, column: str | None = None, id_column: str | None = None, skip_blank: bool = False
 ) -> TextSource:
-    """Texts of a .txt file (one a line), or of a column of a JSONL, JSON, CSV, TSV or parquet file.
+    """Texts of a .txt file (one per line), or of a column of a JSONL, JSON, CSV, TSV or parquet file.
 
     JSON may also be a list of texts. Documents in BEIR's layout, with an ``_id`` and a ``text``, are taken
     with their title, as runs take them, unless a column is named. Plain or gzipped; ``-`` is standard input,
-    one text a line. Lines and JSONL are streamed, so that size is no matter. A blank text is an error, unless
-    it is skipped or nothing but blank lines follow it.
+    one text per line. Lines and JSONL are streamed, so files of any size can be read. A blank text is an error, unless
+    it is skipped or only blank lines follow it.
     """
     form = format_of(path) if path != STDIN else None
     if form is None:
@@ -72,7 +72,7 @@ def read_texts(
     else:
         rows = read_table(path)
     reader = _reader(path, rows.rows[0], column, id_column)
-    items = [reader.item(row, line) for row, line in zip(rows.rows, rows.places, strict=True)]
+    items = [reader.item(row, line) for row, line in zip(rows.rows, rows.line_numbers, strict=True)]
     return _checked(path, lambda: iter(items), reader.id is not None, True, skip_blank)
 
 
@@ -86,19 +86,19 @@ def _checked(
 ) -> TextSource:
     """Read everything once: count, and find what cannot be."""
     count = blank = inner = first_blank = 0
-    first_position: dict[str, int] = {}
+    first_line: dict[str, int] = {}
     for item in items():
         if item.text.strip():
             count += 1
             inner = blank
-            if has_ids and first_position.setdefault(item.id, item.place) != item.place:
+            if has_ids and first_line.setdefault(item.id, item.line) != item.line:
                 raise DuplicateError(
-                    f"{display_path(path)} lines {first_position[item.id]} and {item.place} both have the id {item.id[:60]}",
+                    f"{display_path(path)} lines {first_line[item.id]} and {item.line} both have the id {item.id[:60]}",
                     hint="keep one of them, or name another column: --id-column NAME",
                 )
         else:
             blank += 1
-            first_blank = first_blank or item.place
+            first_blank = first_blank or item.line
     if not count:
         raise InputError(f"{display_path(path)} has no texts in it", hint="check the step that writes it")
     # Blank lines at the end of a file are not meant as texts; blank rows of a table may be.
@@ -118,7 +118,7 @@ def _numbered(lines: Iterable[str]) -> Iterator[TextItem]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines of a UTF-8 file, plain or gzipped, without their ends and without reading it whole."""
+    """The lines of a UTF-8 file, plain or gzipped, without their ends read as a stream."""
     try:
         with open(path, "rb") as raw:
             zipped = raw.read(2) == _GZIP
@@ -140,7 +140,7 @@ def _decoded(path: str, line: bytes) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        open_text(path)  # says which byte of which line it is
+        open_text(path)  # raises with the byte and the line
     return text.removesuffix("\n")
 
 
@@ -157,7 +157,7 @@ def _object(path: str, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
-        parse_table(open_text(path), "jsonl")  # says which line is wrong, and how
+        parse_table(open_text(path), "jsonl")  # raises with the line and the reason
         raise FormatError(f"{display_path(path)} is not JSONL")
     return row
 
@@ -171,7 +171,7 @@ def _first_row(path: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _RowReader:
-    """How a row becomes a text: which columns count, and whether a title goes before the text."""
+    """How a row becomes a text: which columns are read, and whether a title precedes the text."""
 
     path: str
     text: str
@@ -199,7 +199,7 @@ class _RowReader:
 
 
 def _reader(path: str, row: dict[str, Any], column: str | None, id_column: str | None) -> _RowReader:
-    """The columns of the texts and of their ids: as asked for, or under the usual names."""
+    """The columns of the texts and of their ids: as requested, or under the usual names."""
     columns = [str(name) for name in row]
     for requested in (column, id_column):
         if requested is not None and requested not in row:

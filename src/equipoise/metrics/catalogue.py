@@ -27,7 +27,7 @@ BUILT_IN: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class MetricCatalogue:
-    """Metric classes, and instances of ``BaseMetric`` subclasses, by every name they answer to."""
+    """Metric classes, and instances of ``BaseMetric`` subclasses, by name and alias."""
 
     metrics: tuple[Any, ...]
 
@@ -40,7 +40,7 @@ class MetricCatalogue:
         return names
 
     def named(self, name: str) -> list[Any]:
-        """Every metric that answers to the name, whatever its case."""
+        """All metrics with this name or alias, ignoring case."""
         return self._by_name.get(name.casefold(), [])
 
     def spellings(self) -> list[str]:
@@ -62,7 +62,7 @@ class MetricCatalogue:
         return self.plus(metrics, source=f"entry points {ENTRY_POINTS}") if metrics else self
 
     def plus(self, metrics: list[Any], *, source: str) -> MetricCatalogue:
-        """This catalogue and more metrics; a name that is taken is refused."""
+        """This catalogue and more metrics; a name that exists is an error."""
         for metric in metrics:
             if self.named(metric.symbol):
                 raise InputError(
@@ -74,7 +74,7 @@ class MetricCatalogue:
 
 @lru_cache(maxsize=1)
 def builtin() -> MetricCatalogue:
-    """The metrics that come with the program."""
+    """The metrics of this package."""
     return MetricCatalogue(BUILT_IN)
 
 

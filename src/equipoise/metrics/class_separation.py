@@ -216,7 +216,7 @@ class ClusterSeparation(CorpusMetric[Space]):
 class NeighborPurity(UnitMetric[Space]):
     """The share of a point's nearest ``neighbours``, by cosine, that are of its own class.
 
-    From 0 to 1. Points tied for the last place share it. Chance is the share of other points that are of
+    From 0 to 1. Points tied for the last rank share it. Chance is the share of other points that are of
     the point's class. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]], labels=["x", "x", "y", "x"])
@@ -258,7 +258,7 @@ class NeighborPurity(UnitMetric[Space]):
 
 
 def same_class_fractions(units: Floats, labels: Ints, neighbours: int) -> Floats:
-    """How much of each point's neighbourhood is of its class; ties share the last places."""
+    """How much of each point's neighbourhood is of its class; ties share the last ranks."""
     count = len(units)
     shares = np.empty(count)
     for rows in row_blocks(count, count):

@@ -42,7 +42,7 @@ class Accuracy(UnitMetric[Labels]):
         return right.astype(np.float64)
 
     def chance(self, evidence: Labels, rng: np.random.Generator) -> float:
-        """The mean over all permutations: how often two independent draws would agree."""
+        """The mean over all permutations: the probability that two independent samples agree."""
         counts = class_counts(evidence)
         return float(counts.support @ counts.predicted) / len(evidence) ** 2 if len(evidence) else nan
 
@@ -63,7 +63,7 @@ def class_counts(labels: Labels) -> ClassCounts:
 
 
 def _shares(part: Ints, total: Ints) -> Floats:
-    """``part / whole``, and 0 for 0/0."""
+    """``part / total``, and 0 for 0/0."""
     return np.divide(part, total, out=np.zeros(len(total)), where=total > 0)
 
 

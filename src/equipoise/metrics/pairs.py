@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 ROUNDING = 1e-9
-"""0.8 and 0.7 are 0.1 apart for a reader, and a little more than that in binary."""
+"""Tolerance for binary rounding: 0.8 - 0.7 is slightly more than 0.1."""
 
 
 def correlation(x: Floats, y: Floats) -> float:

@@ -55,9 +55,7 @@ def parse_metrics(
 def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCatalogue) -> list[AnyMetric]:
     match = _PATTERN.match(text)
     if not match:
-        raise ParameterError(
-            f"{text!r} is not spelled like a metric", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)"
-        )
+        raise ParameterError(f"{text!r} is not a metric name", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)")
     symbol, cutoff = match["symbol"], match["cutoff"]
     offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
     if not offered:
@@ -76,7 +74,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
 
 
 def _choose(symbol: str, offered: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:
-    """The one metric of that name that fits the evidence and the spelling."""
+    """The metric of that name that accepts the evidence and the parameters."""
     if evidence is not None:
         fitting = [metric for metric in offered if issubclass(evidence, metric.evidence)]
         if not fitting:
@@ -99,7 +97,7 @@ def _cutoffs(text: str, cutoff: str) -> list[int]:
         return [int(number) for number in numbers]
     except ValueError:
         raise ParameterError(
-            f"{text!r} has the cutoff {cutoff!r}, which is no whole number", hint="write @10 or @{1,3,5,10}"
+            f"{text!r} has the cutoff {cutoff!r}, which is not an integer", hint="write @10 or @{1,3,5,10}"
         ) from None
 
 

@@ -28,7 +28,7 @@ _TABLE = 65_536
 def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
     """The probability that at least one relevant member has a rank up to ``limit``.
 
-    One minus C(size - seen, relevant) / C(size, relevant), the product taken over the shorter side.
+    One minus C(size - visible, relevant) / C(size, relevant), the product taken over the shorter side.
     """
     rows, inverse = _distinct(above, size, relevant, limit)
     above, size, relevant, limit = rows.T
@@ -44,7 +44,7 @@ def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Fl
 def reciprocal_of_first(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
     """The expected reciprocal rank of the best relevant member, 0 beyond ``limit``.
 
-    The chance that the first ``j`` places hold none falls by (size - relevant - j) / (size - j).
+    The chance that the first ``j`` ranks contain none falls by (size - relevant - j) / (size - j).
     """
     rows, inverse = _distinct(above, size, relevant, limit)
     expected = np.zeros(len(rows))
@@ -78,9 +78,9 @@ def expected_table_value(table: Floats, above: Ints, size: Ints, limit: Ints) ->
 
 
 def precision_at_member(above: Ints, size: Ints, before: Ints, relevant: Ints, limit: Ints) -> Floats:
-    """The expected precision at a relevant member's own rank, 0 beyond ``limit``.
+    """The expected precision at the rank of a relevant member, 0 beyond ``limit``.
 
-    At place j of the group it is (before + 1 + (j - 1)(relevant - 1)/(size - 1)) / (above + j), where
+    At position j of the group it is (before + 1 + (j - 1)(relevant - 1)/(size - 1)) / (above + j), where
     ``before`` counts the relevant items of earlier groups; the sum over j is one of harmonic numbers.
     """
     visible = np.clip(limit - above, 0, size)
@@ -200,13 +200,13 @@ def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
 
 
 def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
-    """The (expected) rank of every relevant item, refused when one of them was never retrieved."""
+    """The (expected) rank of every relevant item, an error if one of them was not retrieved."""
     if not ranking.complete:
         lost = int((~ranking.retrieved).sum())
         raise UndefinedError(
             f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
             " retrieved",
-            hint="rank the whole corpus, or use MRR, nDCG or R, which count such items as 0",
+            hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
         )
     return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
 
@@ -241,7 +241,7 @@ def max_similarity(ranking: Ranking, k: int) -> Floats:
 def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
     """The sum over the levels of similarity of the chance that one at least so large is in the top.
 
-    The items of a unit are taken most similar first; after each, the chance rests on the best tie
+    The items of a unit are taken most similar first; after each, the probability depends on the best tie
     group so far and on how many of the items are in it.
     """
     above = np.concatenate([np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)])
@@ -275,7 +275,7 @@ def check_not_filtered(ranking: Ranking) -> None:
 
 
 def _of_first_group(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
-    """A figure of each unit's best tie group; groups of one are the plain case of the same formula."""
+    """A value of each unit's best tie group; the formula covers groups of one."""
     above, size, limit = _groups(ranking, k)
     _, relevant = relevant_tie_groups(ranking)
     filled = ranking.counts > 0

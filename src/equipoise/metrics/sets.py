@@ -29,11 +29,11 @@ class SetOverlap(NamedTuple):
 
 
 def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> SetOverlap:
-    """What gold and predicted sets have in common, after ``mode`` has said what an entry is.
+    """The overlap of gold and predicted sets; ``mode`` defines what an entry is.
 
     ``strict``: a term with its assertion. ``present``: affirmed terms only, on both sides.
-    ``id``: a term, whatever was asserted of it. What was counted once is kept with the sets: matching one
-    to one is slow, and a bootstrap asks for the same documents again and again.
+    ``id``: a term, whatever its assertion. Counts are cached with the sets: matching one
+    to one is slow, and a bootstrap needs the same documents many times.
     """
     if (mode, soft) in sets.counted:
         return SetOverlap(*sets.counted[mode, soft])
@@ -54,7 +54,7 @@ def select_mode(side: TermSets, mode: Mode) -> TermSets:
         return side
     if mode == "present":
         return side.where(side.assertions == 0)
-    # Entries are sorted by term within a document, so repeated terms stand side by side.
+    # Entries are sorted by term within a document, so repeated terms are adjacent.
     repeated = np.zeros(len(side.terms), dtype=bool)
     documents = side.documents
     repeated[1:] = (side.terms[1:] == side.terms[:-1]) & (documents[1:] == documents[:-1])
@@ -80,7 +80,7 @@ def soft_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
 def pair_credits(
     gold: TermSets, predicted: TermSets, gold_documents: Ints, predicted_documents: Ints, sets: Sets
 ) -> Floats:
-    """The same for the gold of documents ``gold_documents`` and the predictions of documents ``predicted_documents``, in pairs.
+    """``soft_hits`` for pairs of documents: gold of ``gold_documents`` against predictions of ``predicted_documents``.
 
     Exact matches are not fixed first: two near misses may together earn more than one hit.
     """
@@ -115,8 +115,8 @@ PAIRS = 20_000
 def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
     """Deals, a row each: which document's predictions every document gets.
 
-    A round is a random order and its rotations, in which every document gets every set once; so where a whole
-    round can be afforded, sums over documents have no error of drawing.
+    A round is a random order and its rotations, in which every document gets every set once; so if a full
+    round is affordable, sums over documents have no sampling error.
 
     >>> random_assignments(3, np.random.default_rng(0)).shape
     (201, 3)
@@ -134,7 +134,7 @@ def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
 
 
 def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False) -> SetOverlap:
-    """Hits, gold and predicted entries by deal and document; kept with the sets, since matching is slow."""
+    """Hits, gold and predicted entries by assignment and document; cached with the sets, since matching is slow."""
     key = (mode, soft, orders.tobytes())
     if key not in sets.dealt:
         gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
@@ -202,7 +202,7 @@ class SetAverageMetric(UnitMetric[Sets]):
         return overlap(evidence, self.mode, soft=self.soft).gold.astype(np.float64)
 
     def addends(self, evidence: Sets) -> Floats:
-        """What each document adds to the sums that the micro average is a function of: a row a document."""
+        """The contribution of each document to the sums of the micro average: one row per document."""
         counts = overlap(evidence, self.mode, soft=self.soft)
         return np.column_stack([np.asarray(side, dtype=np.float64) for side in counts])
 
@@ -218,7 +218,7 @@ class SetAverageMetric(UnitMetric[Sets]):
     def chance(self, evidence: Sets, rng: np.random.Generator) -> float:
         """What the same predicted sets would score if they were dealt to the documents at random.
 
-        Of exact micro scores it is computed and not drawn; the soft ones add to it what near misses earn.
+        Exact micro scores have a closed form; soft ones add the sampled credit of near misses.
         """
         if not len(evidence):
             return float("nan")
@@ -250,7 +250,7 @@ def _mean_of_means(values: Floats, weights: Floats) -> float:
 
 
 def _shares(part: Floats, total: Ints | Floats) -> Floats:
-    """``part / whole``, and NaN for 0/0."""
+    """``part / total``, and NaN for 0/0."""
     shares: Floats = np.full(total.shape, np.nan)
     return np.divide(part, total, out=shares, where=total > 0)
 
@@ -271,7 +271,7 @@ class SetPrecision(SetAverageMetric):
     aliases = ("Precision", "precision")
     formula = r"\frac{TP}{TP + FP}"
     undefined = "a document without predicted terms"
-    undefined_hint = "lower the threshold if no document should stay without a prediction, or read recall too"
+    undefined_hint = "lower the threshold if every document needs a prediction, or report recall too"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: SetOverlap) -> Floats:

@@ -35,7 +35,7 @@ def graph_of(space: Space) -> Any:
     """The points and edges of a space as a directed graph of networkx."""
     if space.edges is None:
         raise UndefinedError(
-            "this figure is about a graph, and this space has no edges",
+            "this metric needs edges, and the space has none",
             hint="Space.of(vectors, edges=...) adds them",
         )
     graph = require_extra("networkx", extra="concepts").DiGraph()
@@ -50,7 +50,7 @@ class GraphMetric(CorpusMetric[Space]):
     evidence = Space
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The figure itself: no model can change it."""
+        """The value itself: it does not depend on the model."""
         return self.value(evidence)
 
 
@@ -144,7 +144,7 @@ def edge_cosines(space: Space) -> Floats:
     """The cosine of the two ends of each edge; NaN where an end is a zero vector."""
     if space.edges is None:
         raise UndefinedError(
-            "this figure is about related points, and this space has no edges",
+            "this metric needs edges, and the space has none",
             hint="Space.of(vectors, edges=...) adds them",
         )
     units, pointed = directions(space)

@@ -71,7 +71,7 @@ _CODES = {
 
 
 def fold_case(text: str) -> str:
-    """The text without differences of case and of Unicode spelling: NFKC, then case folding.
+    """Normalise a text: NFKC, then case folding.
 
     >>> fold_case("STRASSE") == fold_case("Straße"), fold_case("ﬁ²")
     (True, 'fi2')
@@ -116,7 +116,7 @@ class Analyzer:
         if self.stopwords not in STOPWORDS:
             raise UnknownNameError.of(
                 "list of stop words", self.stopwords, STOPWORDS,
-                more=f"there are {', '.join(STOPWORDS)}; your own: stopwords=the|a|an",
+                more=f"there are {', '.join(STOPWORDS)}; custom ones: stopwords=the|a|an",
             )  # fmt: skip
         return STOPWORDS[self.stopwords]
 
@@ -150,7 +150,7 @@ class Vocabulary:
         return self._read(documents, lambda term: self._terms.setdefault(term, len(self._terms)))
 
     def look_up(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
-        """The same for other texts, whose unknown words have no number and are left out."""
+        """The same for other texts; unknown words are left out."""
         return self._read(texts, lambda term: self._terms.get(term, -1))
 
     def _read(self, texts: Sequence[str], number: Callable[[str], int]) -> tuple[Ints, Ints]:
@@ -170,7 +170,7 @@ class Vocabulary:
 
 
 class _TermIds(dict[str, int]):
-    """The number of every spelling met so far: stemming costs once a spelling, not once a word."""
+    """The id of every word form so far: each form is stemmed once."""
 
     def __init__(self, number: Callable[[str], int]) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ def _language(name: str) -> str:
 
 
 def _known_stopwords(language: str) -> str:
-    """The stop words that a language brings along: none where we have no list of it."""
+    """The stop words of a language; empty if there is no list."""
     return language if _language(language) in STOPWORDS else ""
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 30.0
 FORMAT_VERSION = 1
-APPLICATION_ID = 0x45515643  # "EQVC": tells our files from other programs' databases
+APPLICATION_ID = 0x45515643  # "EQVC": distinguishes cache files from other databases
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -35,7 +35,7 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # Older files without this table get it with the first name.
 NAMES = "CREATE TABLE IF NOT EXISTS names (identity TEXT PRIMARY KEY, name TEXT NOT NULL)"
 
-# Bodies have their own table: marking a block as used would otherwise rewrite its whole row.
+# Bodies have a separate table: marking a block as used would otherwise rewrite its body.
 SCHEMA = f"""
 CREATE TABLE spaces (id INTEGER PRIMARY KEY, identity TEXT NOT NULL, variant TEXT NOT NULL,
                      UNIQUE (identity, variant));
@@ -129,7 +129,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def error_code(error: sqlite3.Error) -> int:
-    """The primary result code of SQLite; -1 where the error did not come from it."""
+    """The primary result code of SQLite; -1 if the error is not from SQLite."""
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
@@ -234,9 +234,9 @@ def pack_block(keys: Keys, vectors: Vectors) -> bytes:
 
 
 def unpack_block(body: bytes, rows: int, dims: int, rows_wanted: Ints, keys: Keys) -> tuple[Vectors, Bools]:
-    """The vectors at these places of a block, and which of them are what they should be.
+    """The vectors at these positions of a block, and which of them are valid.
 
-    A row is refused when it bears another digest, fails its checksum or is not finite; all of them are when
+    A row is invalid if its digest differs, its checksum fails or it is not finite; all rows are if
     the block has another length than its shape demands.
     """
     if len(body) != block_nbytes(rows, dims) or rows_wanted.max(initial=0) >= rows:
@@ -279,9 +279,9 @@ class BlockInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CachedRows:
-    """Every key that the index knows: its index among those asked for, its row, and whether to trust it."""
+    """The known keys: position among the requested ones, row, and validity."""
 
-    places: Ints
+    positions: Ints
     vectors: Vectors
     sound: Bools
     blocks: dict[int, BlockInfo]
@@ -296,12 +296,12 @@ class ModelCacheSize:
     vectors: int
     bytes: int
     name: str = ""
-    """The model as people know it, where that was said."""
+    """The display name of the model, if given."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """How much is kept: vectors, bytes of the file in use, the bound, and the share of each model.
+    """The content of the cache: vectors, bytes in use, the limit, and the share of each model.
 
     ``file_bytes`` is what the file and its log take up on the disk, room for more vectors included.
     """
@@ -375,7 +375,7 @@ def name_identity(db: sqlite3.Connection, identity: str, name: str) -> None:
 
 
 def evict_least_recent(db: sqlite3.Connection, bound: int) -> int:
-    """Delete the blocks that were not used for longest until the rest fits; returns the vectors dropped."""
+    """Delete the least recently used blocks until the rest fits; returns the number of vectors deleted."""
     total = 0
     while used_bytes(db) > bound and (dropped := _drop_excess(db, bound)) is not None:
         total += dropped
@@ -405,7 +405,7 @@ def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
 
 
 def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> CacheSize:
-    """How much is kept, in all and for each model, the largest first."""
+    """The content of the cache, in total and per model, the largest first."""
     has_names = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'names'").fetchone()[0]
     names = dict(db.execute("SELECT identity, name FROM names")) if has_names else {}
     rows = db.execute(
@@ -440,7 +440,7 @@ def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
 
 
 def _body(db: sqlite3.Connection, number: int) -> bytes:
-    """The bytes of a block; none where it has gone."""
+    """The bytes of a block; None if it was deleted."""
     row = db.execute("SELECT body FROM bodies WHERE block = ?", (number,)).fetchone()
     return row[0] if row is not None and isinstance(row[0], bytes) else b""
 

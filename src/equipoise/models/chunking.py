@@ -56,8 +56,8 @@ class TokenSpans:
     def spans(self, start: int, end: int, size: int, overlap: int) -> Iterator[Span]:
         """Windows over a stretch of the document, each of at most ``size`` tokens, ``overlap`` shared by two.
 
-        A border prefers to stand between clusters (a letter with its accents, a joined emoji), and gives up
-        a few tokens for it. A window is larger only where characters share more tokens than ``size``.
+        A border is placed between grapheme clusters (a letter with its accents, a joined emoji) if possible, and
+        leaves out a few tokens for it. A window is larger only where characters share more tokens than ``size``.
         """
         first = int(np.searchsorted(self._ends, start, side="right"))
         last = int(np.searchsorted(self._ends, end, side="right")) if end < self._edges[-1] else len(self._ends)
@@ -81,7 +81,7 @@ class TokenSpans:
             yield left, right
             if right >= last:
                 return
-            # The next window must have room for the group behind this one, or it would bring nothing new.
+            # The next window must have room for the following group, or it would add nothing new.
             shared = bisect_left(before, before[right] - overlap)
             roomy = bisect_left(before, before[right + 1] - size)
             reached = right
@@ -247,7 +247,7 @@ _ABBREVIATIONS = frozenset(
 def sentence_starts(text: str) -> list[int]:
     """The positions at which sentences begin; the first is 0.
 
-    A sentence ends after a full stop, question or exclamation mark and the white space behind it, or at an
+    A sentence ends after a full stop, question or exclamation mark and the following white space, or at an
     empty line. Initials, small ordinals and common English and German abbreviations end none.
 
     >>> sentence_starts("Dr. No came. He left! (So did I.) Now?")
@@ -274,7 +274,7 @@ def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document: ``document[start:end] == text``, with no white space at either end."""
+    """A chunk of a document: ``document[start:end] == text``, with no white space at either end."""
 
     text: str
     start: int
@@ -286,7 +286,7 @@ class Chunk:
 
 
 class Chunker(Protocol):
-    """Anything that cuts a document; ``name`` says how, with every parameter."""
+    """A chunker; ``name`` contains the method and every parameter."""
 
     @property
     def name(self) -> str:
@@ -298,7 +298,7 @@ class Chunker(Protocol):
 
 @dataclass(frozen=True)
 class _Windows:
-    """What chunkers by windows of tokens share: the sizes, the tokenizer, and a name that tells them."""
+    """Base class of chunkers with token windows: sizes, tokenizer and name."""
 
     kind: ClassVar[str]
 
@@ -321,7 +321,7 @@ class _Windows:
 class FixedSizeChunker(_Windows):
     """Windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
 
-    Every window brings something new, so the last may be shorter. Borders keep characters whole: where one is
+    Every window adds new text, so the last may be shorter. Borders do not split characters: if one is
     made of several tokens, or carries accents, a window is a little shorter.
 
     >>> [chunk.text for chunk in FixedSizeChunker(3, 1, "words").chunk("one two three four five")]
@@ -337,7 +337,7 @@ class FixedSizeChunker(_Windows):
 
 @dataclass(frozen=True)
 class SentenceChunker:
-    """As many whole sentences as fit into ``max_tokens``; a longer sentence is cut into windows of that size.
+    """As many whole sentences as fit into ``max_tokens``; a longer sentence is split into windows of that size.
 
     >>> [chunk.text for chunk in SentenceChunker(6, "words").chunk("One two. Three four. Five six.")]
     ['One two. Three four.', 'Five six.']
@@ -375,7 +375,7 @@ class SentenceChunker:
 
 @dataclass(frozen=True)
 class SectionChunker(_Windows):
-    """The sections below Markdown headings; one longer than ``chunk_size`` tokens is cut into windows.
+    """The sections below Markdown headings; one longer than ``chunk_size`` tokens is split into windows.
 
     >>> chunks = SectionChunker(8, 0, "words").chunk("# Soup\\nBoil water.\\n## Salt\\nA pinch.")
     >>> [(chunk.section, chunk.text) for chunk in chunks]
@@ -419,7 +419,7 @@ def chunker(name: str, **options: object) -> Chunker:
 
 
 def _chunks(document: str, layout: TokenSpans, spans: Iterable[Span], section: str = "") -> list[Chunk]:
-    """Spans without the white space at their ends; those that then bring nothing new are left out."""
+    """Spans without the white space at their ends; those that then add nothing new are left out."""
     chunks: list[Chunk] = []
     for left, right in spans:
         tail = document[left:right].lstrip()

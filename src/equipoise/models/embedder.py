@@ -53,9 +53,9 @@ class EmbedResult:
 
 
 class Embedder:
-    """One model with its prompts, and what is done to its vectors: the thing that is compared.
+    """One model with its prompts and the postprocessing of its vectors.
 
-    ``fingerprint`` names everything that decides the vectors; ``card`` says what is known of the model. Use
+    ``fingerprint`` covers everything that determines the vectors; ``card`` describes the model. Use
     it in a ``with`` block, or ``close()`` it, to end its processes and connections.
     """
 
@@ -82,9 +82,9 @@ class Embedder:
         progress: Progress | None = None,
         over: ExecutorMap | None = None,
     ) -> EmbedResult:
-        """The vectors, with counts of what was known, embedded and cut off.
+        """The vectors, with the numbers of cached, embedded and truncated texts.
 
-        ``over`` embeds the blocks elsewhere, such as on a cluster; each is kept here as soon as it is back.
+        ``over`` embeds the blocks remotely, such as on a cluster; each block is cached as soon as it arrives.
         """
         start = perf_counter()
         role = _role(role)
@@ -110,7 +110,7 @@ class Embedder:
         )
 
     def encode(self, texts: Iterable[str]) -> Vectors:
-        """Texts as documents, by the name that sentence-transformers gives this."""
+        """Texts as documents, with the method name of sentence-transformers."""
         return self.embed(texts, Role.DOCUMENT)
 
     def embed_documents(self, texts: Iterable[str]) -> Vectors:
@@ -124,12 +124,12 @@ class Embedder:
 
     @property
     def raw_dims(self) -> int | None:
-        """The dimensions before any are cut, where they are known yet."""
+        """The dimensions before truncation, if known."""
         return self._raw_dims
 
     @property
     def dims(self) -> int:
-        """The dimensions of the vectors; a model that does not say is asked for one."""
+        """The dimensions of the vectors; an unknown size is found by embedding one text."""
         if self._raw_dims is None:
             self.note_dims(self.encoder.encode(["dimensions"], Role.DOCUMENT).shape[1])
         assert self._raw_dims is not None
@@ -137,7 +137,7 @@ class Embedder:
 
     @property
     def card(self) -> ModelCard:
-        """What is known of the model, with the size of the vectors that come out of it."""
+        """The description of the model, with the dimensions of its final vectors."""
         card = self.encoder.card
         hub_model = _known(self.spec)
         raw = self._raw_dims
@@ -163,7 +163,7 @@ class Embedder:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def variant(self, role: Role) -> str:
-        """What tells this use of the model from others: the prompt, and the role where it matters."""
+        """The cache variant: the prompt, and the role if it matters."""
         return f"{'any' if self.encoder.symmetric else role} {json.dumps(self.prompts[role])}"
 
     def note_dims(self, dims: int) -> None:
@@ -199,7 +199,7 @@ def embedder(
 ) -> Embedder:
     """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` names.
 
-    What was embedded once is kept in the usual place (``eq cache path``); ``cache`` may be another Cache, its
+    Vectors are cached in the default folder (``eq cache path``); ``cache`` may be another Cache, its
     path, or False for none. Options are those of the spec: ``embedder("st:bge-base", dim=256)`` is
     ``embedder("st:bge-base,dim=256")``.
 
@@ -223,7 +223,7 @@ def embedder(
     if (spec.count("processes") or 1) > 1:
         raise ParameterError(
             "an object in hand cannot be sent to worker processes",
-            hint="name it as py:module.attr, so that each process makes its own",
+            hint="name it as py:module.attr, so that each process creates one",
         )
     return Embedder(encoder, spec, cache=vector_cache)
 
@@ -248,7 +248,7 @@ def _load(spec: ModelSpec) -> Encoder:
 
 
 def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
-    """Vectors of length one do not tell how long they were; only cut ones can stay as they are."""
+    """The length of normalised vectors is lost; only truncated ones can skip normalisation."""
     if encoder.normalizes and "dim" not in spec.options and not spec.flag("normalize", True):
         raise ParameterError(
             f"{encoder.card.name} sets its vectors to length one itself, so normalize=false changes nothing",

@@ -33,13 +33,13 @@ class UniqueTexts:
     first: Ints
     """Where each distinct text appeared first."""
     again: Ints
-    """The places of all repetitions."""
+    """The positions of all repetitions."""
     same_as: Ints
     """For each repetition, where its text appeared first."""
 
 
 def check_texts(texts: Iterable[str], *, start: int = 0) -> list[str]:
-    """The texts as a list, when each is a non-empty string of whole characters; errors count from ``start``.
+    """The texts as a list, if each is a non-empty string without lone surrogates; errors count from ``start``.
 
     >>> check_texts(["a", ""])
     Traceback (most recent call last):
@@ -130,7 +130,7 @@ class TruncationCounter:
         self._unknown = False
 
     def note_embedded(self, texts: Sequence[str], positions: Ints, counts: Sequence[int] | None) -> None:
-        """Counts that came with the vectors; None where the engine keeps them to itself."""
+        """Record the token counts of embedded texts; None if the engine does not report them."""
         if counts is None:
             self.tokens, self._unknown = None, True
             return
@@ -141,7 +141,7 @@ class TruncationCounter:
         self._keep([texts[at] for at in long], [counts[at] for at in long])
 
     def note_cached(self, texts: Sequence[str], positions: Ints) -> None:
-        """Texts whose vectors were known: their counts are too, or are counted again."""
+        """Record the token counts of cached texts, from the cache or counted again."""
         long = self._long(texts)
         if not long or self._cache is None:
             return
@@ -157,7 +157,7 @@ class TruncationCounter:
         self._note(positions[long].tolist(), [counts[at] for at in range(len(long_texts))])
 
     def lost(self, once: UniqueTexts) -> NDArray[np.int64] | None:
-        """For every text in its place, the tokens beyond the window; None when they are unknown."""
+        """For every text the number of tokens beyond the window; None if unknown."""
         if self._window is None and not self._unknown:
             return np.zeros(1, dtype=np.int64)
         if self._unknown:
@@ -193,7 +193,7 @@ _LOOKUP_BATCH = 16_384
 
 
 class EncodePass:
-    """One call of ``embed``: rows are finished and put in place as they come, so nothing is held twice."""
+    """One call of ``embed``: rows are written to the result as they are finished, without a second copy."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class EncodePass:
         self._out: Vectors | None = None
 
     def from_cache(self) -> list[int]:
-        """Take what is known; returns the places, among the distinct texts, of what is not."""
+        """Fill in cached vectors; returns the indices of the distinct texts that are not cached."""
         texts, cache = self._once.texts, self._model.cache
         self._progress(0, len(texts))
         if cache is None:
@@ -227,18 +227,18 @@ class EncodePass:
             cached = cache.lookup(
                 self._model.encoder.identity, self._model.variant(self._role), batch, self._model.raw_dims
             )
-            if len(cached.places):
-                self._put(cached.places + start, cached.vectors)
+            if len(cached.positions):
+                self._put(cached.positions + start, cached.vectors)
                 self.lengths.note_cached(
-                    [batch[position] for position in cached.places.tolist()], cached.places + start
+                    [batch[position] for position in cached.positions.tolist()], cached.positions + start
                 )
             absent = np.ones(len(batch), dtype=bool)
-            absent[cached.places] = False
+            absent[cached.positions] = False
             missing += (np.flatnonzero(absent) + start).tolist()
         return missing
 
     def embed(self, missing: list[int]) -> None:
-        """Run the model over the rest, block by block, keeping each block at once."""
+        """Encode the remaining texts block by block; each block is cached when it is finished."""
         if not missing:
             return
         texts = [self._once.texts[index] for index in missing]
@@ -288,7 +288,7 @@ class EncodePass:
         """A service that failed may have answered for some of the block: that was paid for."""
         finished = getattr(error, "finished", None)
         if finished is not None:
-            positions = block[finished.places]
+            positions = block[finished.positions]
             self._keep([self._once.texts[position] for position in positions.tolist()], finished.vectors)
             self._has[positions] = True
 

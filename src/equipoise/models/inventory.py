@@ -39,12 +39,12 @@ ARGUMENTS = {
     "sum": "A+B",
     "rrf": "A+B",
 }
-"""What a kind wants after its colon; the others stand alone."""
+"""What follows the colon of a kind; other kinds need nothing."""
 
 _PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
 
 _CONDITIONS = {"st": "works if downloaded", "litellm": "works with a key"}
-"""Kinds of which only the name would tell whether it works."""
+"""Kinds whose availability depends on the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ModelListing:
 
     @property
     def works(self) -> bool:
-        """Whether it can be used as things are."""
+        """Whether it can be used in this environment."""
         return not self.lack.what
 
 
@@ -133,7 +133,7 @@ def _engine(kind: str) -> MissingRequirement:
 
 
 def _service(kind: str) -> MissingRequirement:
-    """The engine of a hosted model, or else its key; a server of one's own needs none."""
+    """The engine of a hosted model, or else its key; a local server needs none."""
     lack = _engine(kind)
     own_server = kind == "openai" and api_key_from_env("OPENAI_BASE_URL")
     if lack.what or own_server or api_key_from_env(KEYS[kind]):
@@ -148,7 +148,7 @@ def _is_downloaded(name: str) -> bool:
 
 
 def _hub_folder() -> Path:
-    """Where the hub's own library keeps what it has fetched."""
+    """The cache folder of huggingface_hub."""
     folder = os.environ.get("HF_HUB_CACHE")
     if folder:
         return Path(folder).expanduser()

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _INT64 = 2**63
 
 _FREQUENT = 512
-"""Documents of a term from which it is added by a call of its own; rarer terms are added many at a time."""
+"""Document frequency from which a term is added by a separate call; rarer terms are added in batches."""
 
 _RARE_BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The documents of term t stand at ``starts[t]`` to ``starts[t + 1]``, each with a value."""
+    """The documents of term t are at ``starts[t]`` to ``starts[t + 1]``, each with a value."""
 
     starts: Ints
     documents: NDArray[np.int32]
@@ -43,7 +43,7 @@ class Postings:
         """Counts in wholes from counts in parts: for each term the sum over the parts that hold it.
 
         ``self`` has the parts of each term, ``parts`` the ``count`` wholes that each part occurs in. The
-        documents of a term stand in no order.
+        documents of a term are unordered.
         """
         from scipy.sparse import csr_array
 
@@ -114,7 +114,7 @@ _MAX_CODE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class SymbolSequence:
-    """Texts as one row of numbers. A run is what an n-gram may not leave: a padded word, or a whole text."""
+    """Texts as one row of numbers. An n-gram is within one run: a padded word, or the full text."""
 
     symbols: Ints
     left: Ints
@@ -122,11 +122,11 @@ class SymbolSequence:
     texts: Ints
     """The text that each symbol belongs to."""
     whole_short_runs: bool = False
-    """Whether a run shorter than the shortest n-gram counts once, as a whole."""
+    """Whether a run shorter than the shortest n-gram counts once."""
 
 
 def character_symbols(folded: Sequence[str]) -> SymbolSequence:
-    """The characters of folded texts, each word a run with one space before and one behind it."""
+    """The characters of folded texts, each word a run with one space before and one after it."""
     padded = [f" {'  '.join(words)} " if (words := text.split()) else "" for text in folded]
     symbols = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32)
     spaces = np.flatnonzero(symbols == ord(" "))
@@ -185,7 +185,7 @@ class NgramIndex:
         return Postings(counted.postings.starts[ends], counted.postings.documents, counted.postings.values)
 
     def _grams(self, symbols: SymbolSequence, rank: Callable[[int, Ints], Ints]) -> Iterator[tuple[int, Ints, Ints]]:
-        """For each length the keys of all n-grams and the texts they stand in."""
+        """For each length the keys of all n-grams and the texts that contain them."""
         base = len(self._alphabet) + 1
         # Zero is the digit of a symbol that was never learned: no learned key has it.
         digits = self._digits(symbols.symbols)

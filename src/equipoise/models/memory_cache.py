@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class MemoisedEmbedder(Embedder):
-    """An embedder that asks its model for each text of a role once."""
+    """An embedder that encodes each text of a role once."""
 
     def __init__(self, model: Embedder) -> None:
         super().__init__(model.encoder, model.spec, cache=model.cache)
@@ -61,7 +61,7 @@ class MemoisedEmbedder(Embedder):
 
 
 def memoise_retriever(system: Retriever) -> Retriever:
-    """The same system, whose models embed each text once; what was given is not changed."""
+    """A copy of the system whose models embed each text once."""
     if isinstance(system, DenseRetriever):
         dense = copy(system)
         dense.embedder = MemoisedEmbedder(system.embedder)
@@ -82,7 +82,7 @@ def dense_models(system: Retriever) -> list[Embedder]:
 
 
 def n_cached_texts(system: Retriever) -> int:
-    """How many texts the models of a remembering system had from the cache of an earlier run."""
+    """The number of texts that a memoised system took from the cache of an earlier run."""
     return sum(model.cached for model in dense_models(system) if isinstance(model, MemoisedEmbedder))
 
 
@@ -104,7 +104,7 @@ def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
     """What the model leaves out of texts that it embeds as documents."""
     window = model.card.max_tokens
     prompt = model.prompts[Role.DOCUMENT]
-    # Without a window nothing is cut, and one word tells whether the model counts its tokens at all.
+    # Without a window nothing is truncated, and one word shows whether the model counts tokens.
     read = ["word"] if window is None else [prompt + text for text in texts]
     counts = model.encoder.token_counts(read)
     if counts is None:

@@ -96,7 +96,7 @@ ALIASES: dict[str, tuple[str, str]] = {
     "tfidf": ("tfidf", ""),
     "hash": ("hash", ""),
 }
-"""Names that need no kind before them, and what they stand for."""
+"""Aliases without a kind, and the kind and name that they represent."""
 
 
 KINDS = tuple(MODEL_KINDS)
@@ -116,10 +116,10 @@ _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model as it is named: the kind of engine, the rest of the name, and options.
+    """A parsed model spec: the kind of engine, the name, and options.
 
     ``st:BAAI/bge-base-en-v1.5,dim=256`` has kind ``st``, name ``BAAI/bge-base-en-v1.5`` and one option. The
-    name may contain further colons. ``text`` is what was typed; ``str(spec)`` is the canonical spelling.
+    name may contain further colons. ``text`` is the original text; ``str(spec)`` is the canonical form.
 
     >>> str(ModelSpec("st", "a/b", {"dim": "256"}))
     'st:a/b,dim=256'
@@ -136,7 +136,7 @@ class ModelSpec:
         return f"{self.kind}{'' if bare else ':'}{_written(self.name)}{options}"
 
     def with_options(self, **options: object) -> ModelSpec:
-        """The same model with further options; an option that is None stays as it was."""
+        """The same model with further options; an option that is None is unchanged."""
         plain_options = {key: _plain(value) for key, value in options.items() if value is not None}
         return ModelSpec(self.kind, self.name, {**self.options, **plain_options}, self.text)
 
@@ -264,7 +264,7 @@ def _kind_of_path(path: Path) -> str:
     if not exists:
         raise InputError(f"there is no model at {path}", hint="check the path")
     if not path.is_dir():
-        raise InputError(f"{path} is no model", hint="name its folder, or an .npy, .npz or .parquet file of vectors")
+        raise InputError(f"{path} is not a model", hint="name its folder, or an .npy, .npz or .parquet file of vectors")
     if (path / "model.onnx").exists() or (path / "onnx" / "model.onnx").exists():
         return "onnx"
     if (path / "modules.json").exists() or (path / "config.json").exists():
@@ -276,9 +276,9 @@ def _kind_of_path(path: Path) -> str:
 
 
 def _is_static(path: Path) -> bool:
-    """Whether a folder was saved by model2vec, which no longer says so since its version 0.10.
+    """Whether a folder was saved by model2vec, which does not record it since version 0.10.
 
-    sentence-transformers saves static models too, and reads them in its own way: its file tells.
+    sentence-transformers saves static models too, and reads them differently: its file is the criterion.
     """
     config = _json(path / "config.json")
     if isinstance(config, dict) and (config.get("model_type") == "model2vec" or config.keys() >= _MODEL2VEC_KEYS):
@@ -329,7 +329,7 @@ def check_options(spec: ModelSpec, allowed: Sequence[str]) -> None:
     if spec.name:
         raise ParameterError(
             f"{spec.kind}: has no models, and {spec.name!r} follows it",
-            hint=f"write options behind a comma: {spec.kind}:,{allowed[0]}=...",
+            hint=f"write options after a comma: {spec.kind}:,{allowed[0]}=...",
         )
     for option in spec.options:
         if option not in allowed:
@@ -358,13 +358,13 @@ __all__ = ["MODEL_KINDS", "SHARED_OPTIONS", "ModelKind", "load_encoder"]
 SHARED_OPTIONS = (
     "dim", "dtype", "normalize", "query_prompt", "document_prompt", "threads", "processes",
 )  # fmt: skip
-"""Options that every encoder has, since the Embedder and not the adapter answers to them."""
+"""Options that every encoder has, since the Embedder and not the adapter handles them."""
 
 
 def load_encoder(spec: ModelSpec) -> Encoder:
     """Load the model that a spec names, through its adapter's ``load(spec)``.
 
-    An adapter lists its own options in ``OPTIONS``; any other is refused with a did-you-mean.
+    An adapter lists its own options in ``OPTIONS``; any other is an error with a suggestion.
     """
     kind = MODEL_KINDS[spec.kind]
     if not kind.module:

@@ -38,7 +38,7 @@ def resolve_models(models: Any) -> dict[str, Any]:
 def open_retriever(model: Any, *, cache: Any = None, threads: int = 1) -> Iterator[Retriever]:
     """The model as a system that retrieves; this may take a while, and may fail.
 
-    What was loaded here is let go afterwards; a model that was given as an object stays as it is.
+    Models that were loaded here are released afterwards; a model given as an object is unchanged.
     """
     system = retriever(model, cache=cache, threads=threads)
     try:
@@ -62,7 +62,7 @@ def _name(model: Any) -> str:
     if is_model(model):
         return f"py:{type(model).__module__}.{type(model).__qualname__}"
     raise ParameterError(
-        f"a {type(model).__name__} is no model",
+        f"a {type(model).__name__} is not a model",
         hint="give a spec such as minilm, or an object with encode(texts)",
     )
 

@@ -1,4 +1,4 @@
-"""Tokenizers with character offsets: a model's own, cl100k, or words, all offline; and truncation to a window.
+"""Tokenizers with character offsets: of a model, cl100k, or words, all offline; and truncation to a window.
 
 Long texts are tokenised a stretch at a time, so that time and memory grow with the length and no faster. A
 stretch ends before a space or after a line break, where common tokenizers start a new word.
@@ -36,15 +36,15 @@ _WORD = re.compile(
 
 
 class Tokenizer(ABC):
-    """Cuts texts into tokens. ``name`` says which vocabulary this is, and belongs in the record of a run."""
+    """Splits texts into tokens. ``name`` identifies the vocabulary, and is recorded with a run."""
 
     name: str
 
     def offsets(self, text: str) -> Ints:
-        """First and last-plus-one character of each token, a row a token, ascending, never overlapping.
+        """First and last-plus-one character of each token, one row per token, ascending, not overlapping.
 
-        A token that is only a part of a character takes the whole of it; the other parts are empty rows
-        right behind. Characters between two rows (spaces, or what the vocabulary drops) belong to no token.
+        The first token of a split character covers all of it; the other parts are empty rows
+        after it. Characters between two rows (spaces, or what the vocabulary drops) belong to no token.
 
         >>> WordTokenizer().offsets("Two words.").tolist()
         [[0, 3], [4, 9], [9, 10]]

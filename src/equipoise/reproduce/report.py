@@ -130,8 +130,9 @@ def _title(difference: ScoreDifference, decimals: int) -> str:
     if abs(difference.value) < 10.0**-12:
         return f"{difference.metric}: {one.name} and {other.name} agree on {format_value(one.value, decimals)}"
     return (
-        f"{difference.metric}: {format_value(one.value, decimals)} as {one.name}, {format_value(other.value, decimals)} as "
-        f"{other.name}, a difference of {format_difference(difference.value, decimals)}"
+        f"{difference.metric}: {format_value(one.value, decimals)} as {one.name}, "
+        f"{format_value(other.value, decimals)} as {other.name}, "
+        f"a difference of {format_difference(difference.value, decimals)}"
     )
 
 

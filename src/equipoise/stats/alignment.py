@@ -20,7 +20,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class AlignedResults:
-    """Results of several systems whose units line up; ``orders`` brings each into the first one's order."""
+    """Results of several systems on the same units; ``orders`` sorts each into the order of the first."""
 
     results: tuple[Result, ...]
     orders: tuple[Ints, ...]
@@ -75,7 +75,7 @@ class AlignedResults:
 
 
 def align_results(results: Sequence[Result]) -> AlignedResults:
-    """Line results up by unit id; unequal unit sets are refused, with the difference.
+    """Align results by unit id; unequal sets of units are an error that lists the difference.
 
     Two results with the same units in another order are put in order, never joined on what they share.
     """
@@ -86,7 +86,7 @@ def align_results(results: Sequence[Result]) -> AlignedResults:
     names = [result.system for result in results]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DuplicateError(f"two results are called {twice[0]!r}", hint="give each system a name of its own")
+        raise DuplicateError(f"two results are called {twice[0]!r}", hint="give each system a different name")
     first = results[0]
     positions = _positions(first)
     orders = [np.arange(len(positions))]
@@ -99,7 +99,7 @@ def align_results(results: Sequence[Result]) -> AlignedResults:
 
 
 def _positions(result: Result) -> dict[object, int]:
-    """Where each unit stands; a Python value as key, so that 1 and numpy's 1 are the same unit."""
+    """The index of each unit; keys are Python values, so that 1 and numpy's 1 are the same unit."""
     units = result.unit_ids.tolist()
     positions = {unit: position for position, unit in enumerate(units)}
     if len(positions) < len(units):
@@ -117,7 +117,7 @@ def _unequal(
     return PairingError(
         f"{first.system} and {other.system} were not measured on the same units: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
-        hint="score every system on the whole truth; a unit that a run misses scores 0 (eq explain EQ204)",
+        hint="score every system on all units; a unit that a run misses scores 0 (eq explain EQ204)",
         excerpt="\n".join(f"only in {name}: {_listed(units)}" for units, name in sides if units),
     )
 
@@ -164,7 +164,7 @@ SPENT = "retrieved_tokens"
 """What the configuration that was chosen costs a unit."""
 
 FOLDS = "folds"
-"""In how many parts the units were cut, to choose on some and score on others; 1 is no nesting."""
+"""The number of folds of the nested cross-validation; 1 means none."""
 
 TOKENIZER = "tokenizer"
 """What a token is, in sizes, costs and budgets."""

@@ -1,4 +1,4 @@
-"""Does a model that says 80 % come true 80 times of 100? The reliability diagram, and its one figure."""
+"""Calibration: the reliability diagram of a classifier and its expected calibration error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints
 
 BINS = 15
-"""As Guo et al. have it (ICML 2017)."""
+"""The default of Guo et al. (ICML 2017)."""
 SCHEMES = ("width", "mass")
 DRAWS = 500
 _INTERVALS, _CALIBRATED = range(2)
@@ -27,7 +27,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """The units whose confidence lies above ``low`` and not above ``high``."""
+    """The units with ``low`` < confidence <= ``high``."""
 
     low: float
     high: float
@@ -38,19 +38,19 @@ class CalibrationBin:
 
     @property
     def gap(self) -> float:
-        """By how much the model is too sure; negative where it is not sure enough."""
+        """Confidence minus accuracy: positive if overconfident, negative if underconfident."""
         return self.confidence - self.accuracy
 
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """Confidence beside accuracy, bin by bin; bins without units are left out.
+    """Mean confidence and accuracy per bin; bins without units are left out.
 
-    ``ece`` is the expected calibration error: the gaps without their signs, weighted by units. It is above 0
-    for every model on finitely many units, so ``calibrated`` says what one that is calibrated would show on
-    these (the mean over draws), and ``calibrated_high`` what it would exceed only with a chance of 1 - level.
-    These draws take units as independent; where a model knows some users better than it says and others
-    worse, they are too narrow.
+    ``ece`` is the expected calibration error: the mean absolute gap, weighted by units. It is above 0
+    for every model on finitely many units. ``calibrated`` is its mean for a perfectly calibrated model on these
+    units (by simulation), ``calibrated_high`` the value that such a model exceeds with probability 1 - level.
+    The simulation assumes independent units; if a model is underconfident for some users and overconfident
+    for others, it is too narrow.
     """
 
     bins: tuple[CalibrationBin, ...]
@@ -91,20 +91,20 @@ def reliability(
 
     ``correct`` is 1 or 0 a unit, or a share where the first choice is tied. Bins have equal width, or equal
     ``mass`` of units; a confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
-    intervals of the bins resample whole clusters.
+    intervals of the bins resample clusters.
 
     >>> found = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, draws=10)
     >>> round(found.ece, 3), found.bins[0].n
     (0.15, 4)
     """
     if bins < 1 or draws < 1:
-        raise ParameterError(f"{bins} bins and {draws} draws were asked for", hint="give at least 1 of each")
+        raise ParameterError(f"{bins} bins and {draws} simulations were requested", hint="give at least 1 of each")
     confidences, right = _shares(confidence, "confidences"), _shares(correct, "right answers")
     check_same_length(confidences, right, "confidences", "right answers")
     if not len(confidences):
-        raise InputError("there are no units, so there is nothing to hold a confidence against")
+        raise InputError("there are no units")
     if clusters is not None and len(clusters) != len(confidences):
-        raise ShapeError(f"there are {len(clusters)} clusters for {len(confidences)} units", hint="give one a unit")
+        raise ShapeError(f"there are {len(clusters)} clusters for {len(confidences)} units", hint="give one per unit")
     checked_level(confidence_level), checked_seed(seed)
     edges = _edges(confidences, bins, scheme)
     member = np.searchsorted(edges[1:-1], confidences)
@@ -155,10 +155,10 @@ def _bin(
 
 
 def _calibrated_errors(confidences: Floats, member: Ints, bins: int, draws: int, rng: np.random.Generator) -> Floats:
-    """The errors of models that come true exactly as often as they say, on these units."""
+    """Simulated calibration errors of perfectly calibrated models on these units."""
     expected = np.bincount(member, confidences, bins)
     errors = np.empty(draws)
-    # Sorted by bin, so that a bin's hits are one stretch of the draw.
+    # Sorted by bin, so that a bin's hits are one slice of the sample.
     order = np.argsort(member, kind="stable")
     filled, starts = np.unique(member[order], return_index=True)
     step = max(1, _BLOCK // len(confidences))
@@ -184,6 +184,6 @@ def _shares(values: Any, name: str) -> Floats:
         first = int(np.argmax(beyond))
         raise InputError(
             f"the {name} hold {shares[first]:g} at position {first}",
-            hint="probabilities lie between 0 and 1; logits become some by a softmax",
+            hint="probabilities are between 0 and 1; apply a softmax to logits",
         )
     return shares

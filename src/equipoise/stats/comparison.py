@@ -1,4 +1,4 @@
-"""A comparison: paired claims over two or more systems, and what the data cannot tell."""
+"""A comparison: paired differences of two or more systems, and which are significant."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
 from equipoise.stats.planning import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
-    REDRAWN_P,
+    LARGER_P,
     JointResamples,
     bootstrap_errors_of,
     corpus_contrasts,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
 
 UNEQUAL_TUNING = "EQ203"
-"""The code of the finding that systems were not tuned alike, which no verdict may pass over."""
+"""The code of the finding that systems were tuned with unequal budgets, which every verdict mentions."""
 
 NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so this may be a difference of effort."
 
@@ -56,9 +56,9 @@ class Comparison:
     """Systems on the same units: estimates, contrasts of every pair, and the order they allow.
 
     ``scores`` are on the primary metric over the units that are defined for every system, so that the
-    order is made on equal terms. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
+    order is on the same units. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
     interval of its rank, ``families`` what each metric's p values were corrected for. ``needed_for_best`` is
-    how many units would show the leader to be best, at 80 % power, if the differences seen are the true ones.
+    the number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
     """
 
     systems: tuple[str, ...]
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def alpha(self) -> float:
-        """The p below which two systems are told apart."""
+        """The significance level: 1 - ``confidence_level``."""
         return self.config.alpha
 
     @property
@@ -101,17 +101,17 @@ class Comparison:
 
     @property
     def test(self) -> str:
-        """What the p values on the primary metric come from, for people."""
+        """The name of the test behind the p values on the primary metric."""
         return self.test_on(self.primary)
 
     @property
     def n_permutations(self) -> int | None:
-        """How many random flips the p values on the primary metric rest on; None where they rest on none."""
+        """The number of permutations behind the p values on the primary metric; None without permutations."""
         title = get_test(RANDOMISATION).title
         return self.config.n_permutations if self.test_on(self.primary) == title else None
 
     def test_on(self, metric: str) -> str:
-        """What p on a metric comes from, for people: the test asked for, unless it could not be made."""
+        """The name of the test on a metric: the requested test, unless it was not possible."""
         tests = {contrast.test for contrast in self.contrasts if contrast.metric == metric and contrast.test}
         name = tests.pop() if len(tests) == 1 else self.config.test
         return get_test(name).title if name in TESTS else name
@@ -124,7 +124,7 @@ class Comparison:
 
     @property
     def tied_with_leader(self) -> tuple[str, ...]:
-        """The systems that the data cannot tell from the leader, best first."""
+        """The systems that are not significantly different from the leader, best first."""
         if self.leader is None:
             return ()
         letters = set(self.bands[self.leader])
@@ -158,7 +158,7 @@ class Comparison:
         raise ParameterError(f"{a} is not compared with itself", hint="name two systems")
 
     def families_of(self, metrics: Sequence[str]) -> str:
-        """What the p values on these metrics were corrected for; metrics that are alike share a phrase."""
+        """What the p values on these metrics were corrected for; metrics with the same family share a phrase."""
         metrics_by_phrase: dict[str, list[str]] = {}
         for metric in metrics:
             phrase = self.families[metric].replace(f" on {metric}", " on each metric", 1)
@@ -173,10 +173,10 @@ class Comparison:
         )
 
     def verdict(self, noun: str = "unit") -> str:
-        """Who leads, and what the data cannot tell, in plain sentences.
+        """The leader and the significance of its lead, in plain sentences.
 
-        Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
-        significantly different. Unequal terms come last. ``noun`` is what a unit is called.
+        If all systems are at chance or at the ceiling, that is stated first, and alone unless some of them are
+        significantly different. Unequal tuning is stated last. ``noun`` is the name of a unit.
         """
         from equipoise.stats.verdict import verdict_text, why_uninformative
 
@@ -272,7 +272,7 @@ def _contrasts(
     config: StatsConfig,
     metric_by_name: Mapping[str, Metric[Any]],
 ) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
-    """All pairs on all metrics, and the resampled scores of those that are no means."""
+    """All pairs on all metrics, and the resampled scores of metrics that are not means."""
     columns = [_column(pairing, name, metric_by_name) for name in names if pairing.has_parts(name)]
     _refuse_untestable(columns, primary, pairing, config.test)
     results = {result.system: result for result in pairing.results}
@@ -329,7 +329,7 @@ def _comparison(
 
 
 def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
-    """The metrics to compare: those asked for, else all that every system has; the primary among them."""
+    """The metrics to compare: the requested ones, else all that every system has; the primary among them."""
     shared = [
         name for name in pairing.results[0].estimates if all(name in result.estimates for result in pairing.results)
     ]
@@ -401,14 +401,14 @@ def _corrected(contrasts: Sequence[Contrast], correction: str, alpha: float) -> 
 
 
 def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
-    """What p on this metric was corrected for, as a caption says it, and where p may come from."""
+    """The caption of a metric's p values: their family, correction and test."""
     tested = sum(not isnan(contrast.p) for contrast in contrasts)
     if tested == 0:
         return f"no pair tested on {metric}"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
     if sum(bootstrap_errors_of(result, metric) is not None for result in results) > 1:
-        suffix += f", {REDRAWN_P}"
+        suffix += f", {LARGER_P}"
     if tested == 1:
         return f"one pair on {metric}{suffix}, nothing to correct for"
     title = CORRECTIONS[correction][1]
@@ -416,7 +416,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
 
 
 def _scores(pairing: AlignedResults, metric: str) -> Floats:
-    """Each system's figure over the units that are defined for every system that has any."""
+    """Each system's score over the units that are defined for all systems with defined units."""
     values = np.array([result.estimates[metric].value for result in pairing.results], dtype=np.float64)
     if not pairing.has_parts(metric):
         return values
@@ -470,7 +470,7 @@ def _ranks(
 
 
 def _plain(value: Any) -> Any:
-    """Any of our values as JSON knows them."""
+    """A value converted to JSON types."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

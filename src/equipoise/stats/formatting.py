@@ -1,7 +1,7 @@
-"""The one place where numbers become text.
+"""Formatting of numbers; all reports use these functions.
 
 Everything is a fraction, a rank or a count as the metric has it; only confidence levels are percent. As many
-decimals are shown as the interval supports: two figures of its half-width, no more.
+decimals are shown as the interval supports: two significant digits of its half-width.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SMALLEST_P = 0.001
 
 
 def n_decimals(interval: Interval) -> int:
-    """How many decimals a figure with this interval deserves.
+    """The number of decimals supported by this interval.
 
     >>> from equipoise.stats.intervals import Interval
     >>> n_decimals(Interval(0.37, 0.45)), n_decimals(Interval(120.0, 180.0))
@@ -32,7 +32,7 @@ def n_decimals(interval: Interval) -> int:
 
 
 def shared_decimals(intervals: Iterable[Interval]) -> int:
-    """The decimals for a column of figures: what the narrowest known interval deserves."""
+    """The decimals for a column of values: those supported by the narrowest known interval."""
     decimals = [n_decimals(interval) for interval in intervals if interval.known and interval.width > 0]
     return max(decimals, default=DEFAULT_DECIMALS)
 
@@ -75,7 +75,7 @@ def format_interval(interval: Interval, decimals: int | None = None) -> str:
 
 
 def format_p(p: float, *, reason: str = "") -> str:
-    """A p value to two figures, never 0.
+    """A p value to two significant digits, never 0.
 
     >>> format_p(0.0421), format_p(0.31), format_p(1e-4), format_p(0.9999)
     ('0.042', '0.31', '<0.001', '1.00')
@@ -97,7 +97,7 @@ def format_percent(confidence_level: float) -> str:
 
 
 def format_count(number: int) -> str:
-    """A count with its thousands apart.
+    """A count with thousands separators.
 
     >>> format_count(12345)
     '12,345'
@@ -106,7 +106,7 @@ def format_count(number: int) -> str:
 
 
 def about(number: float) -> str:
-    """A planned count to two figures: the values that it is computed from are not known better than that.
+    """A planned count to two significant digits, the precision of the values that it is computed from.
 
     >>> about(1_724.0)
     '1,700'

@@ -2,7 +2,7 @@
 
 A step-wise correction tests the pair with the smallest p at the strictest level and each further pair at a
 weaker one. At which level a pair is tested therefore depends on how many others are significant with as many
-units, which is computed from the differences seen. ``calibration_power`` checks the results by simulation.
+units, which is computed from the observed differences. ``calibration_power`` checks the results by simulation.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def units_to_show_best(
 ) -> PowerEstimate:
     """The fewest units with which the leader is significantly better than every other system.
 
-    ``power`` is the probability that all its pairs are significant at once, if the differences seen are the
+    ``power`` is the probability that all its pairs are significant at once, if the observed differences are the
     true ones: the share of simulated samples. The simulation is part of the formula (its random numbers are
     fixed), and the correlation of the pairs follows from the standard deviations of the differences.
     ``contrasts`` come from ``with_power``.
@@ -87,7 +87,7 @@ class _Family:
 
     @cached_property
     def tested(self) -> Floats:
-        """The effects of the tested pairs, in order; of a large family evenly spaced ones stand for all."""
+        """The effects of the tested pairs, in order; a large family is represented by evenly spaced ones."""
         ordered = np.sort(self.effects[~np.isnan(self.effects)])
         positions = np.linspace(0, len(ordered) - 1, min(len(ordered), _MOST_EFFECTS))
         return np.asarray(ordered[np.round(positions).astype(np.int64)])
@@ -95,7 +95,7 @@ class _Family:
     def confidence_level(self, at: int, n: float) -> float:
         """The level at which a pair is tested, with ``n`` units for each of the pairs.
 
-        The pair is tested after those that are significant at its own level. How many these are on average
+        The pair is tested after those that are significant at its level. How many these are on average
         depends on that level: the equation is solved by iteration.
         """
         tests = int(np.count_nonzero(~np.isnan(self.effects)))
@@ -119,7 +119,7 @@ class _Family:
         detectable = detectable_difference(
             sd, contrast.n, confidence_level=1.0 - self.confidence_level(at, max(contrast.n, 1)), units_per_block=size
         )
-        # A single test at the whole level takes the fewest units that any correction could take.
+        # A single test at the full level needs the fewest units of all corrections.
         needed = units_needed(contrast.difference, sd, confidence_level=1.0 - self.alpha, units_per_block=size)
         if needed.known and len(self.contrasts) > 1:
 
@@ -138,7 +138,7 @@ def _fewest(shows: Callable[[int], bool], least: int) -> PowerEstimate:
     low, high = least - 1, least
     while not shows(high):
         if high > MOST_UNITS:
-            return PowerEstimate.unknown("a difference seen is too close to 0")
+            return PowerEstimate.unknown("an observed difference is too close to 0")
         low, high = high, ceil(1.25 * high)
     while high - low > max(1, high // 200):
         middle = (low + high) // 2
@@ -171,7 +171,7 @@ def _simulated(contrasts: Sequence[Contrast], leader: str, correction: str, alph
 def _correlated_errors(
     contrasts: Sequence[Contrast], names: Sequence[str], leader: str, samples: int
 ) -> dict[str, Floats]:
-    """Simulated errors of every system relative to the leader, whose own error is 0."""
+    """Simulated errors of every system relative to the leader, whose error is 0."""
     variance = {
         frozenset((contrast.a, contrast.b)): contrast.sd**2 for contrast in contrasts if contrast.sd is not None
     }
@@ -188,7 +188,7 @@ def _correlated_errors(
     eigenvalues, vectors = np.linalg.eigh(covariance)
     normal = np.random.default_rng(0).standard_normal((samples, len(names)))
     errors = normal @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))).T
-    # A difference is leader minus other: the other's own error has the opposite sign.
+    # A difference is leader minus other: the other's error has the opposite sign.
     return {leader: np.zeros(samples)} | {name: -errors[:, at] for at, name in enumerate(names)}
 
 

@@ -1,4 +1,4 @@
-"""Slices: the same figure on the units that share a property, each with its own n and interval."""
+"""Slices: the score on the units that share a property, with n and interval."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
 MIN_UNITS = 20
-"""Below this many units a slice says next to nothing: the 95 % interval of an accuracy of 0.8 is then wider
-than a third of the whole scale, so that slices overlap whatever the system does."""
+"""Below this many units a slice is uninformative: the 95 % interval of an accuracy of 0.8 is then wider
+than a third of the scale, so that slices overlap for any system."""
 NONE = "none"
 """The value of units that lack a property."""
 
@@ -32,7 +32,7 @@ Properties = Mapping[Any, Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The units whose property ``name`` has this value, and the figure on them."""
+    """The units whose property ``name`` has this value, and the score on them."""
 
     name: str
     value: str
@@ -47,10 +47,10 @@ class Slice:
 def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: int = 0) -> tuple[Slice, ...]:
     """The metric on every value of every property.
 
-    Properties and their values come in the order in which the units of the result bring them up. Units
-    that lack a property, or have None, are the slice ``none`` of that property, which comes last; nothing
-    is left out, so the n of a property's slices add up. Intervals are made as for the whole, from the units
-    of the slice alone; the chance level of a part is not known. Small slices are kept: see ``MIN_UNITS``.
+    Properties and their values are in the order of their first occurrence in the units of the result. Units
+    that lack a property, or have None, are the slice ``none`` of that property, which is last; nothing
+    is left out, so the n of a property's slices add up. Intervals use the same method as for all units, from the units
+    of the slice alone; the chance level of a slice is unknown. Small slices are included: see ``MIN_UNITS``.
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> result = result_from_values("mine", ["a", "b", "c"], {"accuracy": [1, 0, 1]})
@@ -62,7 +62,7 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
     estimate = result[metric]
     if estimate.metric not in result.per_unit:
         raise UndefinedError(
-            f"{estimate.metric} is no mean over units, so a slice has no value of its own",
+            f"{estimate.metric} is not a mean over units, so a slice has no value",
             hint="score the evidence of the slice: evidence.take(index)",
         )
     units = result.unit_ids.tolist()
@@ -70,7 +70,7 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
     if not any(properties) and slices:
         raise InputError(
             f"none of the {len(units)} units of {result.system} has properties",
-            hint=f"the result knows units such as {units[0]!r}; see whether the ids are spelled alike",
+            hint=f"the result has units such as {units[0]!r}; compare the ids",
         )
     known_metric = _known(estimate.metric)
     return tuple(
@@ -81,7 +81,7 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
 
 
 def _parts(values: list[object]) -> dict[str, Ints]:
-    """The places of each value, in order of appearance, those without one last."""
+    """The rows of each value, in order of appearance, rows without a value last."""
     rows_by_value: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         rows_by_value.setdefault(NONE if value is None else str(value), []).append(row)
@@ -91,7 +91,7 @@ def _parts(values: list[object]) -> dict[str, Ints]:
 
 
 def _stream(seed: int, name: str, value: str) -> np.random.Generator:
-    """Randomness of its own for each slice, so that no slice depends on which others there are."""
+    """A random stream per slice, so that a slice does not depend on other slices."""
     return np.random.default_rng([seed, crc32(f"{name}={value}".encode())])
 
 
@@ -118,7 +118,7 @@ def _estimate(
 
 
 def _averaged_hits(overall: Estimate, values: Floats) -> bool:
-    """Whether the values are hits averaged over splits, whose whole has Wilson's interval.
+    """Whether the values are hits averaged over splits, whose overall score has Wilson's interval.
 
     Such a mean varies no more than one of hits and misses does, so that Wilson's interval is wide enough. A
     bootstrap of a slice where all but one value is 1 would be far too narrow.
@@ -128,7 +128,7 @@ def _averaged_hits(overall: Estimate, values: Floats) -> bool:
 
 
 def _known(metric: str) -> Metric[Any] | None:
-    """The metric of that name, where the catalogue knows it; of others only the values tell."""
+    """The metric of that name, or None if it is not in the catalogue."""
     try:
         (parsed,) = parse_metrics(metric)
     except EquipoiseError:

@@ -1,11 +1,11 @@
-"""The nested estimate: what a tuned system is worth on units that had no say in its tuning.
+"""Nested cross-validation: the score of a tuned system on units that were held out from its tuning.
 
-The best of many trials looks better than it is, on the units that made it the best. So the choice is made
-again for every fold, on the units outside it, and the units inside score what was chosen without them.
+The best of many trials has a selection-biased score on the units that selected it. Therefore a trial is
+selected for every fold on the units outside it, and scored on the units inside.
 
 Trials have no parameters that are fitted to units: a trial's value on a unit is the same whatever other
-units there are. An inner cross-validation would therefore average, over its own folds, the very values that
-the training units have already, and the mean over the training units is the inner cross-validation score.
+units there are. An inner cross-validation would therefore average, over its folds, the same values that
+the training units already have, and the mean over the training units is the inner cross-validation score.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from equipoise.io.splits import Fold
 
 ROUNDING = 1e-12
-"""Means closer than this, relative to the larger, are equal: the order of a sum decides no choice."""
+"""Means closer than this, relative to the larger, are equal: rounding in a sum does not decide a selection."""
 
 
 @dataclass(frozen=True)
 class NestedResult:
-    """The nested estimate: what was chosen without each fold, and what that scores there.
+    """The nested estimate: the trial selected without each fold, and its score on the fold.
 
     With S splits of F folds each and U units:
 
     - ``values`` (U): the score of each unit, the mean over the splits of the trials chosen without it; NaN
       where all of them are undefined.
-    - ``chosen`` (S * F, split by split): the place of the trial that was chosen without each fold.
-    - ``inner`` and ``outer`` (S * F): its mean over the units that chose it, and over those of the fold.
+    - ``chosen`` (S * F, split by split): the index of the trial that was selected without each fold.
+    - ``inner`` and ``outer`` (S * F): its mean over the units that selected it, and over those of the fold.
     - ``trial_of`` (S x U): the trial that scored each unit in each split.
     - ``by_split`` (S): the nested score of each split alone.
-    - ``best`` is the trial chosen on all units, which people would deploy; ``optimistic`` is its mean over
+    - ``best`` is the trial selected on all units, which would be deployed; ``optimistic`` is its mean over
       the same units.
     """
 
@@ -93,12 +93,12 @@ def nested_cv(
     allowed: Any = None,
     better: Direction = Direction.UP,
 ) -> NestedResult:
-    """Choose a trial for each fold on the units outside it, and score the fold with that.
+    """Select a trial for each fold on the units outside it, and score it on the fold.
 
-    ``values`` has a row a trial and a column a unit, NaN where undefined; ``kfold_splits`` come from
-    ``data.split.folds``. The best mean over the defined training units wins; of equal means the lower
-    ``costs`` (a number a trial, NaN is the dearest), then the earlier trial. ``allowed`` says which trials
-    may be chosen at all, such as those within a budget.
+    ``values`` has one row per trial and one column per unit, NaN where undefined; ``folds`` come from
+    ``kfold_splits``. The best mean over the defined training units wins; of equal means the lower ``costs`` (one
+    number per trial, NaN is the most expensive), then the earlier trial. ``allowed`` marks the trials that may be
+    selected, such as those within a budget.
 
     >>> from equipoise.io.splits import kfold_splits
     >>> halves = kfold_splits("abcd", 2, groups="xxyy", rng=np.random.default_rng(0))
@@ -157,7 +157,7 @@ def majority_hits(values: Any) -> Floats:
 
 
 def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> int:
-    """The trial that is best on all units: the one to deploy, whose mean here is an optimistic figure.
+    """The trial that is best on all units: the one to deploy, whose mean here is optimistic (selection-biased).
 
     >>> select_best([[1, 0, 0], [1, 1, 0], [0, 1, 1]], costs=[1, 9, 5])
     2
@@ -170,7 +170,7 @@ def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: 
 
 
 def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> Ints:
-    """For each column of means (a row a trial) the best allowed trial; equal means go by cost, then by order.
+    """For each column of means (one row per trial) the best allowed trial; ties by cost, then order.
 
     A trial without a mean is worse than any other.
     """
@@ -196,7 +196,7 @@ def _known(means: Floats) -> Floats:
 
 
 def fold_means(table: Floats, columns: Floats) -> Floats:
-    """Means over the defined units, a row a trial and a column a part; ``columns`` counts the units in it."""
+    """Means over the defined units, one row per trial and one column per part; ``columns`` counts the units in it."""
     counts = (~np.isnan(table)).astype(np.float64) @ columns
     sums = np.nan_to_num(table) @ columns
     return np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan)
@@ -207,12 +207,12 @@ def _mean(values: Floats) -> float:
 
 
 def check_score_table(values: Any) -> Floats:
-    """The values as numbers, a row a trial and a column a unit."""
+    """The values as numbers, one row per trial and one column per unit."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or not table.size:
         raise ShapeError(
-            f"values of shape {table.shape} are no table of trials and units",
-            hint="give a row a trial and a column a unit",
+            f"values of shape {table.shape} are not a table of trials and units",
+            hint="give one row per trial and one column per unit",
         )
     if np.isinf(table).any():
         raise NotFiniteError("a value is infinite, and so is any mean of it", hint="undefined units are NaN")
@@ -226,7 +226,7 @@ def tested(folds: Sequence[Fold], units: int) -> Bools:
         both = np.sort(np.concatenate([train, test]))
         if not np.array_equal(both, np.arange(units)):
             raise ShapeError(
-                f"train and test of fold {number + 1} are no partition of the {units} units",
+                f"train and test of fold {number + 1} are not a partition of the {units} units",
                 hint="make the folds of these units with data.split.folds",
             )
         tests[test, number] = True
@@ -234,7 +234,7 @@ def tested(folds: Sequence[Fold], units: int) -> Bools:
     if not (counts == 1).all():
         unit = int(np.flatnonzero(counts != 1)[0])
         raise ShapeError(
-            f"the unit at place {unit} is tested in {counts[unit]} folds",
+            f"the unit at index {unit} is tested in {counts[unit]} folds",
             hint="every unit is tested once: make the folds with data.split.folds",
         )
     return tests
@@ -255,7 +255,7 @@ def _mask(allowed: Any, trials: int) -> Bools:
 def _costs(costs: Any, trials: int) -> Floats:
     per_trial = np.zeros(trials) if costs is None else np.asarray(costs, dtype=np.float64)
     if per_trial.shape != (trials,):
-        raise ShapeError(f"costs has shape {per_trial.shape} for {trials} trials", hint="give a number a trial")
+        raise ShapeError(f"costs has shape {per_trial.shape} for {trials} trials", hint="give one number per trial")
     return per_trial
 
 
@@ -277,15 +277,15 @@ def selection_errors(
     n_resamples: int = 1000,
     rng: np.random.Generator,
 ) -> Floats:
-    """Bootstrap errors of the nested score: what it says minus what the deployed trial is worth.
+    """Bootstrap errors of the nested score: the nested score minus the true score of the deployed trial.
 
-    The units at hand stand for all there are. Each resample draws as many for each fold, chooses without
-    each fold, and chooses on all of them what would be deployed; that trial's mean over the units at hand is
-    the truth there. A copy in two folds is no leak: both are new draws. With ``clusters`` (an id a unit, such
-    as the groups of the folds) whole clusters are drawn. The other arguments are those of
+    The sample represents the population. Each resample has as many units per fold, selects a trial without
+    each fold, and selects the deployed trial on all of them; the mean of that trial over the original units is
+    the truth. A copy in two folds is not a leak: both are independent samples. With ``clusters`` (one id per unit, such
+    as the groups of the folds) clusters are resampled. The other arguments are those of
     ``nested_choice``. The same randomness gives paired errors for systems on the same units and folds.
 
-    With ``splits`` above 1 the drawn units of each resample are assigned to folds that many times, and the
+    With ``splits`` above 1 the units of each resample are assigned to folds that many times, and the
     score is the mean over them, as in ``repeated_choice``. A few splits are enough here: with S of them the
     error has the variance between resamples plus 1/S of the variance between splits, which is the smaller.
     """
@@ -304,13 +304,13 @@ def selection_errors(
 
 
 def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) -> list[Ints]:
-    """The fold of each drawn cluster, split by split; draws are exchangeable, so one set serves them all."""
+    """The fold of each sampled cluster, split by split; shared by all resamples, which are exchangeable."""
     first = np.repeat(np.arange(len(sizes)), sizes)
     return [first, *(rng.permutation(first) for _ in range(splits - 1))]
 
 
 def _errors(sums: _Sums, sample: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
-    """The errors of some resamples; ``sample`` has a row a resample and a column a drawn cluster."""
+    """The errors of some resamples; ``sample`` has one row per resample and one column per sampled cluster."""
     totals = sums.over(sample)
     rows = np.arange(len(sample))
     scores = np.zeros(len(sample))
@@ -340,7 +340,7 @@ class _Sums:
         self.means = fold_means(table, np.ones((table.shape[1], 1)))[:, 0]
 
     def over(self, sample: Ints) -> tuple[Floats, Floats]:
-        """Sums and counts over drawn clusters, a row a trial (or one for all) and a column a resample."""
+        """Sums and counts over sampled clusters, one row per trial (or one for all) and one column per resample."""
         n_resamples, clusters = len(sample), self.totals.shape[1]
         cells = sample * n_resamples + np.arange(n_resamples)[:, None]
         times = np.bincount(cells.ravel(), minlength=clusters * n_resamples)
@@ -351,11 +351,11 @@ class _Sums:
 def nested_interval(
     nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), confidence_level: float = 0.95
 ) -> Interval:
-    """The interval of a nested figure from its resampled errors.
+    """The interval of a nested score from its bootstrap errors.
 
-    A share gets Wilson's interval with as many independent units as would err that much, never more than
-    there are hits and misses; another figure gets Student's. Errors are squared around 0, not around their
-    mean: choosing on fewer units is a little worse than what is deployed, and that is part of the error.
+    A share gets Wilson's interval with the number of independent units that has this standard error, at most the
+    number of hits and misses; other metrics get Student's. Errors are squared around 0, not around their mean:
+    selection on fewer units is slightly worse than the deployed trial, and that is part of the error.
 
     >>> from equipoise.io.splits import kfold_splits
     >>> from equipoise.tuning.nested_cv import nested_cv
@@ -363,7 +363,7 @@ def nested_interval(
     >>> values, parts = rng.integers(0, 2, (9, 60)), kfold_splits(range(60), 5, rng=rng)
     >>> interval = nested_interval(nested_cv(values, parts), selection_errors(values, parts, rng=rng))
     >>> interval.method, round(interval.width, 2), round(wilson_interval(30, 60).width, 2)
-    ('wilson-redrawn', 0.35, 0.25)
+    ('wilson-bootstrap-errors', 0.35, 0.25)
     """
     defined = nested.values[~np.isnan(nested.values)]
     if len(defined) < 2:

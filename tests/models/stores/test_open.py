@@ -96,5 +96,5 @@ def test_a_qdrant_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPa
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     pytest.importorskip("chromadb")
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StoreError):  # noqa: RUF043
+    with pytest.raises(StoreError):
         open_store(f"chroma:{tmp_path / 'file'}", dims=2)

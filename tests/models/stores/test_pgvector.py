@@ -122,7 +122,7 @@ def test_a_table_that_was_removed_is_a_sentence(postgres: str, admin: Any) -> No
     made = opened(postgres, "removed")
     (table,) = admin.execute("SELECT tablename FROM pg_tables WHERE tablename LIKE '%_removed'").fetchone()
     admin.execute(psycopg.sql.SQL("DROP TABLE {}").format(psycopg.sql.Identifier(table)))
-    with pytest.raises(StoreError, match="PostgreSQL"):  # noqa: RUF043
+    with pytest.raises(StoreError, match="PostgreSQL"):
         made.count()
     made.close()
 

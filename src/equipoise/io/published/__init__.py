@@ -1,4 +1,4 @@
-"""Any file with published figures, or a folder of them, as records."""
+"""Any file with published scores, or a folder of such files, as records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from equipoise.io.published.tables import (
 from equipoise.io.tables import DELIMITERS
 from equipoise.io.text import STDIN, PathLike, TextFile, display_path, open_text
 
-# What the text around a table says of its figures, where a sentence says it in so many words.
+# Facts about the scores that the text around a table states literally.
 
 _PARENT = re.compile(
     r"(?:\brank(?:s|ing)?|\bretriev(?:e|es|ing))\s+(?:its|the|their)\s+(?:one |only |direct |true )?parent\b"
@@ -81,7 +81,7 @@ FORMATS = {
 }
 RESULT = "result.json"
 _BESIDE = ("manifest.json", "tuning.json", "cases.jsonl", "details.jsonl")
-"""Files of a run directory that hold no figures of the whole."""
+"""Files of a run directory without overall scores."""
 
 
 LONGEST_LINE = 5_000
@@ -94,9 +94,9 @@ Failed = Callable[[EquipoiseError], None]
 def read_published(
     source: PathLike | Mapping[Any, Any] | Sequence[Any], is_metric: Known, failed: Failed | None = None
 ) -> list[PublishedTable]:
-    """The figures of a file, of every file of a folder, or of values as JSON would hold them.
+    """The scores in a file, in all files of a folder, or in parsed JSON values.
 
-    ``is_metric`` says whether a label names a figure. A file without any has no records. A file of a folder that
+    ``is_metric`` tells whether a label names a metric. A file without metrics has no records. A file of a folder that
     cannot be read is an error, unless ``failed`` takes it: then the other files are read.
     """
     if isinstance(source, str | os.PathLike):
@@ -106,7 +106,7 @@ def read_published(
 
 
 def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
-    """The tables of one file, read as its suffix says."""
+    """The tables of one file, read according to its suffix."""
     name = Path(path).name.casefold().removesuffix(".gz")
     form = FORMATS.get(Path(name).suffix)
     if form is None and os.fspath(path) != STDIN and not Path(path).exists():
@@ -146,11 +146,11 @@ def _shortened(file: TextFile) -> TextFile:
 
 
 def _saying(records: Sequence[SystemRecord], facts: tuple[StatedFact, ...]) -> tuple[SystemRecord, ...]:
-    return tuple(replace(record, said=facts) for record in records)
+    return tuple(replace(record, stated=facts) for record in records)
 
 
 def _looks_like(file: TextFile) -> str:
-    """The kind of a table that has no name: its first signs tell."""
+    """The kind of a table without a file name, guessed from its first characters."""
     first = file.first_line
     if first.startswith(("{", "[")):
         return "jsonl" if first.startswith("{") and "\n{" in file.text else "json"
@@ -162,7 +162,7 @@ def _looks_like(file: TextFile) -> str:
 
 
 def _tables(name: str, value: Any, is_metric: Known) -> list[PublishedTable]:
-    """The tables of a value as JSON has it; all labels are told with the first."""
+    """The tables of a JSON value; the first table carries all labels."""
     tables = [PublishedTable(name, tuple(records)) for records in json_tables.records_from_json(value, is_metric)]
     first, *more = tables or [PublishedTable(name, ())]
     labels = tuple(json_tables.labels_of(value, is_metric))

@@ -23,11 +23,11 @@ NAMES = (
 _OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
 """Keys that this program writes with every value."""
 PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
-"""Parts of result files that hold no figures of the system."""
+"""Parts of result files without scores of the system."""
 _SAID_BY_BEING = ("scores_per_experiment", "best_params", "best_parameters", "best_config")
-"""Parts whose mere presence says something: a mean over experiments, a choice among configurations."""
+"""Keys whose presence is a fact: a mean over experiments, a selected configuration."""
 _OF_ONE_FIGURE = re.compile(r"(?i)(?:^|_)(?:ci|lower|upper|low|high|std|sd|se)(?:$|_)")
-"""What belongs to one figure is not passed on to those below it."""
+"""Facts about one score, which nested scores do not inherit."""
 
 
 class ExactNumber(str):
@@ -35,7 +35,7 @@ class ExactNumber(str):
 
 
 def json_tree(file: TextFile) -> Any:
-    """The value of a JSON file, its numbers with all digits; malformed files are refused."""
+    """The value of a JSON file, its numbers with all digits; malformed files are rejected."""
     parse_json(file)
     return json.loads(file.text, parse_float=ExactNumber)
 
@@ -153,7 +153,7 @@ def _sorted_out(
 
 
 def _by_cutoff(label: str, inner: Any, is_metric: Known) -> list[TableCell]:
-    """``{"hit_rate": {"1": 0.3, "10": 0.9}}``: a figure for every cutoff."""
+    """``{"hit_rate": {"1": 0.3, "10": 0.9}}``: one score per cutoff."""
     if not isinstance(inner, Mapping) or not inner:
         return []
     cutoffs = [str(key).lstrip("@k=") for key in inner]
@@ -164,17 +164,17 @@ def _by_cutoff(label: str, inner: Any, is_metric: Known) -> list[TableCell]:
 
 
 def is_figure(value: Any) -> bool:
-    """Whether an object is one figure: a metric and its value."""
+    """Whether an object is one score: a metric and its value."""
     return isinstance(value, Mapping) and "metric" in value and any(key in value for key in VALUES)
 
 
 def _holds_a_figure(label: str, inner: Any, is_metric: Known) -> bool:
-    """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the figure."""
+    """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the metric."""
     return isinstance(inner, Mapping) and is_metric(label) and any(key in inner for key in VALUES)
 
 
 def _figure(label: str, value: Mapping[str, Any]) -> TableCell:
-    """A figure that carries its own interval and n."""
+    """A score with its interval and n."""
     number = next(value[key] for key in VALUES if key in value)
     ends = next((value[key] for key in _ENDS if key in value), None)
     if isinstance(ends, Mapping):

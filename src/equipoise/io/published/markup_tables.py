@@ -1,4 +1,4 @@
-"""Markdown: tables with bars, lists of figures such as ``- **HR@1**: 0.3333``, and code blocks."""
+"""Markdown: tables with bars, lists of scores such as ``- **HR@1**: 0.3333``, and code blocks."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _BULLET = re.compile(r"^\s*[-*+]\s+")
 _COMMAS = re.compile(r",\s+(?=[^\d\s])")
 
 LONGEST_LABEL = 4
-"""Words; what is longer is a sentence."""
+"""Maximum number of words of a label; longer text is a sentence."""
 
 
 def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
-    """The tables of a Markdown or text file, and the figures that stand in its lists and code blocks."""
+    """The tables of a Markdown or text file, and the scores in its lists and code blocks."""
     grids: list[RawTable] = []
     records: list[SystemRecord] = []
     heading = ""
@@ -101,7 +101,7 @@ def _listed(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemR
 
 
 def _pairs(line: str, is_metric: Known) -> list[TableCell]:
-    """The figures of a line that consists of nothing else; a sentence that mentions one has none."""
+    """The scores of a line that contains only scores; a sentence that mentions one yields none."""
     matches = [_PART.match(part.strip()) for part in _COMMAS.split(strip_markup(_BULLET.sub("", line)))]
     cells = [TableCell(match["label"], match["value"]) for match in matches if match]
     sound = all(
@@ -145,7 +145,7 @@ _CAPTION = re.compile(r"\\caption\*?(?:\[[^\]]*\])?\{")
 
 def read_latex(file: TextFile) -> list[RawTable]:
     """Every table of the file."""
-    # Comments give way to blanks, so that every place stays where it is.
+    # Comments are replaced by blanks, so that all offsets remain valid.
     text = _COMMENT.sub(lambda match: " " * len(match[0]), file.text)
     grids = []
     for match in _BEGIN.finditer(text):
@@ -158,14 +158,14 @@ def read_latex(file: TextFile) -> list[RawTable]:
 
 
 def _after_arguments(text: str, at: int) -> int:
-    """Where the body begins: behind the widths and the column letters."""
+    """The offset of the body, after the widths and the column letters."""
     while at < len(text) and text[at : at + 1] in "[{":
         at = _closing(text, at) + 1
     return at
 
 
 def _closing(text: str, at: int) -> int:
-    """The place of the bracket that closes the one at this place."""
+    """The offset of the bracket that closes the one at this offset."""
     opened, closed = text[at], {"{": "}", "[": "]"}[text[at]]
     depth = 0
     for match in _SIGN.finditer(text, at):
@@ -199,7 +199,7 @@ def _grid(name: str, text: str, start: int, end: int) -> RawTable | None:
 
 
 def _without_caption(body: str) -> str:
-    """A long table has its caption inside; its text gives way to blanks."""
+    """Replace the caption inside a longtable by blanks."""
     match = _CAPTION.search(body)
     if not match:
         return body

@@ -40,7 +40,7 @@ _FLOAT = np.dtype("<f4")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingResponse:
-    """The vectors of one request, and the tokens that it was billed for where the server says."""
+    """The vectors of one request, and the billed tokens if the server reports them."""
 
     vectors: Vectors
     tokens: int | None
@@ -50,10 +50,10 @@ def parse_response(items: Any, texts: int, dims: int | None, tokens: int | None)
     """The rows of an answer in the order of the texts; raises ``RequestFailedError`` when anything is amiss.
 
     Each item has an ``embedding``, a list of numbers or base64 of little-endian float32, and an ``index``;
-    where no item has one, they stand in order.
+    where no item has one, they are in order.
     """
     if not isinstance(items, list | tuple):
-        raise _wrong("something that is no list of vectors")
+        raise _wrong("something that is not a list of vectors")
     if len(items) != texts:
         raise _wrong(f"{len(items)} vectors for {texts} texts")
     rows = [_row(_field(item, "embedding")) for item in items]
@@ -85,14 +85,14 @@ def _row(embedding: Any) -> Vectors:
     try:
         if isinstance(embedding, str):
             return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_FLOAT)
-        # Without a dtype numpy tells what was sent: with one, "1" and true would become 1.0.
+        # No dtype here, to detect the sent type: with one, "1" and true would become 1.0.
         row = np.asarray(embedding)
         if row.ndim != 1 or row.dtype.kind not in "iuf" or _has_bool(embedding):
-            raise _wrong("something that is no vector")
+            raise _wrong("something that is not a vector")
         with np.errstate(over="ignore"):
             return row.astype(np.float32)
     except (TypeError, ValueError, OverflowError):
-        raise _wrong("something that is no vector") from None
+        raise _wrong("something that is not a vector") from None
 
 
 def _has_bool(embedding: Any) -> bool:
@@ -113,7 +113,7 @@ def _wrong(problem: str) -> RequestFailedError:
 T = TypeVar("T")
 
 Job = Callable[[Event], T]
-"""Work that ends early, by an exception of its own, when the event is set."""
+"""Work that stops early, with a special exception, when the event is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def run_concurrently(jobs: Sequence[Job[T]], workers: int) -> list[RequestOutcom
 REQUEST_CHARACTERS = 400_000
 SHORTEST_CUT = 16
 _SHOWN = 40
-_AGAIN = "run the same command again: what is in the cache is not asked for twice"
+_AGAIN = "run the same command again: cached texts are not requested again"
 _WRONG_ANSWER = "the server is at fault: check its address, the name of the model and its dimensions"
 
 
@@ -165,7 +165,7 @@ _WRONG_ANSWER = "the server is at fault: check its address, the name of the mode
 class PartialEmbeddings:
     """The texts that have a vector: their indexes among those of the call, and one row for each."""
 
-    places: Ints
+    positions: Ints
     vectors: Vectors
 
 
@@ -174,7 +174,7 @@ NOTHING = PartialEmbeddings(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=
 
 @dataclass(frozen=True, slots=True)
 class ApiUsage:
-    """What a service was asked for: tokens as it counted them, cost where a price was given."""
+    """The usage of a service: billed tokens, and cost if a price was given."""
 
     requests: int = 0
     refused: int = 0
@@ -192,7 +192,7 @@ class ApiUsage:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """How much goes into one request, how many run at once, and whether long texts may be cut."""
+    """Limits of requests: size, concurrency, and whether long texts may be truncated."""
 
     texts: int = 256
     parallel: int = 4
@@ -201,10 +201,10 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Vectors of some texts; ``whole`` when no text was cut for them."""
+    """Vectors of some texts; ``complete`` if no text was truncated."""
 
     vectors: Vectors
-    whole: bool = True
+    complete: bool = True
 
 
 Ask = Callable[[Sequence[str]], Vectors]
@@ -276,10 +276,10 @@ class ApiEncoder(Encoder):
         if not refusal.too_large:
             raise RequestFailedError(refusal)
         if len(texts) == 1:
-            return _Part(self._cut(texts[0], ask, refusal), whole=False)
+            return _Part(self._cut(texts[0], ask, refusal), complete=False)
         half = (len(texts) + 1) // 2
         first, second = self._halved(texts[:half], ask), self._halved(texts[half:], ask)
-        complete = first.whole and second.whole
+        complete = first.complete and second.complete
         if complete:
             # Every text passed as it is, so it was their number that was too much, and will be again.
             with self._lock:
@@ -287,7 +287,7 @@ class ApiEncoder(Encoder):
         return _Part(np.concatenate([first.vectors, second.vectors]), complete)
 
     def _cut(self, text: str, ask: Ask, refusal: RequestFailure) -> Vectors:
-        """A text that is too long by itself: cut by quarters, if that was asked for."""
+        """A single text that is too long: truncated by quarters, if requested."""
         rest = text
         while self._limits.cut and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
             rest = rest[: len(rest) * 3 // 4]
@@ -324,19 +324,19 @@ class ApiEncoder(Encoder):
             )
 
     def _told(self, trouble: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
-        """The error for people; exceptions that are no refusals pass as they are."""
+        """The error to raise; exceptions that are not failed requests are unchanged."""
         if not isinstance(trouble, RequestFailedError):
             return trouble
         refusal = trouble.refusal
         if refusal.status == 401:
             return MissingExtraError(
-                f"{self.card.name} refused the key: {refusal.reason}",
+                f"{self.card.name} rejected the key: {refusal.reason}",
                 hint="check the variable that holds it; eq ls models names it",
             )
         if refusal.too_large:
             error: PartialError = TextTooLongError(
                 f"{self.card.name}: {refusal.reason}",
-                hint="split such texts into chunks, or add truncate=true to the model to cut them",
+                hint="split such texts into chunks, or add truncate=true to the model to truncate them",
             )
         else:
             hint = _WRONG_ANSWER if refusal.wrong else _AGAIN
@@ -375,7 +375,7 @@ SERVICE_OPTIONS = ("batch", "parallel", "timeout", "attempts", "truncate", "pric
 
 
 def limits_from(spec: ModelSpec, *, most: int | None = None) -> RequestLimits:
-    """How much goes into a request, and how many run at once; ``most`` texts where none are asked for."""
+    """Request size and concurrency; ``most`` texts by default."""
     usual = RequestLimits()
     return RequestLimits(
         texts=spec.count("batch") or most or usual.texts,
@@ -401,7 +401,7 @@ def positive_option(spec: ModelSpec, option: str) -> float | None:
 
 
 def checked_url(url: str) -> str:
-    """The address of a server, without a secret in it: addresses are printed, and kept in manifests."""
+    """Check the address of a server; it must not contain a secret, since addresses are printed and stored."""
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -409,7 +409,7 @@ def checked_url(url: str) -> str:
         valid = False
     if not valid:
         raise ParameterError(
-            "base_url is no address of a server", hint="for example base_url=http://localhost:11434/v1"
+            "base_url is not the address of a server", hint="for example base_url=http://localhost:11434/v1"
         )
     if parts.username or parts.password or parts.query or redact(url) != url:
         raise ParameterError(

@@ -1,7 +1,7 @@
 """``cohere:``, ``voyage:`` and ``litellm:provider/model``: other services, through litellm.
 
-Each provider's key comes from its own variable, such as ``COHERE_API_KEY``. Queries and documents are told
-apart where a service does so itself.
+Each provider's key is read from its variable, such as ``COHERE_API_KEY``. Queries and documents are
+distinguished if the service does so.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_BATCH_SIZES = {"cohere": 96, "voyage": 128}
 
 
 class LitellmEncoder(ApiEncoder):
-    """A model at any service that litellm knows."""
+    """A model at any service that litellm supports."""
 
     symmetric = False
 
@@ -89,7 +89,7 @@ class LitellmEncoder(ApiEncoder):
             request["input_type"] = self._types[role]
         try:
             answer = self._engine.embedding(input=list(texts), **request)
-        except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
+        except Exception as error:  # the exception may contain the key, so it is not chained
             refusal = classify_error(error)
         else:
             usage = getattr(answer, "usage", None)
@@ -112,7 +112,7 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
         checked_url(spec.options["base_url"])
     with _quiet():
         engine = require_extra("litellm", extra="litellm")
-    # Advertisements on standard output, and attempts of its own that would hide what the server said.
+    # Disable advertisements on standard output, and retries that would hide the server's message.
     engine.suppress_debug_info, engine.DEFAULT_MAX_RETRIES = True, 0  # type: ignore[attr-defined]
     if "base_url" not in spec.options:
         missing = engine.validate_environment(model).get("missing_keys") or []

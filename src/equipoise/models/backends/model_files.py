@@ -98,7 +98,7 @@ PACKAGES: dict[str, PackagedModel] = {
 
 @dataclass(frozen=True, slots=True)
 class VerifiedModelFiles:
-    """The checked files of a packaged model, and what its card says of them."""
+    """The checked files of a packaged model, and the facts of its card."""
 
     package: PackagedModel
     folder: Path
@@ -144,7 +144,7 @@ def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFile
     module = find_spec(package.module)
     if module is None or not module.submodule_search_locations:
         raise MissingExtraError(
-            f"{package.title} comes in the package {package.distribution}, which is not installed",
+            f"{package.title} is in the package {package.distribution}, which is not installed",
             hint=install_hint(wanted_by or model),
         )
     folder = Path(next(iter(module.submodule_search_locations)))
@@ -241,12 +241,12 @@ class ModelFolder:
             raise InputError(f"{file} cannot be read: {error}", hint="save the model again") from error
 
     def config(self) -> dict[str, Any]:
-        """The model's own configuration."""
+        """The configuration of the model."""
         config = self.json("config.json")
         return config if isinstance(config, dict) else {}
 
     def max_tokens(self) -> int | None:
-        """How many tokens the model reads, by the most specific file that says it."""
+        """How many tokens the model reads, by the most specific file that states it."""
         truncation = self._tokenizer().get("truncation") or {}
         limits = (
             self.json("sentence_bert_config.json").get("max_seq_length"),
@@ -269,7 +269,7 @@ class ModelFolder:
         return any(str(module.get("type", "")).endswith("Normalize") for module in modules or ())
 
     def require_no_code(self, *, trusted: bool) -> None:
-        """Refuse a folder that brings classes of its own, unless the user has asked to run them.
+        """Reject a folder with custom classes, unless the user allows them.
 
         sentence-transformers before version 6 imports them from a folder without asking.
         """
@@ -278,12 +278,12 @@ class ModelFolder:
         custom = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
         if custom and not trusted:
             raise UntrustedError(
-                f"the model in {self.path} brings code of its own, {custom[0]}, which is not run unasked",
+                f"the model in {self.path} contains custom code, {custom[0]}, which is not run without permission",
                 hint=f"read that code; then write st:{self.path},trust_remote_code=true",
             )
 
     def prompts(self) -> dict[Role, str]:
-        """What the model wants before queries and documents."""
+        """The prompts for queries and documents."""
         config = self.json("config_sentence_transformers.json")
         prompts = prompts_by_role(config.get("prompts") or {}, config.get("default_prompt_name"))
         return {role: prompt for role, prompt in prompts.items() if prompt}
@@ -330,7 +330,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         return {name: _view(data, start, entry) for name, entry in header.items() if name != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise FormatError(
-            f"{path} cannot be read as .safetensors: {error}", hint="was it cut off? compare its size"
+            f"{path} cannot be read as .safetensors: {error}", hint="was it truncated? compare its size"
         ) from error
 
 
@@ -339,7 +339,7 @@ def _view(data: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[Any]:
     begin, end = entry["data_offsets"]
     count = int(np.prod(shape, dtype=np.int64))
     if end - begin != count * dtype.itemsize:
-        raise ValueError("a tensor has another size than its shape says")
+        raise ValueError("the size of a tensor does not match its shape")
     flat: NDArray[Any] = np.frombuffer(data, dtype, count, start + begin) if count else np.empty(0, dtype)
     if entry["dtype"] == "BF16":
         # The upper half of a float32.

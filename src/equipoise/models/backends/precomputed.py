@@ -95,7 +95,7 @@ def _members(path: Path) -> list[str]:
         with ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except (OSError, BadZipFile) as error:
-        read_array(path)  # says what is wrong with the file
+        read_array(path)  # raises if the file is invalid
         raise FormatError(f"{path} is not a readable .npz file: {error}") from error
 
 
@@ -123,7 +123,7 @@ def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
         check_parquet(path)
         table = engine.read_table(path, columns=[key, column])
     except (OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it cut off?") from error
+        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it truncated?") from error
     keys = [str(key_value) for key_value in table.column(key).to_pylist()]
     return _stacked(path, column, table.column(column).combine_chunks()), keys
 
@@ -145,7 +145,7 @@ def _lines(path: Path) -> list[str]:
 
         keys = parse_json(open_text(path))
         if not isinstance(keys, list):
-            raise FormatError(f"{path} is no JSON list of keys")
+            raise FormatError(f"{path} is not a JSON list of keys")
         return [str(key) for key in keys]
     return list(_split(text))
 

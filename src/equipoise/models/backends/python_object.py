@@ -128,7 +128,7 @@ def _attribute(module: str, attribute: str) -> Any:
 
 @contextmanager
 def _working_folder_importable() -> Iterator[None]:
-    """Installed commands leave the working folder out of the path; an own module is usually there."""
+    """Add the working folder to the path: installed commands omit it, and user modules are usually there."""
     sys.path.insert(0, "")
     try:
         yield

@@ -110,7 +110,7 @@ def _load_cross_encoder(spec: ModelSpec, name: str, local: bool) -> Any:
                 revision=spec.options.get("revision"),
                 trust_remote_code=spec.flag("trust_remote_code", False),
             )
-    except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+    except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if local:
             raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
@@ -203,7 +203,7 @@ def _normalized_rows(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vecto
 
 
 def _document_groups(documents: Sequence[Sequence[str]]) -> Iterator[slice]:
-    """Slices of queries whose documents together are not too long to hold."""
+    """Slices of queries whose documents fit in memory."""
     start = characters = 0
     for index, texts in enumerate(documents):
         size = sum(map(len, texts))
@@ -289,7 +289,7 @@ def _load_torch_token_encoder(folder: Path | None, spec: ModelSpec, card: ModelC
     try:
         with suppress_hub_output(folder is None):
             model = engine.SentenceTransformer(str(folder or spec.name), device="cpu")
-    except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+    except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if folder is not None:
             raise InputError(

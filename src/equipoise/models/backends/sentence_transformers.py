@@ -41,7 +41,7 @@ def torch_threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def no_progress_bars() -> Iterator[None]:
-    """Let nothing be drawn on the terminal while a model is loaded inside the block."""
+    """Suppress progress bars while a model is loaded inside the block."""
     logging = require_extra("transformers.utils.logging", extra="st")
     was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
@@ -53,7 +53,7 @@ def no_progress_bars() -> Iterator[None]:
 
 
 def weights_digest(folder: ModelFolder) -> str:
-    """What the weights are; a folder without any is refused before a library tries the network."""
+    """A digest of the weights; a folder without any is an error before a library tries the network."""
     files = sorted(file for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for file in folder.path.rglob(kind))
     if not files:
         raise InputError(
@@ -64,7 +64,7 @@ def weights_digest(folder: ModelFolder) -> str:
 
 
 def hub_revision(model: Any, requested: str) -> str:
-    """The commit that a model of the hub was loaded from, or what was asked for where it does not say."""
+    """The commit that a model of the hub was loaded from, or the requested revision if it is unknown."""
     config = getattr(getattr(model[0], "auto_model", None), "config", None)
     return str(getattr(config, "_commit_hash", None) or requested)
 
@@ -77,9 +77,9 @@ HUB_TIMEOUT_SECONDS = 10.0
 
 @contextmanager
 def suppress_hub_output(suppress: bool) -> Iterator[None]:
-    """Let a model be loaded inside the block in silence; ``suppress`` says whether the hub is needed for it.
+    """Load a model inside the block without output, if ``suppress`` is set.
 
-    The library asks six times for every file, over more than 20 seconds, before it looks into its cache. A
+    The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
     hub that does not answer one question is taken for absent, so that the cache is looked into at once.
     """
     hub = require_extra("huggingface_hub", extra="st")
@@ -97,7 +97,7 @@ def suppress_hub_output(suppress: bool) -> Iterator[None]:
 
 
 def _hub_is_reachable() -> bool:
-    """Whether the hub says anything, be it a refusal."""
+    """Whether the hub responds, even with an error."""
     hub = require_extra("huggingface_hub", extra="st")
     try:
         hub.utils.get_session().head(hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_SECONDS)
@@ -111,7 +111,7 @@ BATCH_SIZE = 32
 
 
 class SentenceTransformersEncoder(LocalEncoder):
-    """The library's own ``encode``, on as many threads as were asked for and no more.
+    """The library's ``encode`` with the requested number of threads.
 
     ``threads`` of None leaves torch as it is.
     """
@@ -127,14 +127,14 @@ class SentenceTransformersEncoder(LocalEncoder):
         self._threads = threads
         self._batch = batch
         self._window = _window(model, card.max_tokens, threads or 1)
-        # Models with a part for each role must be told which; versions before 5 have no such models.
+        # Models with a part for each role need the role; versions before 5 have no such models.
         self._calls = {
             Role.QUERY: getattr(model, "encode_query", model.encode),
             Role.DOCUMENT: getattr(model, "encode_document", model.encode),
         }
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """The prompt is in the text already, so the library is told to add none."""
+        """The prompt is in the text already, so the library must not add one."""
         heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
         with nullcontext() if self._threads is None else torch_threads(self._threads):
             vectors = self._calls[role](
@@ -143,7 +143,7 @@ class SentenceTransformersEncoder(LocalEncoder):
         return EncodedBatch(np.asarray(vectors, dtype=np.float32), self.token_counts(texts))
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths by the model's own tokenizer, where it is one that can be asked."""
+        """Lengths by the tokenizer of the model, if it is available."""
         return None if self._window is None else self._window.cut(texts).counts
 
 
@@ -188,7 +188,7 @@ def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encode
                 revision=spec.options.get("revision"),
                 trust_remote_code=spec.flag("trust_remote_code", False),
             )
-        except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+        except Exception as error:  # hub, file and configuration problems have many types
             raise _load_error(spec, folder, error) from error
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
@@ -221,7 +221,7 @@ def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Excep
     reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     if "trust_remote_code" in str(error):
         return ParameterError(
-            f"{spec.name} brings code of its own, which is not run unasked",
+            f"{spec.name} contains custom code, which is not run without permission",
             hint=f"read that code; then write st:{spec.name},trust_remote_code=true",
         )
     if folder is not None:
@@ -233,7 +233,7 @@ def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Excep
 
 
 def _window(model: Any, max_tokens: int | None, threads: int) -> TruncatingTokenizer | None:
-    """A window over a copy of the tokenizer: the library's own keeps its settings."""
+    """A window over a copy of the tokenizer: the settings of the library's tokenizer are not changed."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
     if not callable(getattr(tokenizer, "to_str", None)):
         return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("max_tokens",)
 MODEL2VEC_WINDOW = 512
-"""What model2vec reads where its config says nothing."""
+"""The default of model2vec."""
 
 _ROW_BATCH = 4096
 
@@ -79,14 +79,14 @@ class StaticEncoder(LocalEncoder):
         if not lengths.all():
             bare = texts[int(np.argmin(lengths))]
             raise InputError(
-                f"the model knows no token of the text {bare[:60]!r}",
+                f"the vocabulary contains no token of the text {bare[:60]!r}",
                 hint="leave the text out, or use another model",
             )
         means = self._means(token_ids, lengths)
         return EncodedBatch(l2_normalize(means) if self._unit else means, cut.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths in the model's own tokens."""
+        """Lengths in tokens of the model."""
         return self._window.cut(texts).counts
 
     def _means(self, ids: list[list[int]], lengths: NDArray[np.int64]) -> Vectors:

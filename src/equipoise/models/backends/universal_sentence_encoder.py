@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 OPTIONS = ("max_tokens",)
 DIMS = 512
 MAX_TOKENS = 8192
-"""The network has no window of its own, but its memory grows with the text; this takes some 100 MB."""
+"""The network has no maximum length, but its memory grows with the text; this takes about 100 MB."""
 
 _LONG = 1 << 15
 
 
 class UseEncoder(LocalEncoder):
-    """The package's own forward pass, which batches by tokens itself and gives unit vectors."""
+    """The forward pass of the package, which batches by tokens and returns unit vectors."""
 
     block_texts = 512
     normalizes = True
@@ -44,7 +44,7 @@ class UseEncoder(LocalEncoder):
         return EncodedBatch(vectors, self._tokenizer.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths in pieces, with the two that mark the ends."""
+        """Lengths in tokens, including the two special tokens."""
         self._tokenizer.counts = []
         for text in texts:
             self._tokenizer.encode(text)

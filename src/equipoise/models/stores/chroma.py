@@ -84,7 +84,7 @@ class ChromaStore(VectorStore):
                 self._entries.upsert(
                     ids=ids[part],
                     embeddings=rows[part],
-                    # Without a document the old one would stay, so an absent text is an empty one and a mark.
+                    # Without a document the old one would be kept, so a missing text is an empty one and a flag.
                     documents=[text or "" for text in texts[part]],
                     metadatas=[{"has_text": text is not None} for text in texts[part]],
                 )
@@ -142,7 +142,7 @@ def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
 
 @contextmanager
 def _translate_errors(location: str) -> Iterator[None]:
-    """What Chroma says becomes a sentence."""
+    """Raise errors of Chroma as ``StoreError``."""
     errors = require_extra("chromadb.errors", extra="chroma")
     try:
         yield

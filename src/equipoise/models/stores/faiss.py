@@ -96,7 +96,7 @@ class FaissStore(VectorStore):
         return index
 
     def _similarities(self, queries: Vectors, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The scores of what was found, pair by pair: faiss's own may differ a bit for equal vectors."""
+        """The scores of the hits, pair by pair: those of faiss may differ slightly for equal vectors."""
         scores = np.empty(rows.shape)
         for row, query in enumerate(queries.astype(np.float64)):
             near = self._table.vectors[rows[row]].astype(np.float64)

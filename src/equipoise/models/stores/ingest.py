@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equipoise.types import Ints
 
 BATCH_ROWS = 5_000
-"""Vectors that are sent together: what is lost at most when the store goes away."""
+"""Vectors per request: the maximum that is lost when the connection fails."""
 
 Block = tuple[int, Sequence[str], Any, Sequence[str] | None]
 """The row of the first vector, the ids, the vectors and, where there are any, the texts."""
@@ -30,12 +30,12 @@ def ingest(
     blocks: Blocks,
     watch: Callable[[int], None] | None = None,
     *,
-    hint: str = "give these vectors a collection of their own",
+    hint: str = "use a separate collection for these vectors",
 ) -> int:
-    """Put ``total`` vectors into a store, in their order, going on behind what it holds; how many were sent.
+    """Put ``total`` vectors into a store, in their order, after those it already has; returns the number sent.
 
     Where some are missing further ahead, all are sent: an id that is there is replaced. A store that fails
-    keeps what it has, and the error says so. ``hint`` is the advice when it holds something else.
+    keeps its vectors, and the error reports it. ``hint`` is for a store with other vectors.
     """
     n_stored = store.count()
     if n_stored > total:
@@ -52,7 +52,7 @@ def ingest(
     except StoreError as error:
         raise PartialError(
             f"{error.message}; the store was being filled",
-            hint="what is stored stays: the same command goes on behind it once the store is back",
+            hint="stored vectors are kept: the same command resumes once the store is reachable",
         ) from error
     if count != total:
         raise StoreError(f"{store.named} holds {count:,} vectors after {total:,} were put into it", hint=hint)
@@ -81,7 +81,7 @@ _ROUNDING = 1e-5
 def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Vectors], *, hint: str) -> None:
     """Compare some of what a store holds with the vectors by row; the id of a row is its number.
 
-    Vectors that are not there yet are no fault, unless the store is as full as it should be.
+    Missing vectors are not an error, unless the store has as many vectors as expected.
     """
     n_stored = store.count()
     if not n_stored or n_stored > total:
@@ -93,7 +93,7 @@ def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Ve
         raise ParameterError(
             f"{store.named} holds {n_stored:,} vectors, and none with the id {rows[~is_stored][0]}", hint=hint
         )
-    with np.errstate(over="ignore"):  # what no store could take is refused when it is sent
+    with np.errstate(over="ignore"):  # overflow is an error when the vectors are sent
         expected = take(rows).astype(np.float32)
     expected = unit_rows(expected) if store.geometry == "cosine" else expected
     distances = np.linalg.norm(stored.astype(np.float64) - expected, axis=1)

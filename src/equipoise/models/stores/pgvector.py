@@ -58,7 +58,7 @@ def connect(url: str) -> Any:
     try:
         with connection.transaction():
             connection.execute("SET client_min_messages = warning")
-            # Two programs that start at once must not both create the same things.
+            # Two programs that start at once must not both create the same tables.
             connection.execute("SELECT pg_advisory_xact_lock(7201930)")
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(_CATALOGUE)
@@ -75,7 +75,7 @@ def connect(url: str) -> Any:
 
 @contextmanager
 def translate_errors(connection: Any, location: str) -> Iterator[None]:
-    """A transaction; what the server says becomes a sentence."""
+    """A transaction; errors of the server are raised as ``StoreError``."""
     psycopg = require_extra("psycopg", extra="pgvector")
     try:
         with connection.transaction():
@@ -84,11 +84,11 @@ def translate_errors(connection: Any, location: str) -> Iterator[None]:
         message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if connection.closed:
             raise StoreError(
-                f"the PostgreSQL server at {location} has gone away: {message}",
+                f"the PostgreSQL server at {location} is no longer reachable: {message}",
                 hint="nothing of this call was stored; open the store again when the server is back",
             ) from None
         raise StoreError(
-            f"PostgreSQL at {location} refused: {message}", hint="nothing of this call was stored"
+            f"PostgreSQL at {location} returned an error: {message}", hint="nothing of this call was stored"
         ) from None
 
 
@@ -118,7 +118,7 @@ _QUERY_BATCH = 256
 
 
 class PgVectorStore(VectorStore):
-    """A collection in PostgreSQL; search compares with every row unless an index is asked for.
+    """A collection in PostgreSQL; search compares with every row unless an index is requested.
 
     ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, when the rows are there.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
 IN_MEMORY = ":memory:"
-"""The client's own stand-in for a server: for trying out only, far slower than one."""
+"""The client's local mode: for experiments only, much slower than a server."""
 
 _NAMES = UUID("6d7b1a1e-52f0-4c6e-9a8f-0d7c2f6f5b11")
 _UPSERT_BATCH = 256
@@ -63,7 +63,9 @@ class QdrantStore(VectorStore):
     ) -> Self:
         """Connect, and open a collection or create it."""
         if url != IN_MEMORY and not url.startswith(("http://", "https://")):
-            raise ParameterError(f"{url!r} is no address of a Qdrant server", hint="write qdrant:http://localhost:6333")
+            raise ParameterError(
+                f"{url!r} is not the address of a Qdrant server", hint="write qdrant:http://localhost:6333"
+            )
         engine = require_extra("qdrant_client", extra="qdrant")
         key = os.environ.get("QDRANT_API_KEY") or None
         note_secret(key)
@@ -102,7 +104,7 @@ class QdrantStore(VectorStore):
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        # The stand-in always compares with every vector, and warns when it is told to.
+        # The local mode always compares with every vector, and warns if an exact search is requested.
         depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=not self._approximate)
         hits = []
         with _translate_errors(self._place):
@@ -162,7 +164,7 @@ def _schema(client: Any, collection: str, dims: int | None, geometry: str, locat
 
 @contextmanager
 def _translate_errors(location: str) -> Iterator[None]:
-    """What the client says becomes a sentence."""
+    """Raise errors of the client as ``StoreError``."""
     errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
     try:
         yield
@@ -174,7 +176,7 @@ def _translate_errors(location: str) -> Iterator[None]:
     except (errors.UnexpectedResponse, ValueError) as error:
         message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise StoreError(
-            f"the Qdrant server at {location} refused: {message}", hint="check the key in QDRANT_API_KEY"
+            f"the Qdrant server at {location} returned an error: {message}", hint="check the key in QDRANT_API_KEY"
         ) from None
 
 

@@ -66,14 +66,14 @@ def index_recall(
 
     ``exact`` holds the k nearest rows of the corpus or more, as ``geometry.nearest`` gives them; ``ids`` are
     the ids of these rows in the store, the row numbers as strings when left out. Where several vectors tie
-    for the last place any of them is right: a hit counts when it is among the exact ones or scores as high as
-    the last of them, up to the rounding of float32. With ``corpus``, its rows tell what a hit scores; without
+    for the last rank any of them is correct: a hit counts when it is among the exact ones or scores as high as
+    the last of them, up to the rounding of float32. With ``corpus``, hits are scored by its rows; without
     it the store's word is taken, which is right only where it holds those very vectors.
     """
     width = min(k, store.count())
     if len(exact) != len(np.asarray(queries)):
         raise PairingError(
-            f"there are {len(np.asarray(queries))} queries and exact answers to {len(exact)}",
+            f"there are {len(np.asarray(queries))} queries and exact results for {len(exact)}",
             hint="search exactly for the same queries",
         )
     if exact.indices.shape[1] < width:
@@ -95,8 +95,8 @@ def recall_per_query(
 ) -> Floats:
     """For each query the share of its ``width`` nearest among the hits; NaN where there is nothing to find.
 
-    ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones counts by what ``truth`` says
-    of its row, and one whose id is that of no row does not count; without ``truth``, by its score as it came.
+    ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones is scored by ``truth``
+    for its row, and an unknown id does not count; without ``truth``, its reported score is used.
     """
     row_of = None if ids is None else {name: row for row, name in enumerate(ids)}
     values = np.full(len(exact), np.nan)
@@ -116,7 +116,7 @@ def recall_per_query(
 
 
 def exact_scores(corpus: Shards, queries: ArrayLike, geometry: str) -> ExactNeighbors:
-    """The scores of exact search, row by row: what a hit is worth, whatever a store says of it."""
+    """The exact scores of hits, independent of the scores that a store reports."""
     prepared = PreparedQueries.of(queries, geometry, corpus.dims, corpus.dtype)
 
     def scores(query: int, rows: Ints) -> Floats:
