@@ -20,7 +20,7 @@ SHORTEST = 4
 """Minimum length of a secret: shorter values are substrings of too many words."""
 
 _GRAM = 8
-"""Substrings of this length of a secret are hidden; a shorter secret is hidden as a whole."""
+"""Substrings of this length of a secret are hidden; a shorter secret is hidden completely."""
 _ENDS = 4
 """Characters of a secret next to an ellipsis that are hidden."""
 _NESTED = 3

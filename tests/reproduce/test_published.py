@@ -46,8 +46,8 @@ def test_what_is_no_figure_is_refused(text: str) -> None:
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(runs_and_qrels(), st.sampled_from(sorted(PRESETS)), st.sampled_from(["mteb", "equipoise"]))
-def test_what_a_preset_prints_is_found_again(material, name: str, base: str) -> None:
-    run, qrels = material
+def test_what_a_preset_prints_is_found_again(inputs, name: str, base: str) -> None:
+    run, qrels = inputs
     value = score_under(
         RunAndQrels.of(run, qrels),
         parse_metrics("nDCG@3")[0],

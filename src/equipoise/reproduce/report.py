@@ -37,7 +37,7 @@ LEFT_OUT = "left out"
 
 
 def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
-    """The two figures and what makes their difference; unless quiet, also the units and an example."""
+    """The two scores and the causes of their difference; unless quiet, also the units and an example."""
     decimals = _decimals(difference.value)
     parts: list[Any] = [heading(_title(difference, decimals)), Paragraph("")]
     for side in (difference.one, difference.other):
@@ -62,7 +62,7 @@ def _details(difference: ScoreDifference, decimals: int, *, verbose: bool) -> li
 
 
 def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
-    """Which conventions give a published figure, or that none of those that were tried does."""
+    """The conventions that reproduce a published score, or a note that none of the tried ones does."""
     printed = search.printed
     decimals = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
     band = f"{format_value(printed.low, MOST_DECIMALS)} to {format_value(printed.high, MOST_DECIMALS)}"
@@ -74,7 +74,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
         parts += _matches(search, decimals, verbose=verbose)
     else:
         parts += [
-            Paragraph("None of the conventions that were tried gives this figure."),
+            Paragraph("None of the conventions that were tried gives this score."),
             Paragraph(
                 f"The nearest is {_candidate(search.nearest)}, with {format_value(search.nearest.value, decimals)}."
             ),
@@ -90,7 +90,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
 
 
 def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Any]:
-    """How the preset that was asked for comes to the figure, part by part."""
+    """The steps from the requested preset to the score."""
     decimals = _decimals(difference.value)
     goal = "the first of these" if search.matches else "the nearest"
     title = f"From {difference.one.name} to {goal}: {_title(difference, decimals).partition(': ')[2]}"
@@ -160,7 +160,7 @@ def _changes(difference: ScoreDifference, decimals: int) -> list[Any]:
         return [table]
     method = (
         f"Parts: {difference.method}; they add up. Alone is the effect of one change on "
-        f"{difference.one.name}'s figure while all else stays."
+        f"{difference.one.name}'s score with all other conventions unchanged."
     )
     return [table, Paragraph(""), Paragraph(method)]
 
@@ -220,7 +220,7 @@ def _value(value: float, decimals: int) -> str:
 
 
 def _example(example: WorkedExample, difference: ScoreDifference, decimals: int) -> list[Any]:
-    """The worked unit: score, judgement and rank of each document that matters."""
+    """The worked unit: score, gain and rank of each document that matters."""
     one, other = difference.one.name, difference.other.name
     title = (
         f"For example {example.unit}: {_value(example.one, decimals)} as {one}, "
@@ -240,7 +240,7 @@ def _example(example: WorkedExample, difference: ScoreDifference, decimals: int)
             [
                 ReportColumn("document", [row.item for row in rows], shortens="middle"),
                 ReportColumn("score", [_score(row.score) for row in rows], right=True, rank=1),
-                ReportColumn("judged", [f"{row.gain:g}" for row in rows], right=True),
+                ReportColumn("gain", [f"{row.gain:g}" for row in rows], right=True),
                 ReportColumn(f"rank ({one})", [_place(row.one) for row in rows], right=True),
                 ReportColumn(f"rank ({other})", [_place(row.other) for row in rows], right=True),
             ]
@@ -262,7 +262,7 @@ def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[
     matches = search.matches if verbose else search.matches[:SHOWN_MATCHES]
     number = len(search.matches)
     give = "One set of conventions gives" if number == 1 else f"{number:,} sets of conventions give"
-    parts: list[Any] = [Paragraph(f"{give} this figure:")]
+    parts: list[Any] = [Paragraph(f"{give} this score:")]
     for match in matches:
         text = f"{_candidate(match)} ({format_value(match.value, decimals)} over {pluralize(match.n, 'unit')})"
         parts.append(Paragraph(text, indent=2, lead="- "))
@@ -279,8 +279,8 @@ def _candidate(candidate: ConventionMatch) -> str:
 def _effort(search: ConventionSearch) -> str:
     return (
         f"Tried: all presets, and one or two changes from {search.base}: {pluralize(search.tried, 'set')} of "
-        f"conventions, which give {pluralize(search.figures, 'different figure')}. That a set gives the figure "
-        "does not prove that it was used; the more sets give it, the less each of them says."
+        f"conventions, which give {pluralize(search.figures, 'different score')}. That a set gives the score "
+        "does not prove that it was used; the more sets give it, the weaker the evidence for each."
     )
 
 
@@ -291,7 +291,7 @@ def _notes(notes: Sequence[str]) -> list[Any]:
 
 
 def _decimals(size: float) -> int:
-    """As many decimals as show two figures of a difference."""
+    """The decimals that show two significant digits of a difference."""
     if isnan(size) or size == 0:
         return FEWEST_DECIMALS
     return min(max(1 - floor(log10(abs(size))), FEWEST_DECIMALS), MOST_DECIMALS)
