@@ -38,6 +38,7 @@ from equipoise.stats.resampled_contrasts import (
     with_tuning_uncertainty,
 )
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
+from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 UNEQUAL_TUNING = "EQ203"
 """The code of the finding that systems were not tuned alike, which no verdict may pass over."""
 
-NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so this may be a difference of effort."
+NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Comparison:
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
     needed_for_best: PowerEstimate = NO_POWER
+    unit_noun: str = "unit"
 
     @property
     def alpha(self) -> float:
@@ -172,23 +174,23 @@ class Comparison:
             for phrase, those in alike.items()
         )
 
-    def verdict(self, noun: str = "unit") -> str:
-        """Who leads, and what the data cannot tell, in plain sentences.
+    def verdict(self, noun: str = "") -> str:
+        """Which system is best or which are tied, and how many units would decide it, in plain sentences.
 
-        Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
-        significantly different. Unequal terms come last. ``noun`` is what a unit is called.
+        If all systems are at chance or at the ceiling, that comes first, and alone unless some of them are
+        significantly different. Unequal tuning comes last. ``noun`` is what a unit is called.
         """
-        from equipoise.stats.verdict import verdict_text, why_uninformative
-
-        found = [why_uninformative(self, noun)]
-        if not found[0] or self._significant:
-            found.append(verdict_text(self, noun))
+        words = Vocabulary(noun or self.unit_noun)
+        sentences = [why_uninformative(self, words)]
+        if not sentences[0] or self.any_significant:
+            sentences.append(verdict_text(self, words))
         if any(finding.code == UNEQUAL_TUNING for finding in self.findings):
-            found.append(NOT_ALIKE)
-        return " ".join(filter(None, found))
+            sentences.append(NOT_ALIKE)
+        return " ".join(filter(None, sentences))
 
     @property
-    def _significant(self) -> bool:
+    def any_significant(self) -> bool:
+        """Whether some pair is significantly different on the primary metric."""
         return any(each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -321,6 +323,7 @@ def _comparison(
         needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, config.alpha)
         if leader
         else NO_POWER,
+        unit_noun=unit_noun(results),
     )
 
 
