@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts.experiment import evaluate_tree
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import ParameterError, PartialError
 from equipoise.runs.executors import Completed, Executor, LocalExecutor
 from stored_folders import stored
 
-QUICK: dict[str, Any] = {"learning_rates": [0.3], "training": {"epochs": 3}, "n_resamples": 30, "seeds": [4, 5]}
+QUICK: dict[str, Any] = {
+    "learning_rates": [0.3],
+    "training": {"epochs": 3},
+    "config": StatsConfig(n_resamples=30),
+    "seeds": [4, 5],
+}
 
 
 class Backwards(Executor):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts import experiment
 from equipoise.domains.accounts.charts import TreeCharts
 from equipoise.domains.accounts.checks import merge_findings
@@ -37,7 +38,7 @@ from equipoise.runs.compare import compare
 from equipoise.runs.store import load_run
 from equipoise.types import Finding, Severity
 
-QUICK: dict[str, Any] = {"learning_rates": [0.3], "training": {"epochs": 8}, "n_resamples": 40}
+QUICK: dict[str, Any] = {"learning_rates": [0.3], "training": {"epochs": 8}, "config": StatsConfig(n_resamples=40)}
 
 
 Kept = tuple[AccountsEvaluation, Path]
@@ -232,7 +233,7 @@ def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: Kept) ->
 
 
 def test_runs_of_other_settings_are_not_drawn_among_those_of_the_last(chart: Tree, tmp_path: Path) -> None:
-    options = {**QUICK, "relation": "closure", "training": {"epochs": 2}, "n_resamples": 20}
+    options = {**QUICK, "relation": "closure", "training": {"epochs": 2}, "config": StatsConfig(n_resamples=20)}
     evaluate_tree(chart, [], [2, 3], output=tmp_path, **options)
     evaluate_tree(chart, [], [4], output=tmp_path, **{**options, "relation": "parent"})
     assert [each.system for each in TreeCharts.read(tmp_path, "euclidean-4").results] == [
@@ -327,7 +328,6 @@ def test_figures_that_several_relatives_tell_apart_are_all_named() -> None:
         ({"dims": []}, ParameterError, "no dimension was given"),
         ({"learning_rates": []}, ParameterError, "no learning rate was given"),
         ({"embedders": ["combinatoral"]}, UnknownNameError, "no tree embedder is called"),
-        ({"confidence_level": 95}, ParameterError, "not between 0 and 1"),
         ({"embedders": ["combinatorial"], "dims": [1, 2]}, ParameterError, "needs at least two dimensions"),
     ],
 )

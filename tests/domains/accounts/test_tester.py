@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts.embedders import tree_embedder
 from equipoise.domains.accounts.report import chart_of_accounts_table
 from equipoise.domains.accounts.tester import AccountEmbedderTester
@@ -37,7 +38,7 @@ class Lengths:
 
 
 def on(chart: Tree) -> AccountEmbedderTester:
-    return AccountEmbedderTester(chart, n_resamples=60)
+    return AccountEmbedderTester(chart, config=StatsConfig(n_resamples=60))
 
 
 def test_accounts_of_one_business_are_read_from_the_database() -> None:

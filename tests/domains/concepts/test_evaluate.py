@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptPair, ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.concepts.experiment import evaluate_concepts
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("sklearn")
 networkx = pytest.importorskip("networkx")
 
-QUICK: dict[str, Any] = {"cache": False, "n_resamples": 24}
+QUICK: dict[str, Any] = {"cache": False, "config": StatsConfig(n_resamples=24)}
 
 
 class Letters:
@@ -325,3 +326,11 @@ def test_who_is_above_chance_is_decided_by_shuffled_labels(found: ConceptEvaluat
     share = (np.sum(np.array(drawn) >= seen) + 1) / 401
     own = found.scores[MODEL].tasks["clustering"].observed.chance_tests["ARI"]
     assert own.p == pytest.approx(share, abs=0.06)
+
+
+def test_every_interval_has_the_requested_confidence_level() -> None:
+    config = StatsConfig(confidence_level=0.8, n_resamples=24)
+    found = evaluate_concepts([Letters()], cache=False, config=config)
+    for task in found.scores[MODEL].tasks.values():
+        estimates = [task.estimate, *task.observed.parts.values(), *task.observed.reference_metrics.values()]
+        assert {each.interval.confidence_level for each in estimates} == {0.8}, task.blend.name

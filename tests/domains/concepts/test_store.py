@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.charts import concept_charts
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("sklearn")
 
 MODELS = ["hash,dim=48", "hash,dim=96"]
-QUICK: dict[str, Any] = {"cache": False, "n_resamples": 40}
+QUICK: dict[str, Any] = {"cache": False, "config": StatsConfig(n_resamples=40)}
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,8 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"n_resamples": 100, "n_permutations": 100}
+FEW = StatsConfig(n_resamples=100, n_permutations=100)
+QUICK: dict[str, Any] = {"config": FEW}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,8 @@ def test_no_figure_depends_on_how_many_terms_are_kept(
 ) -> None:
     def figures_of(kept: int) -> dict[str, float]:
         monkeypatch.setattr(engine, "MIN_DEPTH", kept)
-        found = run_benchmark(model, some_cases, ontology, multi_vector=True, ks=(1, 3, 5), ties=ties, **QUICK)
+        config = replace(FEW, ties=ties)
+        found = run_benchmark(model, some_cases, ontology, multi_vector=True, ks=(1, 3, 5), config=config)
         return {name: estimate.value for name, estimate in found[0].estimates.items()}
 
     assert figures_of(1) == pytest.approx(figures_of(len(ontology)))
@@ -179,7 +181,7 @@ def test_the_folder_holds_runs_that_compare_like_the_benchmark(benchmark: Any, t
     runs = sorted((tmp_path / "runs").iterdir())
     assert [run.name for run in runs] == ["hash-label_synonyms_max", "tfidf-label_synonyms_max"]
     stored = [load_run(run) for run in runs]
-    again = compare([each.result for each in stored], "MRR", config=StatsConfig(n_permutations=100, n_resamples=100))
+    again = compare([each.result for each in stored], "MRR", config=FEW)
     assert again.scores == benchmark.comparison.scores
     assert again.leader == benchmark.comparison.leader
     detail = stored[1].details["b"]

@@ -131,7 +131,7 @@ class TreeEvaluationConfig:
         return {
             "relation": self.relation,
             "filtered": self.filtered,
-            "stats": self.stats,
+            "config": self.stats,
             "device": self.device,
         }
 
@@ -146,9 +146,7 @@ def tree_evaluation_config(
     learning_rates: Iterable[float] = LEARNING_RATES,
     seeds: int | Iterable[int] = (0,),
     training: dict[str, Any] | None = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> TreeEvaluationConfig:
     """Validate all options, and the availability of the device, before any work starts.
@@ -180,7 +178,7 @@ def tree_evaluation_config(
         learning_rates=candidates,
         seeds=_validate_integers([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         training=training,
-        stats=StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
+        stats=config,
         device=device,
     )
     if device is not None:
@@ -385,10 +383,11 @@ def evaluate_tree(
     progress : progress of training, in this process only
     engine : executor of the jobs; results do not depend on it
     settings : options of ``tree_evaluation_config``: ``embedders``, ``relation``, ``filtered``, ``learning_rates``,
-        ``seeds``, ``training``, ``confidence_level``, ``n_resamples``, ``seed``, ``device``
+        ``seeds``, ``training``, ``config`` (a ``StatsConfig``), ``device``
 
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> evaluation = evaluate_tree(tree, "lorentz", [2], learning_rates=[0.3], training={"epochs": 5}, n_resamples=50)
+    >>> options = {"learning_rates": [0.3], "training": {"epochs": 5}, "config": StatsConfig(n_resamples=50)}
+    >>> evaluation = evaluate_tree(tree, "lorentz", [2], **options)
     >>> [embedding.system for embedding in evaluation.evaluations]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from equipoise.config import StatsConfig
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
 
 COMPOSITE = "composite_score"
+
+CONCEPT_STATS = StatsConfig(n_resamples=200)
+"""The default options. The standard error of a score is then known to 5 %; each resample scores all units again."""
 
 
 @dataclass(frozen=True, slots=True)

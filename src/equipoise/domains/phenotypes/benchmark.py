@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cases import (
     Case,
     ResolvedCases,
@@ -213,7 +212,7 @@ class BenchmarkContext:
                 if representation.multi_vector
                 else terms
             )
-            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, seed=settings.seed)
+            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, config=settings.config)
         return TermSystemResult(
             model=name,
             representation=representation,
@@ -411,9 +410,9 @@ def run_benchmark(
     has a vector; ``strategy`` aggregates their scores. All terms of the ontology are ranked for every case, so that all
     models and representations are compared at the same depth. Further ``settings``: ``reranker``
     (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
-    ``ties``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
-    many labels are looked up to see whether each finds itself. With ``output``, every model is written there
-    as soon as it is measured.
+    ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown`` ids, and ``n_diagnosed_labels``: how many
+    labels are evaluated for self-retrieval. With ``output``, every model is written there as soon as it is
+    measured.
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
     return _run(models, cases, ontology, representations, settings, output, progress, command)
@@ -508,12 +507,7 @@ def compare_systems(
         comparison = compare(
             results,
             primary=PRIMARY,
-            config=StatsConfig(
-                confidence_level=settings.confidence_level,
-                n_permutations=settings.n_permutations,
-                n_resamples=settings.n_resamples,
-                seed=settings.seed,
-            ),
+            config=settings.config,
         )
     return PhenotypeBenchmark(
         outcomes=tuple(outcomes),

@@ -25,7 +25,7 @@ from equipoise.errors import InputError, PairingError, ParameterError, UnknownNa
 from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"n_resamples": 100, "chunk_threshold": 0.5}
+QUICK: dict[str, Any] = {"config": StatsConfig(n_resamples=100), "chunk_threshold": 0.5}
 
 
 @pytest.fixture(scope="module")

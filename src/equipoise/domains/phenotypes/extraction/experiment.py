@@ -142,8 +142,11 @@ class ExtractionRun:
                 **{
                     each.name: getattr(self.settings, each.name)
                     for each in fields(self.settings)
-                    if each.name not in ("pipeline", "index_dir", "threads")
+                    if each.name not in ("pipeline", "config", "index_dir", "threads")
                 },
+                "confidence_level": self.settings.config.confidence_level,
+                "n_resamples": self.settings.config.n_resamples,
+                "seed": self.settings.config.seed,
             },
             "mode": self.settings.mode,
             "primary": self.primary,
@@ -214,7 +217,7 @@ def run_extraction(
     ``source`` is a folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes``: the bundled
     samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
     ``top_term_only``) and of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``,
-    ``bootstrap``, ``measure``, ``multi_vector``, ``strategy``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``,
+    ``bootstrap``, ``measure``, ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``,
     ``threads``. ``tuned`` has the parameters and fixed settings of a tuning; a conflicting setting is an
     error, and so is another model or ontology. Evaluation on the tuning documents is a finding (EQ201). With
     ``output``, everything is written there.
@@ -315,7 +318,7 @@ def write_extraction(folder: Path, found: ExtractionRun) -> Path:
     """Write all files; the results file is last, so that it implies a complete run."""
     check_writable(folder)
     gold, settings = found.gold, found.settings
-    begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.seed)
+    begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.config.seed)
     manifest = replace(
         begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
         parameters={
