@@ -194,7 +194,7 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     drawn = eq("accounts", "plot", "results", "-o", "disk.html")
     assert drawn.exit_code == 0, drawn.stderr
     page = (folder / "disk.html").read_text()
-    assert 'data-says="Account 1.1.2 (Top 1)"' in page
+    assert 'data-tooltip="Account 1.1.2 (Top 1)"' in page
     assert "http-equiv" in page
     assert 'src="' not in page
     for name in ("disk", "norm-depth-lorentz-2", "dimensions-mr", "dimensions-map"):
@@ -342,6 +342,7 @@ def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, .
         (("train", "-o", "/proc/v.csv"), "E500", "/proc/v.csv cannot be written", "another folder"),
         (("train", "-o", "v.csv", "--burn-in", "9", "--epochs", "5"), "E310", "only 5 epochs", "burn-in"),
         (("evaluate", "--burn-in", "9", "--epochs", "5"), "E310", "only 5 epochs", "burn-in"),
+        (("evaluate", "--confidence-level", "95"), "E310", "confidence_level=95.0", "confidence_level=0.95"),
         (("evaluate", "--geometry", "sphere"), "E300", "'sphere'", "there are: euclidean, poincare, lorentz"),
         (("train", "--geometry", "lorenz", "-o", "v.csv"), "E300", "'lorenz'", "did you mean lorentz"),
     ],

@@ -35,12 +35,25 @@ _KINDS: tuple[type[Answer], ...] = (Neighbors, ShardCounts)
 
 
 def resumable_map(engine: Executor, keep: Path | str | None = None) -> MapFunction:
-    """A map over shards that runs on the engine.
+    """Create a map function over shards that runs on an executor and can be resumed.
 
-    With ``keep`` every finished shard is written into that folder before the next is awaited, and one that
-    lies there is not computed again: whatever dies, the same call goes on. A shard that fails ends the call
-    after all others are finished.
+    A shard that fails ends the call after all other shards are finished.
 
+    Parameters
+    ----------
+    engine
+        The executor, see ``executor``.
+    keep
+        Folder for finished shards. A shard that is stored there is not computed again, so repeating an interrupted call
+        resumes it.
+
+    Returns
+    -------
+    callable
+        The argument ``over`` of ``nearest_in_shards`` and ``ranking_from_shards``.
+
+    Examples
+    --------
     >>> from equipoise.geometry.sharded_search import nearest_in_shards
     >>> from equipoise.runs.executors import LocalExecutor
     >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, over=resumable_map(LocalExecutor())).indices.tolist()

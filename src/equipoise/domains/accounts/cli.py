@@ -14,13 +14,13 @@ from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, progress_bar
+from equipoise.config import StatsConfig
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.extras import install_command
 from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
     from equipoise.domains.accounts.charts import TreeCharts
     from equipoise.domains.accounts.evaluation import EmbeddingEvaluation
     from equipoise.domains.accounts.experiment import TreeEvaluationConfig
@@ -226,9 +226,7 @@ class TreeEmbedderParam(options.NameType):
     show_default=True,
     help="Number of training runs per embedding, with different seeds.",
 )
-@click.option("--test", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option("--resamples", type=click.IntRange(min=1), default=2000, show_default=True, help="Bootstrap resamples.")
-@options.seed_option
+@options.stats_options(omit=("test", "correction", "n_permutations"))
 @click.option("-o", "--output", metavar="FOLDER", help="Write all results to this folder.")
 @options.fail_option
 @engine_options
@@ -263,9 +261,7 @@ def evaluate(
         **settings_given,
         "embedders": embedders,
         "seeds": tuple(range(config.seed, config.seed + seeds)),
-        "seed": config.seed,
-        "confidence_level": config.confidence_level,
-        "n_resamples": config.n_resamples,
+        "config": config,
         "training": training_config(epochs, burn_in, negatives, train_on),
     }
     # With other embedders or existing vectors no hyperbolic embedding is trained by default.
@@ -556,7 +552,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], seed: int, out
         "embedders": DEMO_EMBEDDERS,
         "learning_rates": DEMO_LEARNING_RATES,
         "seeds": seed,
-        "seed": seed,
+        "config": StatsConfig(seed=seed),
     }
     tree = replace(read_sql(str(accounts()), business_id), source=f"the chart of accounts of {business_id}")
     with out.progress(len(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings).specs)) as step:

@@ -131,7 +131,7 @@ class TreeEvaluationConfig:
         return {
             "relation": self.relation,
             "filtered": self.filtered,
-            "stats": self.stats,
+            "config": self.stats,
             "device": self.device,
         }
 
@@ -146,9 +146,7 @@ def tree_evaluation_config(
     learning_rates: Iterable[float] = LEARNING_RATES,
     seeds: int | Iterable[int] = (0,),
     training: dict[str, Any] | None = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> TreeEvaluationConfig:
     """Validate all options, and the availability of the device, before any work starts.
@@ -180,7 +178,7 @@ def tree_evaluation_config(
         learning_rates=candidates,
         seeds=_validate_integers([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         training=training,
-        stats=StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
+        stats=config,
         device=device,
     )
     if device is not None:
@@ -371,24 +369,44 @@ def evaluate_tree(
 ) -> AccountsEvaluation:
     """Embed a tree in every geometry at every dimension, evaluate each embedding, and compare all of them.
 
-    A euclidean embedding tuned at the same learning rates and a random one are always included as baselines.
+    A Euclidean embedding that is tuned over the same learning rates and a random embedding are always included as
+    baselines.
 
     Parameters
     ----------
-    tree : the tree
-    geometry, dims : geometries and dimensions of the trained embeddings
-    vectors : existing embeddings, by name
-    output : folder for all results; each job is stored when it finishes, and stored vectors of the same inputs are
-        reused. A folder with another tree is an error.
-    command : recorded in the manifests
-    step : progress over the jobs
-    progress : progress of training, in this process only
-    engine : executor of the jobs; results do not depend on it
-    settings : options of ``tree_evaluation_config``: ``embedders``, ``relation``, ``filtered``, ``learning_rates``,
-        ``seeds``, ``training``, ``confidence_level``, ``n_resamples``, ``seed``, ``device``
+    tree
+        The tree.
+    geometry
+        Geometries of the trained embeddings.
+    dims
+        Dimensions of the embeddings.
+    vectors
+        Existing embeddings, by name.
+    output
+        Folder for all results. Each job is stored when it finishes, and stored vectors of the same inputs are reused. A
+        folder with another tree is an error.
+    command
+        The command line that is recorded in the manifests.
+    step
+        Called with the progress over the jobs.
+    progress
+        Called with the progress of training, in this process only.
+    engine
+        Executor of the jobs; results do not depend on it.
+    **settings
+        Further options: ``embedders``, ``relation``, ``filtered``, ``learning_rates``, ``seeds``, ``training`` (fields
+        of ``TrainingConfig``), ``config`` (a ``StatsConfig``) and ``device``.
 
+    Returns
+    -------
+    AccountsEvaluation
+        One evaluation per embedding, and their comparison.
+
+    Examples
+    --------
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> evaluation = evaluate_tree(tree, "lorentz", [2], learning_rates=[0.3], training={"epochs": 5}, n_resamples=50)
+    >>> options = {"learning_rates": [0.3], "training": {"epochs": 5}, "config": StatsConfig(n_resamples=50)}
+    >>> evaluation = evaluate_tree(tree, "lorentz", [2], **options)
     >>> [embedding.system for embedding in evaluation.evaluations]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """

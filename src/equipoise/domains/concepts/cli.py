@@ -17,6 +17,7 @@ from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.concept_set_reader import read_with_issues
 from equipoise.domains.concepts.dataset_report import concept_set_report, summary_lines
+from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import ParameterError
 from equipoise.types import Finding, Severity
 
@@ -107,16 +108,10 @@ class ConceptTaskParam(options.NameType):
 @click.option(
     "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
 )
-@click.option("--test", type=float, default=0.95, n_resamples=200, help="Level of the intervals.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=20),
-    default=200,
-    n_resamples=200,
-    help="Bootstrap resamples.",
+@options.stats_options(
+    omit=("test", "correction", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20
 )
-@options.seed_option
-@click.option("--threads", type=click.IntRange(min=1), default=1, n_resamples=200, help="Threads per model.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model.")
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
 @options.fail_option
 @options.output_options
@@ -130,8 +125,9 @@ def run(
     weights: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
+    scale: float | None,
+    threads: int,
     config: StatsConfig,
-    **settings: Any,
 ) -> int:
     """See ``RUN_HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
@@ -142,7 +138,7 @@ def run(
     if output is not None:
         check_writable(output)
     weights_by_task = _weights(weights)
-    concept_set = read_concept_set(data, scale=settings.pop("scale"))
+    concept_set = read_concept_set(data, scale=scale)
     specs = models or _installed_models()
     steps = len(specs) * (len(select_tasks(concept_set, asked)[0]) + 1)
     with (
@@ -156,10 +152,8 @@ def run(
             weights=weights_by_task,
             progress=tell,
             command=out.command,
-            confidence_level=config.confidence_level,
-            n_resamples=config.n_resamples,
-            seed=config.seed,
-            **settings,
+            config=config,
+            threads=threads,
         )
     _show(out, evaluation, output)
     gate = exits.gate(out, evaluation.findings, fail_on)

@@ -1,4 +1,4 @@
-"""All models on one score: every pair compared on the same redraws, and the bands that this allows."""
+"""All models on one score: every pair compared on the same resamples, and the tie groups that follow."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import StatsConfig
 from equipoise.domains.concepts.report import Recommendation, ScoreComparison
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE, ConceptScore, ScoreTerm
-from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors
+from equipoise.domains.concepts.scores import (
+    COMPOSITE,
+    CONCEPT_SCORES,
+    CONCEPT_STATS,
+    GENERAL_USE,
+    ConceptScore,
+    ScoreTerm,
+)
+from equipoise.domains.concepts.uncertainty import BootstrapErrors, TaskScore, combine_errors, per_unit
 from equipoise.errors import EquipoiseError, ShapeError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.comparison import compare_results
@@ -25,22 +31,27 @@ from equipoise.stats.result import Estimate, Result
 from equipoise.stats.tie_groups import tie_groups
 from equipoise.types import Direction, Floats, with_label
 
+if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
+
 # Reference metrics that use the true labels, compared with chance and between models.
 
-CORRECTION = "holm"
 
-
-def chance_p_values(measured: Mapping[str, TaskScore]) -> dict[str, dict[str, float]]:
-    """By figure and model, the p of "no better than shuffled", corrected over the models."""
+def chance_p_values(
+    measured: Mapping[str, TaskScore], *, config: StatsConfig = CONCEPT_STATS
+) -> dict[str, dict[str, float]]:
+    """By metric and model, the p-value of the permutation test against chance, corrected over the models."""
     first = next(iter(measured.values()))
     found = {}
     for figure in first.observed.chance_tests:
-        p = adjust([each.observed.chance_tests[figure].p for each in measured.values()], CORRECTION)
+        p = adjust([each.observed.chance_tests[figure].p for each in measured.values()], config.correction)
         found[figure] = dict(zip(measured, map(float, p), strict=True))
     return found
 
 
-def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> tuple[Contrast, ...]:
+def reference_contrasts(
+    measured: Mapping[str, TaskScore], *, config: StatsConfig = CONCEPT_STATS
+) -> tuple[Contrast, ...]:
     """Every pair of models on the reference metric, adjusted over the pairs."""
     first = next(iter(measured.values()))
     figure = first.blend.truth
@@ -54,7 +65,7 @@ def reference_contrasts(measured: Mapping[str, TaskScore], *, confidence_level: 
         compared = compare_results(
             results,
             metrics=[metric],
-            config=StatsConfig(confidence_level=confidence_level, correction=CORRECTION),
+            config=per_unit(config),
             metric_objects={metric: known},
         )
     except EquipoiseError:  # results that cannot be compared show no difference
@@ -66,7 +77,7 @@ def _result_with(measured: TaskScore, metric: str) -> Result:
     return next(each for each in measured.observed.results.values() if metric in each.estimates)
 
 
-def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: float = 0.95) -> ScoreComparison:
+def compare_on_score(measured: Mapping[str, TaskScore], *, config: StatsConfig = CONCEPT_STATS) -> ScoreComparison:
     """The models on the score of one task."""
     first = next(iter(measured.values()))
     blend, sampling = first.blend, first.observed.sampling
@@ -79,9 +90,9 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: flo
         chance_baseline=blend.chance_baseline,
         method=_method(measured),
         readings=blend.readings,
-        chance_p=chance_p_values(measured),
+        chance_p=chance_p_values(measured, config=config),
         truth=blend.truth,
-        truth_contrasts=reference_contrasts(measured, confidence_level=confidence_level),
+        truth_contrasts=reference_contrasts(measured, config=config),
         terms={
             str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
             for term in blend.terms
@@ -91,7 +102,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, confidence_level: flo
         **_claims(
             {name: each.estimate for name, each in measured.items()},
             {name: each.spread for name, each in measured.items()},
-            confidence_level,
+            config,
         ),
     )
 
@@ -109,7 +120,7 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
 
 
 def compare_on_composite(
-    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, confidence_level: float = 0.95
+    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], *, config: StatsConfig = CONCEPT_STATS
 ) -> ScoreComparison:
     """The weighted mean of the scores of each model; ``scores`` are by model and task."""
     total = sum(weights.values())
@@ -126,7 +137,7 @@ def compare_on_composite(
         estimates[name] = Estimate(
             metric=COMPOSITE,
             value=value,
-            interval=_composite_reach(own, spreads[name], value, confidence_level).clipped(bounds),
+            interval=_composite_reach(own, spreads[name], value, config.confidence_level).clipped(bounds),
             n=sum(own[task].estimate.n for task in shares),
             undefined=0,
             chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
@@ -138,7 +149,7 @@ def compare_on_composite(
         title="Composite",
         formula=_formula(blends, shares),
         drawn="the units of every score, each score by itself",
-        **_claims(estimates, spreads, confidence_level),
+        **_claims(estimates, spreads, config),
     )
 
 
@@ -182,24 +193,24 @@ def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[st
 
 
 def _claims(
-    estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], confidence_level: float
+    estimates: Mapping[str, Estimate], spreads: Mapping[str, BootstrapErrors], config: StatsConfig
 ) -> dict[str, Any]:
     """What the errors allow to say of every pair, and of the order."""
     models = list(estimates)
     contrasts = [
-        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), confidence_level)
+        _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), config.confidence_level)
         for a, b in combinations(models, 2)
     ]
-    adjusted = adjust([each.p for each in contrasts], CORRECTION)
+    adjusted = adjust([each.p for each in contrasts], config.correction)
     contrasts = [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
     place = {name: at for at, name in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)
     for each in contrasts:
         matrix[place[each.a], place[each.b]] = each.adjusted
     scores = [estimates[name].value for name in models]
-    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=round(1 - confidence_level, 12))
+    bands = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
     tested = sum(not np.isnan(each.p) for each in contrasts)
-    title = CORRECTIONS[CORRECTION][1]
+    title = CORRECTIONS[config.correction][1]
     return {
         "estimates": dict(estimates),
         "contrasts": tuple(contrasts),
@@ -300,13 +311,29 @@ WEIGHTINGS = 20_000
 def weight_sensitivity(
     scores: Floats, errors: Floats | None = None, *, weightings: int = WEIGHTINGS, seed: int = 0
 ) -> Floats:
-    """The share of the simplex of weights in which each model has the highest weighted sum.
+    """Compute the share of all possible weightings in which each model has the highest weighted sum.
 
-    ``scores`` has shape (models, scores). Weights are drawn evenly from all that are not negative
-    and add up to 1. ``errors`` (models, scores, resamples) shifts the scores by one resample of their units a
-    weighting, so that a lead that other data could undo counts only as often as it holds. Models that are
-    equal share a win.
+    Weights are sampled uniformly from the simplex: not negative, with the sum 1. Models with equal sums share the win.
 
+    Parameters
+    ----------
+    scores
+        Array of shape (models, scores).
+    errors
+        Array of shape (models, scores, resamples): deviations of the scores in bootstrap resamples. One resample is
+        added per weighting, so that the shares include the sampling error.
+    weightings
+        Number of sampled weightings.
+    seed
+        Of the weightings.
+
+    Returns
+    -------
+    array
+        One share per model; the sum is 1.
+
+    Examples
+    --------
     >>> weight_sensitivity(np.array([[0.9, 0.1], [0.1, 0.9]])).round(1).tolist()
     [0.5, 0.5]
     """

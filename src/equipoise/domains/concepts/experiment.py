@@ -13,19 +13,18 @@ import numpy as np
 from equipoise.domains.concepts.concept_set import ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
-from equipoise.domains.concepts.scores import CONCEPT_SCORES
+from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.domains.concepts.tasks import TASKS
-from equipoise.domains.concepts.uncertainty import RESAMPLES, score_task
+from equipoise.domains.concepts.uncertainty import score_task
 from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
 from equipoise.models.embedder import embedder
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.experiment import check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
-from equipoise.stats.bootstrap import checked_resamples, checked_seed
-from equipoise.stats.intervals import checked_level
 from equipoise.tasks.similarity import memoized_encoder
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.types import Floats
 
 
@@ -36,9 +35,7 @@ def evaluate_concepts(
     tasks: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
     scale: float | None = None,
-    seed: int = 0,
-    confidence_level: float = 0.95,
-    n_resamples: int = RESAMPLES,
+    config: StatsConfig = CONCEPT_STATS,
     cache: Any = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
@@ -47,20 +44,45 @@ def evaluate_concepts(
 ) -> ConceptEvaluation:
     """Score sentence embedding models on a concept set: five scores, their composite, recommendations.
 
-    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping from names to
-    models: ``{"old": mine, "new": tuned}``. ``concept_set`` is a folder, a file, a ``ConceptSet``, or None for
-    the included one. ``tasks`` are similarity, clustering, entities, relations and quality; the default is
-    every task that the concept set has data for. ``weights`` of the composite are by task; the default is
-    equal weights. ``scale`` is the maximum expected similarity if it is not 1. A model that fails is in
-    ``failures``; if all fail, the first error is raised.
+    A model that fails is in ``failures``; if all fail, the first error is raised.
 
+    Parameters
+    ----------
+    models
+        Specs (``minilm``), objects with ``encode``, or a mapping from names to models: ``{"old": a, "new": b}``.
+    concept_set
+        A folder, a file or a ``ConceptSet``; by default the included one.
+    tasks
+        Some of ``similarity``, ``clustering``, ``entities``, ``relations`` and ``quality``; by default every task that
+        the concept set has data for.
+    weights
+        Weights of the composite by task; equal by default.
+    scale
+        The maximum of the expected similarities if it is not 1.
+    config
+        Confidence level, resamples, and the seed of resampling and K-means.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    progress
+        Called with the progress over the models.
+    output
+        Folder for results and charts.
+    command
+        The command line that is recorded in the manifests.
+
+    Returns
+    -------
+    ConceptEvaluation
+        Scores by model, summary, comparison and recommendations.
+
+    Examples
+    --------
     >>> evaluation = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
     >>> evaluation.tasks, list(evaluation["hash,dim=32"])
     (('similarity',), ['semantic_similarity_score'])
     """
-    checked_seed(seed)
-    checked_level(confidence_level)
-    checked_resamples(n_resamples)
     named = _named(models)
     known = concept_set if isinstance(concept_set, ConceptSet) else read_concept_set(concept_set, scale=scale)
     chosen, skipped = select_tasks(known, tasks)
@@ -74,14 +96,12 @@ def evaluate_concepts(
     with report_progress(folder, "concepts", total, command=command, step=progress) as tell:
         for name, model in named.items():
             try:
-                scores[name] = _model(
-                    name, model, known, chosen, tell, seed, confidence_level, n_resamples, cache=cache, threads=threads
-                )
+                scores[name] = _model(name, model, known, chosen, tell, config, cache=cache, threads=threads)
             except Exception as error:  # whatever one model does, the others keep what they have
                 failures[name] = _told(name, error, alone=len(named) == 1)
     if not scores:
         raise next(iter(failures.values()))
-    found = ConceptEvaluation(known, scores, weighed, failures, skipped, seed, confidence_level, tuple(command))
+    found = ConceptEvaluation(known, scores, weighed, failures, skipped, config, tuple(command))
     if folder is not None:
         found.write(folder)
     return found
@@ -102,9 +122,7 @@ def _model(
     concept_set: ConceptSet,
     tasks: Sequence[str],
     tell: ProgressCallback,
-    seed: int,
-    confidence_level: float,
-    n_resamples: int,
+    config: StatsConfig,
     **loading: Any,
 ) -> ModelScores:
     tell(f"{name}: embedding")
@@ -126,8 +144,8 @@ def _model(
 
     for task in tasks:
         tell(f"{name}: {task}")
-        observed = TASKS[task](told, concept_set, name, seed)
-        measured[task] = score_task(observed, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
+        observed = TASKS[task](told, concept_set, name, config)
+        measured[task] = score_task(observed, config=config)
     zeros = tuple(text for text, known in asked.items() if not known)
     return ModelScores(name, measured, dims, fingerprint, len(asked), zeros)
 

@@ -24,11 +24,12 @@ from equipoise.domains.concepts.report import (
     WeightSensitivity,
     concepts_report,
 )
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, interpret_score
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
     from equipoise.stats.contrasts import Contrast
@@ -62,8 +63,7 @@ class ConceptEvaluation:
     weights: Mapping[str, float]
     failures: Mapping[str, EquipoiseError]
     skipped_tasks: Mapping[str, str]
-    seed: int = 0
-    confidence_level: float = 0.95
+    config: StatsConfig = CONCEPT_STATS
     command: tuple[str, ...] = ()
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
@@ -91,7 +91,7 @@ class ConceptEvaluation:
         return tuple(
             compare_on_score(
                 {name: model_scores.tasks[task] for name, model_scores in self.scores.items()},
-                confidence_level=self.confidence_level,
+                config=self.config,
             )
             for task in self.tasks
         )
@@ -102,7 +102,7 @@ class ConceptEvaluation:
         if not self.weights or not set(self.weights) <= set(self.tasks):
             return None
         by_model = {name: model_scores.tasks for name, model_scores in self.scores.items()}
-        return compare_on_composite(by_model, self.weights, confidence_level=self.confidence_level)
+        return compare_on_composite(by_model, self.weights, config=self.config)
 
     @cached_property
     def winning(self) -> tuple[WeightSensitivity, ...]:
@@ -116,8 +116,8 @@ class ConceptEvaluation:
             return ()
         known = not any(each.reason for row in spreads for each in row)
         errors = np.array([[each.errors for each in row] for row in spreads]) if known else None
-        plain = weight_sensitivity(scores, seed=self.seed)
-        resampled = plain if errors is None else weight_sensitivity(scores, errors, seed=self.seed)
+        plain = weight_sensitivity(scores, seed=self.config.seed)
+        resampled = plain if errors is None else weight_sensitivity(scores, errors, seed=self.config.seed)
         return tuple(
             WeightSensitivity(name, float(one), float(other))
             for name, one, other in zip(self.scores, plain, resampled, strict=True)
@@ -174,7 +174,11 @@ class ConceptEvaluation:
             findings=self.findings,
             notes=self.notes,
             failures={name: error.message for name, error in self.failures.items()},
-            settings={"seed": self.seed, "confidence_level": self.confidence_level, "weights": dict(self.weights)},
+            settings={
+                "seed": self.config.seed,
+                "confidence_level": self.config.confidence_level,
+                "weights": dict(self.weights),
+            },
         )
 
     @property

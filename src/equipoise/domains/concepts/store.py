@@ -32,7 +32,7 @@ def write_evaluation(folder: Path, found: ConceptEvaluation) -> Path:
             manifest = Manifest(
                 system=model,
                 command=redact_secrets(found.command),
-                seed=found.seed,
+                seed=found.config.seed,
                 datasets={f"{found.concept_set.name} {own.tasks[task].blend.needs}": found.concept_set.fingerprint},
                 parameters={
                     "model": model,

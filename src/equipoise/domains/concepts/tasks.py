@@ -1,4 +1,4 @@
-"""The five tasks of a field, observed on one model: evidence first, then every figure of it."""
+"""The five tasks of a concept set on one model: the evidence, then every metric of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.config import StatsConfig
 from equipoise.domains.concepts.concept_set import (
     AnnotatedSentence,
     ConceptSet,
@@ -20,7 +19,7 @@ from equipoise.domains.concepts.concept_set import (
     relation_query,
 )
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
-from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, permutation_chance
+from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit, permutation_chance
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.space import Space
@@ -51,6 +50,7 @@ from equipoise.tasks.clustering import cluster_texts, kmeans
 from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, similarity, unit_rows
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
     from equipoise.evidence.labels import Labels
     from equipoise.stats.result import Estimate, Result
@@ -309,12 +309,12 @@ def _chances(parts: Mapping[str, Estimate]) -> dict[str, float]:
     return {name: each.chance for name, each in parts.items()}
 
 
-def observe_similarity(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Cosines of pairs against what is expected of them."""
     pairs = similarity(encode, field.pairs or ())
     named: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     reference: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
-    result = evaluate(pairs, [*named.values(), Spearman()], system=system, config=StatsConfig(seed=seed))
+    result = evaluate(pairs, [*named.values(), Spearman()], system=system, config=per_unit(config))
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
         CONCEPT_SCORES["similarity"],
@@ -324,14 +324,14 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, seed: int
         "similarity",
         ResamplingPlan("pairs", len(pairs), WITH_REPLACEMENT, lambda rows: figures(pairs.take(rows))),
         _chances(parts),
-        chance_tests=permutation_chance(pairs, {"Spearman": Spearman()}, seed=seed),
+        chance_tests=permutation_chance(pairs, {"Spearman": Spearman()}, seed=config.seed),
         pairs=pairs,
     )
 
 
-def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """K-means with the true number of clusters, and whether it found the true ones."""
-    found = cluster_texts(encode, field.clusters or (), seed=seed)
+    found = cluster_texts(encode, field.clusters or (), seed=config.seed)
     count = len(field.clusters or ())
     named: Named = {
         "silhouette_score": EUCLIDEAN,
@@ -348,27 +348,27 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, seed: int
         return again(found.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
 
     whole = found.found.vectors.astype(np.float64)
-    others = [CONCEPT_SCORES["clustering"].value(again(whole, seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
+    others = [CONCEPT_SCORES["clustering"].value(again(whole, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
     result = evaluate(
-        found.found, list(named.values()), system=system, config=StatsConfig(seed=seed, n_resamples=1), chance=False
+        found.found, list(named.values()), system=system, config=replace(config, n_resamples=1), chance=False
     )
-    chance = _random_parts(found.found, count, figures, seed)
+    chance = _random_parts(found.found, count, figures, config.seed)
     result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
     labels = evaluate(
         found.labels,
         list(matched.values()),
         system=system,
-        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+        config=replace(config, n_resamples=SPACE_RESAMPLES),
         chance=False,
     )
-    chance_tests = permutation_chance(found.labels, matched, seed=seed)
+    chance_tests = permutation_chance(found.labels, matched, seed=config.seed)
     chances = {matched[name].name: each.chance for name, each in chance_tests.items()}
     # The mean over all shuffles is known here.
     labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
     space = evaluate(
-        found.space, list(true.values()), system=system, config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES)
+        found.space, list(true.values()), system=system, config=replace(config, n_resamples=SPACE_RESAMPLES)
     )
     return TaskEvidence(
         CONCEPT_SCORES["clustering"],
@@ -396,17 +396,17 @@ def _random_parts(space: Space, count: int, figures: Callable[[Evidence], Parts]
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
-def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+def observe_entities(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Entities by type, and each with its sentence."""
     sentences = field.sentences or ()
-    found = entity_evidence(encode, sentences, seed=seed)
+    found = entity_evidence(encode, sentences, seed=config.seed)
     points = _points_of_mentions(sentences)
     reference: Named = {"neighbours, same type": NeighborPurity()}
     space = evaluate(
         found.space,
         [EUCLIDEAN, *reference.values()],
         system=system,
-        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+        config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
     text = result_from_values(
         system,
@@ -415,10 +415,10 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, seed: int) 
         bounds=(-1.0, 1.0),
         unit="cosine",
         chance={"entity_text_similarity": found.entity_text_chance},
-        config=StatsConfig(clusters=found.sentence_of, seed=seed),
+        config=replace(per_unit(config), clusters=found.sentence_of),
     )
-    probed = evaluate(found.probed, [Accuracy()], system=system, config=StatsConfig(seed=seed), chance=False)
-    chance_tests = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=seed)
+    probed = evaluate(found.probed, [Accuracy()], system=system, config=per_unit(config), chance=False)
+    chance_tests = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=config.seed)
     probed = _with_chances(probed, {Accuracy().name: chance_tests["linear probe"].chance})
     parts = {
         "entity_clustering_silhouette": space.estimates[EUCLIDEAN.name],
@@ -454,7 +454,7 @@ def _points_of_mentions(sentences: Sequence[Any]) -> Ints:
     return np.array([place[kind] for kind in mentions], dtype=np.int64)
 
 
-def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+def observe_relations(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Related entities against all others, and the search for the object of each relation."""
     found = relation_evidence(encode, field.relations or ())
     coherence: Named = {"relation_coherence": EdgeCoherence()}
@@ -464,16 +464,16 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int)
         found.space,
         list(reference.values()),
         system=system,
-        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+        config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
-    fixed = evaluate(found.space, list(graph.values()), system=system, config=StatsConfig(seed=seed, n_resamples=1))
+    fixed = evaluate(found.space, list(graph.values()), system=system, config=replace(config, n_resamples=1))
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
     links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
     ranked = evaluate(
         found.ranking,
         list(links.values()),
         system=system,
-        config=StatsConfig(seed=seed, clusters=found.subjects.tolist()),
+        config=replace(per_unit(config), clusters=found.subjects.tolist()),
     )
     parts = _estimates(space, {**coherence, **graph})
 
@@ -495,7 +495,7 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, seed: int)
     )
 
 
-def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -> TaskEvidence:
+def observe_quality(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """The vectors of the standard concepts, whatever they stand for."""
     space = concept_space(encode, field.concepts or ())
     named: Named = {
@@ -515,7 +515,7 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, seed: int) -
         space,
         [*named.values(), *reference.values()],
         system=system,
-        config=StatsConfig(seed=seed, n_resamples=SPACE_RESAMPLES),
+        config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
     parts, figures = _estimates(result, named), _figures(named)
     return TaskEvidence(
@@ -535,7 +535,7 @@ def _with_chances(result: Result, chances: Mapping[str, float]) -> Result:
     return replace(result, estimates=estimates)
 
 
-TASKS: dict[str, Callable[[Encode, ConceptSet, str, int], TaskEvidence]] = {
+TASKS: dict[str, Callable[[Encode, ConceptSet, str, StatsConfig], TaskEvidence]] = {
     "similarity": observe_similarity,
     "clustering": observe_clustering,
     "entities": observe_entities,

@@ -15,6 +15,8 @@ from zlib import crc32
 
 import numpy as np
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
+from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import EquipoiseError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.corpus_intervals import (
@@ -38,6 +40,15 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
 
 Parts = Mapping[str, float]
+
+
+def per_unit(config: StatsConfig) -> StatsConfig:
+    """The options of metrics with one value per unit: cheap to resample, so at least the usual number of times.
+
+    >>> per_unit(CONCEPT_STATS).n_resamples
+    2000
+    """
+    return replace(config, n_resamples=max(config.n_resamples, DEFAULT_STATS.n_resamples))
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class BootstrapErrors:
         """The size of the errors."""
         return float(np.std(self.errors, ddof=1)) if len(self.errors) > 1 else nan
 
-    def interval(self, value: float, confidence_level: float = 0.95) -> Interval:
+    def interval(self, value: float, confidence_level: float = DEFAULT_STATS.confidence_level) -> Interval:
         """Student's interval around a value."""
         if isnan(value):
             return Interval.unknown("the figure is undefined", confidence_level=confidence_level)
@@ -101,7 +112,7 @@ class BootstrapErrors:
 
 
 def bootstrap_score(
-    blend: ConceptScore, sampling: ResamplingPlan, *, n_resamples: int, seed: int
+    blend: ConceptScore, sampling: ResamplingPlan, *, config: StatsConfig = CONCEPT_STATS
 ) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
     """The score on resampled units, and each of its parts.
 
@@ -112,7 +123,8 @@ def bootstrap_score(
     if count < MIN_RESAMPLING_UNITS:
         unknown = BootstrapErrors(np.zeros(0), nan, f"{sampling.counted} too few to resample")
         return unknown, {term.part: unknown for term in blend.terms}
-    rng = np.random.default_rng([seed, crc32(blend.task.encode())])
+    rng = config.rng(crc32(blend.task.encode()))
+    n_resamples = config.n_resamples
     if sampling.errors_of is not None:
         return _weighted(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
     assert sampling.parts_of is not None
@@ -217,9 +229,6 @@ def _chance_test(metric: Metric[Any], evidence: Evidence, drawn: list[Any]) -> C
 
 # One task on one model: its score, parts, reference metrics and errors.
 
-RESAMPLES = 200
-"""Redraws of the units of a blend: its standard error is then known to 5 %."""
-
 MODEL_INDEPENDENT = "fixed by the data"
 """Why a part has no interval that no model can change."""
 
@@ -293,16 +302,15 @@ class TaskScore:
         return self.estimate.value
 
 
-def score_task(
-    observed: TaskEvidence, *, confidence_level: float = 0.95, n_resamples: int = RESAMPLES, seed: int = 0
-) -> TaskScore:
+def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -> TaskScore:
     """The blend of the observed parts, with its interval and its chance level.
 
-    Parts that are figures of a space get the intervals of the same redraws as the blend.
+    Parts that are metrics of a space get their intervals from the same resamples as the blend.
     """
+    confidence_level = config.confidence_level
     blend, sampling = observed.blend, observed.sampling
     value = blend.value({name: each.value for name, each in observed.parts.items()})
-    spread, of_parts = bootstrap_score(blend, sampling, n_resamples=n_resamples, seed=seed)
+    spread, of_parts = bootstrap_score(blend, sampling, config=config)
     estimate = Estimate(
         metric=blend.name,
         value=value,

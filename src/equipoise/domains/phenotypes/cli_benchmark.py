@@ -111,11 +111,7 @@ class BenchmarkOptions:
             "device": self._device,
             "index_dir": self.index_dir,
             "n_diagnosed_labels": self.diagnose,
-            "ties": self.config.ties,
-            "confidence_level": self.config.confidence_level,
-            "n_resamples": self.config.n_resamples,
-            "n_permutations": self.config.n_permutations,
-            "seed": self.config.seed,
+            "config": self.config,
             "threads": self.threads,
             "skip_unknown": self.skip_unknown,
         }

@@ -251,9 +251,7 @@ class ExtractionOptions:
         return {
             **{name: value for name, value in said.items() if value is not None},
             "bootstrap": not self.no_bootstrap_ci,
-            "confidence_level": self.config.confidence_level,
-            "n_resamples": self.config.n_resamples,
-            "seed": self.config.seed,
+            "config": self.config,
             "threads": self.threads,
             "index_dir": self.index_dir,
         }
@@ -281,15 +279,7 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Primary scores count a wrong assertion as an error.",
     ),
     click.option("--no-bootstrap-ci", is_flag=True, help="Compute no intervals (faster)."),
-    click.option("--test", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-    click.option(
-        "--resamples",
-        type=click.IntRange(min=1),
-        default=2000,
-        show_default=True,
-        help="Bootstrap resamples of the documents.",
-    ),
-    options.seed_option,
+    options.stats_options(omit=("test", "correction", "n_permutations")),
     threads_option,
     options.fail_option,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.index.aggregation import (
     DEFAULT_STRATEGY,
     STRATEGIES,
@@ -80,11 +81,7 @@ class BenchmarkConfig:
     rerank_depth: int = DEFAULT_RERANK_DEPTH
     device: str | None = None
     ks: tuple[int, ...] = CUTOFFS
-    ties: str = "expected"
-    confidence_level: float = 0.95
-    n_resamples: int = 2000
-    n_permutations: int = 10_000
-    seed: int = 0
+    config: StatsConfig = DEFAULT_STATS
     index_dir: str | None = None
     threads: int = 1
     skip_unknown: bool = False

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.config import StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
 from equipoise.geometry.topk import leading_columns_of
 from equipoise.stats.estimate import result_from_values
@@ -60,9 +60,32 @@ class LabelDiagnostics:
         }
 
 
-def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, seed: int = 0) -> LabelDiagnostics:
-    """Retrieve the labels of a random sample of terms, and compare the scores with the graph."""
-    rng = np.random.default_rng([seed, len(ontology)])
+def diagnose(
+    system: TermScorer, ontology: Ontology, *, n_labels: int = 500, config: StatsConfig = DEFAULT_STATS
+) -> LabelDiagnostics:
+    """Search for the labels of a random sample of terms, and compare the scores with the graph.
+
+    Parameters
+    ----------
+    system
+        A system that scores all terms, such as a ``TermRetriever``.
+    ontology
+        The ontology.
+    n_labels
+        Number of labels in the sample.
+    config
+        Confidence level, resamples and seed.
+
+    Returns
+    -------
+    LabelDiagnostics
+        How often a label finds its own term, branch purity, and the correlation with similarity in the graph.
+
+    Examples
+    --------
+    >>> diagnose(system, load_ontology(), n_labels=300).scores  # doctest: +SKIP
+    """
+    rng = config.rng(len(ontology))
     terms = np.sort(rng.choice(len(ontology), min(n_labels, len(ontology)), replace=False))
     columns = _label_scores(system, ontology, terms)
     ids = [ontology.ids[term] for term in terms]
@@ -72,7 +95,7 @@ def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, see
         ids,
         {SELF: columns[SELF], PURITY: columns[PURITY]},
         chance={SELF: 1.0 / len(ontology), PURITY: _chance_purity(branches, terms)},
-        config=StatsConfig(seed=seed),
+        config=config,
     )
     correlations = result_from_values(
         "labels",
@@ -81,12 +104,12 @@ def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, see
         bounds=(-1.0, 1.0),
         chance={PATHS: 0.0, RESNIK: 0.0},
         unit="correlation",
-        config=StatsConfig(seed=seed),
+        config=config,
     )
     groups = {
         name: {SYNONYMS: _synonym_group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)
     }
-    found = slice_estimates(shares, SELF, groups, seed=seed)
+    found = slice_estimates(shares, SELF, groups, seed=config.seed)
     return LabelDiagnostics(len(terms), shares, correlations, tuple(sorted(found, key=lambda each: each.value)))
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
 from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
@@ -234,12 +233,7 @@ def benchmark_result(
         ranking,
         benchmark_metrics(settings.ks),
         system=system,
-        config=StatsConfig(
-            ties=settings.ties,
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples,
-            seed=settings.seed,
-        ),
+        config=settings.config,
     )
     told: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity)}
     if retrieved.failures:
@@ -268,7 +262,7 @@ def case_slices(result: Result, resolved_cases: ResolvedCases, settings: Benchma
     """The primary metric on slices of the cases, by language and other properties."""
     if not any(resolved_cases.properties.values()):
         return ()
-    return slice_estimates(result, PRIMARY, resolved_cases.properties, seed=settings.seed)
+    return slice_estimates(result, PRIMARY, resolved_cases.properties, seed=settings.config.seed)
 
 
 def case_details(retrieved: RetrievedTerms, resolved_cases: ResolvedCases) -> dict[str | int, UnitContent]:

@@ -62,7 +62,7 @@ def write_system_run(
 ) -> Path:
     """The run directory of one system; a partial run where cases failed."""
     resolved_cases, settings, card = bench.resolved_cases, bench.settings, outcome.card
-    begun = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.seed)
+    begun = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.config.seed)
     partial = failure_message(outcome.retrieved)
     manifest = replace(
         begun.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),

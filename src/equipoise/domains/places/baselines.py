@@ -48,11 +48,25 @@ class BaselinePrediction(NamedTuple):
 
 
 def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
-    """What a scorer that knows nothing earns among so many classes, exactly.
+    """Compute the exact expected scores of a random order of the classes.
 
-    The right class has every rank from 1 to n equally often: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
-    the mean of its discounts. The keys are spelled as in every result, Acc@1 as HR@1.
+    The correct class has every rank from 1 to n with equal probability: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
+    is the mean of its discounts.
 
+    Parameters
+    ----------
+    classes
+        Number of classes.
+    ks
+        Cutoffs of the accuracy.
+
+    Returns
+    -------
+    dict
+        Expected values by metric name; Acc@1 is called HR@1.
+
+    Examples
+    --------
     >>> level = random_chance(1187, ks=[1])
     >>> {name: round(value, 5) for name, value in level.items()}
     {'HR@1': 0.00084, 'MRR': 0.00645, 'nDCG@10': 0.00383}
@@ -71,10 +85,26 @@ def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
 
 
 def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
-    """The same order for everyone: places by how often they occur in training, counted in ``train_counts``.
+    """Rank places by their frequency in training, in the same order for every user.
 
-    ``exclude`` names classes that are no places, such as padding.
+    Parameters
+    ----------
+    train_counts
+        Number of visits in training per class.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
 
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> majority([5, 2, 2, 9], [3, 0, 2]).ranks.tolist()
     [1.0, 2.0, 3.5]
     """
@@ -84,10 +114,30 @@ def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: 
 def most_frequent_per_user(
     history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
 ) -> Ranking:
-    """Each user's places by how often that user was there; among equals, by how often anybody was.
+    """Rank the places of each user by the number of that user's visits; ties by the visits of all users.
 
-    A user without a history gets the order of ``majority``.
+    A user without history gets the order of ``majority``.
 
+    Parameters
+    ----------
+    history
+        Visits in training.
+    users
+        The user of each unit.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
+
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> history = VisitHistory.of(["ann", "ann", "bob", "bob", "bob"], [0, 0, 1, 1, 1])
     >>> most_frequent_per_user(history, ["ann", "bob", "eve"], [0, 0, 0]).ranks.tolist()
     [1.0, 2.0, 2.0]
@@ -104,11 +154,32 @@ def markov(
     exclude: Any = None,
     unit_ids: Any = None,
 ) -> Ranking:
-    """First order: places by how often this user went there from the place before.
+    """Rank places by a first-order Markov chain: how often the user went there from the previous place.
 
-    What that leaves equal is decided by the user's visits, then by how often anybody went there from the
-    place before, then by anybody's visits. ``previous`` is -1 where no place came before.
+    Ties are ordered by the user's visits, then by the transitions of all users, then by the visits of all users.
 
+    Parameters
+    ----------
+    history
+        Visits in training.
+    users
+        The user of each unit.
+    previous
+        The previous place of each unit, -1 if there is none.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
+
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> history = VisitHistory.of(["ann"] * 5, [0, 1, 0, 2, 0])
     >>> markov(history, ["ann", "ann"], [1, 0], [0, 2]).ranks.tolist()
     [1.0, 1.5]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
@@ -50,9 +51,7 @@ class ExtractionConfig:
     """Similarity measure of near misses in the soft scores."""
     multi_vector: bool = True
     strategy: str = DEFAULT_STRATEGY
-    confidence_level: float = 0.95
-    n_resamples: int = 2000
-    seed: int = 0
+    config: StatsConfig = DEFAULT_STATS
     index_dir: str | None = None
     threads: int = 1
 
@@ -60,6 +59,11 @@ class ExtractionConfig:
     def mode(self) -> Mode:
         """The mode of the primary metrics."""
         return "strict" if self.include_assertions else "id"
+
+    @property
+    def interval_config(self) -> StatsConfig:
+        """The options of intervals: one resample without ``bootstrap``, because the intervals are dropped."""
+        return self.config if self.bootstrap else replace(self.config, n_resamples=1)
 
     def limited_to(self, terms: int) -> ExtractionConfig:
         """These settings with at most ``terms`` results per chunk."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from equipoise.checks.base import ScoredResult
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
 from equipoise.domains.phenotypes.extraction.config import (
     ExtractionConfig,
@@ -68,11 +67,7 @@ def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: 
         sets,
         extraction_metrics(settings.averaging, settings.mode),
         system=system,
-        config=StatsConfig(
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples if settings.bootstrap else 1,
-            seed=settings.seed,
-        ),
+        config=settings.interval_config,
     )
     result = without_intervals(result, settings)
     return replace(result, settings={**result.settings, **comparability_settings(gold, settings)})
@@ -285,12 +280,7 @@ def evaluate_gold_spans(
         "gold spans",
         [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
         {FIRST_HIT: ranks <= 1} | ({top_hit_name(depth): ranks <= depth} if depth > 1 else {}),
-        config=StatsConfig(
-            clusters=names,
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples if settings.bootstrap else 1,
-            seed=settings.seed,
-        ),
+        config=replace(settings.interval_config, clusters=names),
     )
     given = {name: {each.term for each in terms} for name, terms in predictions}
     hit = np.array([each.term in given[name] for name, (_, each) in zip(names, marked, strict=True)])
@@ -313,11 +303,7 @@ def _oracle_result(gold: GoldAnnotations, found: Candidates, settings: Extractio
         Sets.of(truth, predict(found, **_pipeline_options(settings)).sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
-        config=StatsConfig(
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples if settings.bootstrap else 1,
-            seed=settings.seed,
-        ),
+        config=settings.interval_config,
     )
 
 

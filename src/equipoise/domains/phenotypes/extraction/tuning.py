@@ -13,7 +13,6 @@ import numpy as np
 
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
@@ -193,11 +192,43 @@ def tune_extraction(
     command: Sequence[str] = (),
     **settings: Any,
 ) -> ExtractionTuning:
-    """Try ``budget`` configurations of every model, and estimate the best on held-out documents.
+    """Try configurations of every model, and estimate the score of the best one on held-out documents.
 
-    The criterion is the mean F1 over documents, in the mode of the settings. With ``folds`` of 1 there is no
-    nesting: the score is that of the best trial on the documents that selected it, with a finding (EQ201).
-    Documents are embedded once per model; the trials use the stored candidates.
+    The criterion is the mean F1 over documents. Documents are embedded once per model; the trials use the stored
+    candidates.
+
+    Parameters
+    ----------
+    source
+        As in ``run_extraction``.
+    models
+        One model spec or several.
+    ontology
+        The ontology, its path, or ``hpo``.
+    budget
+        Number of trials per model.
+    folds
+        Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
+        which is a finding (EQ201).
+    dataset
+        One dataset of the source.
+    output
+        Folder for the results.
+    progress
+        Called with the progress over the trials.
+    command
+        The command line that is recorded in the manifest.
+    **settings
+        Settings as in ``run_extraction``.
+
+    Returns
+    -------
+    ExtractionTuning
+        The parameters to deploy, held-out scores, and all trials.
+
+    Examples
+    --------
+    >>> tune_extraction("notes", ["tfidf:", "bm25:"], budget=40)  # doctest: +SKIP
     """
     chosen = make_config({**settings, "averaging": "macro"})
     folder = None if output is None else Path(output)
@@ -205,7 +236,7 @@ def tune_extraction(
         check_writable(folder)
     named = resolve_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
-    parts = document_folds(gold, folds, chosen.seed)
+    parts = document_folds(gold, folds, chosen.config.seed)
     tried: list[TunedModel] = []
     with report_progress(folder, "extraction tuning", len(named) + 1, command=command, step=progress) as step:
         for name, model in named.items():
@@ -245,7 +276,7 @@ def _tune_model(
     with open_term_retriever(model, gold.ontology, settings) as system:
         depth = min(MAX_RESULTS, len(gold.ontology))
         found = retrieve_candidates(gold.documents, system, chunkers=settings.chunkers, num_results=depth)
-    grid = trial_configurations(found, budget, settings.seed)
+    grid = trial_configurations(found, budget, settings.config.seed)
     usual = Pipeline(num_results=min(Pipeline().num_results, depth))
     trials = score_trials(found, gold, (*grid, usual), settings.mode)
     allowed = np.arange(len(grid) + 1) < len(grid)
@@ -301,7 +332,7 @@ class _NestedChoice:
             allowed=allowed,
             clusters=[each.text for each in gold.documents],
             n_resamples=N_SELECTION_RESAMPLES if settings.bootstrap else 1,
-            rng=np.random.default_rng([settings.seed, _SELECTION_STREAM]),
+            rng=settings.config.rng(_SELECTION_STREAM),
         )
         trial_of = np.empty(trials.f1.shape[1], dtype=np.int64)
         for place, (_, test) in zip(nested.chosen.tolist(), parts, strict=True):
@@ -317,7 +348,7 @@ class _NestedChoice:
             trial_of.tolist(),
             folds,
             errors,
-            nested_interval(nested, errors, bounds=(0.0, 1.0)),
+            nested_interval(nested, errors, bounds=(0.0, 1.0), confidence_level=settings.config.confidence_level),
         )
 
 
@@ -336,17 +367,15 @@ def _result(
     """One value per document, by the configuration chosen without it; chance permutes the sets over documents."""
     metric = SetF1("macro", settings.mode)
     nested = bool(choice.folds)
-    drawn = [str(settings.seed), str(len(choice.folds)), gold.annotated.fingerprint]
+    drawn = [str(settings.config.seed), str(len(choice.folds)), gold.annotated.fingerprint]
     return result_from_values(
         name,
         sets.unit_ids.tolist(),
         {tuning.metric: choice.values},
-        chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.seed))},
+        chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.config.seed))},
         intervals={tuning.metric: choice.interval} if nested else None,
         errors={tuning.metric: choice.errors} if nested else None,
-        config=StatsConfig(
-            confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed
-        ),
+        config=settings.config,
         settings={
             **comparability_settings(gold, settings),
             FOLDS: max(1, len(choice.folds)),
@@ -362,10 +391,7 @@ def _collect(
 ) -> ExtractionTuning:
     comparison = None
     if len(tried) > 1:
-        comparison = compare(
-            [each.result for each in tried],
-            config=StatsConfig(confidence_level=settings.confidence_level, seed=settings.seed),
-        )
+        comparison = compare([each.result for each in tried], config=settings.config)
     found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
     return ExtractionTuning(
         models=tuple(tried),

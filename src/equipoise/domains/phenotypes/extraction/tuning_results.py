@@ -250,7 +250,7 @@ class ExtractionTuning:
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
         for each in self.models:
-            begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.seed)
+            begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.config.seed)
             manifest = replace(
                 begun.finish(status, reason=self.gold.lost_message),
                 parameters={
