@@ -21,7 +21,7 @@ SUSPICIOUS_RATIO = 50.0
 
 
 def missing_cells(table: ScoreTable) -> Iterator[Observation]:
-    """Models without a score on some data sets."""
+    """EQ420: models without a score on some data sets."""
     gaps = table.missing
     if gaps.any():
         rows = np.flatnonzero(gaps.any(axis=1))
@@ -35,7 +35,7 @@ def missing_cells(table: ScoreTable) -> Iterator[Observation]:
 
 
 def mixed_scales(table: ScoreTable) -> Iterator[Observation]:
-    """Data sets whose scores have different scales or directions."""
+    """EQ421: data sets whose scores have different scales or directions."""
     if table.is_comparable:
         return
     groups: dict[str, list[str]] = {}
@@ -44,13 +44,13 @@ def mixed_scales(table: ScoreTable) -> Iterator[Observation]:
         groups.setdefault(f"{scale}, {direction}", []).append(name)
     yield Observation(
         table.name,
-        "the data sets have different scales: "
-        + "; ".join(f"{kind} ({join_names(names)})" for kind, names in groups.items()),
+        f"the data sets have different scales: {'; '.join(groups)}",
+        tuple(f"{kind}: {join_names(names)}" for kind, names in groups.items()),
     )
 
 
 def misplaced_cells(table: ScoreTable) -> Iterator[Observation]:
-    """Cells that look like fractions in a column of percentages."""
+    """EQ422: cells that look like fractions in a column of percentages."""
     cells = []
     for column, name in enumerate(table.datasets):
         if table.scales.get(name) != "percent":
@@ -67,25 +67,26 @@ def misplaced_cells(table: ScoreTable) -> Iterator[Observation]:
 
 
 def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
-    """Data sets whose name is that of an error measure."""
+    """EQ423: data sets whose name is that of an error measure."""
     names = [name for name in table.datasets if name not in table.lower and LOWER_IS_BETTER.search(name)]
     if names:
         yield Observation(table.name, f"{join_names(names)}: higher scores are taken as better", evidence_names(names))
 
 
 def few_datasets(table: ScoreTable) -> Iterator[Observation]:
-    """Too few data sets to separate any two models."""
+    """EQ424: too few data sets to separate any two models."""
     count = len(table.datasets)
     if count < FEW_DATASETS and not table.units:
         yield Observation(
             table.name,
             f"{pluralize(count, 'data set')} cannot separate two models at 95 %: "
             f"the smallest p value of a randomisation test is {min(1.0, 2.0 ** (1 - count)):.3g}",
+            evidence_names(table.datasets),
         )
 
 
 def unreadable_cells(table: ScoreTable) -> Iterator[Observation]:
-    """Cells or files that are no scores."""
+    """EQ425: cells or files that are no scores."""
     if table.unreadable:
         count = pluralize(len(table.unreadable), "cell or file", "cells or files")
         yield Observation(
@@ -94,14 +95,14 @@ def unreadable_cells(table: ScoreTable) -> Iterator[Observation]:
 
 
 def impossible_accuracies(table: ScoreTable) -> Iterator[Observation]:
-    """Data sets whose stated number of units cannot give the printed accuracies."""
+    """EQ426: data sets whose stated number of units cannot give the printed accuracies."""
     for name, sizes in table.denominators().items():
         stated = table.n_units.get(name)
         if stated is not None and stated <= MAX_DENOMINATOR and stated not in sizes:
-            smallest = (
-                f"the smallest possible number is {sizes[0]:,}" if sizes else "no number up to 10,000 is possible"
-            )
-            yield Observation(name, f"{stated:,} units cannot give the printed accuracies; {smallest}")
+            possible = f"{sizes[0]:,} is the smallest number that can" if sizes else "no number up to 10,000 can"
+            printed = [f"{model}: {table.printed[model, name].text}" for model in table.models]
+            message = f"{stated:,} units cannot give the printed accuracies; {possible}"
+            yield Observation(name, message, evidence_names(printed))
 
 
 CHECKS = (
@@ -111,7 +112,8 @@ CHECKS = (
         Severity.NOTE,
         ScoreTable,
         missing_cells,
-        "Means over different data sets are not comparable, and an imputed score is not a measurement.",
+        "Means over different data sets are not comparable: a model without a score on a difficult data set has a "
+        "higher mean. An imputed score is not a measurement, so nothing is imputed.",
         "--missing datasets keeps the data sets that all models share, --missing models the complete models",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"
@@ -123,7 +125,8 @@ CHECKS = (
         Severity.ISSUE,
         ScoreTable,
         mixed_scales,
-        "In a mean of percentages and fractions, or of accuracies and error rates, one data set decides.",
+        "In a mean of percentages and fractions, the data sets with percentages decide. In a mean of accuracies and "
+        "error rates, good and bad scores cancel.",
         "rank by --aggregate borda, or convert the columns; --lower names columns where lower is better",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"
@@ -135,7 +138,8 @@ CHECKS = (
         Severity.TIP,
         ScoreTable,
         misplaced_cells,
-        "One cell on another scale moves its model to the end of the order.",
+        "One cell on another scale moves its model down in the order: 0.70 instead of 70 lowers a mean over ten data "
+        "sets by seven points.",
         "correct the cell if it is a fraction",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"
@@ -147,7 +151,8 @@ CHECKS = (
         Severity.TIP,
         ScoreTable,
         lower_is_better,
-        "Error rates and losses are better when they are lower.",
+        "Error rates, losses and perplexities are better when they are lower. Taken as scores, they put the worst "
+        "model first.",
         "declare such columns with --lower, or mark them with ↓ in the header",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"
@@ -159,7 +164,8 @@ CHECKS = (
         Severity.TIP,
         ScoreTable,
         few_datasets,
-        "An order of models generalises to other data sets only if there are enough of them.",
+        "Whether an order of models holds on other data sets can be tested only with enough of them. With five, even "
+        "a model that is better on all of them is not significantly better.",
         "add data sets; with per-unit scores, --resample units tests the difference on these data sets",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"
@@ -171,7 +177,8 @@ CHECKS = (
         Severity.ISSUE,
         ScoreTable,
         unreadable_cells,
-        "A cell that is no number counts as missing, and a file that cannot be read is left out.",
+        "A cell that is not a number counts as missing, and a file that cannot be read is left out. Both may remove a "
+        "data set or a model from the comparison.",
         "write a number, or leave the cell empty",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"
@@ -183,7 +190,8 @@ CHECKS = (
         Severity.ISSUE,
         ScoreTable,
         impossible_accuracies,
-        "An accuracy on n units is a multiple of 1/n, rounded as printed.",
+        "An accuracy on n units is a multiple of 1/n, rounded as printed. If none fits, the number of units "
+        "or the score is wrong, or the score is not an accuracy.",
         "check the number of units, or whether the score is an accuracy",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
         "from equipoise.checks.registry import run_checks\n"

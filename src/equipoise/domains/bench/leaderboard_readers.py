@@ -365,7 +365,7 @@ def _rows_of_metric(
     grid: RawTable, columns: Mapping[str, int], metric: str | None
 ) -> list[tuple[tuple[str, ...], str]]:
     """The rows of one metric, each with its place in the file."""
-    rows = list(zip(grid.rows, grid.places, strict=True))
+    rows = list(zip(grid.rows, grid.positions, strict=True))
     if "metric" not in columns:
         return rows
     metrics = list(dict.fromkeys(row[columns["metric"]] for row in grid.rows))
