@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from equipoise.errors import EquipoiseError, InputError, ParameterError, Unknown
 from html_tree import tree
 
 # 31 models on the 56 English data sets of MTEB (Muennighoff et al., 2023, table 10), with the published averages.
-MTEB = Path(__file__).with_name("mteb_2022.csv")
+MTEB = Path(str(files("equipoise.io") / "samples" / "mteb_2022.csv"))
 CONFIG = StatsConfig(n_resamples=500)
 
 

@@ -131,7 +131,7 @@ class LeaderboardAnalysis:
         )
 
     def _means(self) -> tuple[list[float], list[Interval]]:
-        """The mean scores in the direction of the source; unknown if the scales differ."""
+        """The mean scores as the table has them, also where lower is better; unknown if the scales differ."""
         intervals = self.scores["mean"].intervals()
         if not self.table.is_comparable and self.aggregate != "mean":
             reason = "different scales"

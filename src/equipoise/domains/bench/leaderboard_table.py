@@ -41,11 +41,11 @@ class ScoreTable:
     printed
         The numbers as printed, with their digits, by (model, data set).
     n_units
-        The number of units of a data set where the source states it.
+        The number of units of a data set where it is stated.
     unreadable
         Cells and files that could not be read, as text.
     notes
-        How the source was read: left-out columns, chosen splits and the like.
+        How the table was read: left-out columns, chosen splits and the like.
     """
 
     name: str
