@@ -63,6 +63,11 @@ def test_missing_cells_decide_which_data_sets_or_models_are_used() -> None:
     assert {finding.code for finding in datasets.findings} >= {"EQ420"}
 
 
+def test_findings_are_about_the_part_that_is_used() -> None:
+    rows = {"a": {f"d{d}": 1.5 + d for d in range(8)}, "b": {f"d{d}": 2.5 + d for d in range(3)}}
+    assert "EQ424" in {finding.code for finding in leaderboard(rows, config=CONFIG).findings}
+
+
 def test_borda_counts_add_up_to_the_number_of_comparisons(mteb: LeaderboardAnalysis) -> None:
     assert sum(entry.borda for entry in mteb.entries) == pytest.approx(56 * 30 * 29 / 2)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from equipoise.checks.registry import run_checks
 from equipoise.domains.bench.leaderboard_readers import read_scores
@@ -88,6 +91,11 @@ def test_a_table_with_models_in_columns_is_turned(tmp_path: Path) -> None:
     unnamed = write(tmp_path, "unnamed.csv", text.replace("dataset", "name of it"))
     assert_scores(read_scores(unnamed, models_in="columns"))
     assert read_scores(unnamed).models == ("x", "y")
+
+
+def test_links_and_emphasis_are_not_part_of_a_name(tmp_path: Path) -> None:
+    text = "Model,x,y\n[a](https://example.org/a),71.5,60.0\n**b**,70.25,61.0\n"
+    assert_scores(read_scores(write(tmp_path, "table.csv", text)))
 
 
 def test_the_largest_table_of_a_document_is_read(tmp_path: Path) -> None:
@@ -392,6 +400,23 @@ def test_a_malformed_table_gets_a_code_a_message_and_a_hint(tmp_path: Path, case
     assert isinstance(error.value, kind), error.value.render()
     assert error.value.message
     assert error.value.hint
+
+
+PIECES = (
+    *("model", "dataset", "score", "Average", "a", "b", "x", "1.5", "70", "inf", "%", "-", "---", "\u2193", " "),
+    *(",", "|", "\n", "\t", "&", "\\\\", '"', "{", "}", "[", "]", ":"),
+)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.md", "t.txt", "t.tex", "t.json", "t.jsonl"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=60))
+def test_any_text_gives_a_table_or_an_error_with_a_code(tmp_path: Path, name: str, pieces: list[str]) -> None:
+    file = write(tmp_path, name, "".join(pieces))
+    with suppress(EquipoiseError):
+        table = read_scores(file)
+        assert table.scores.shape == (len(table.models), len(table.datasets))
+        run_checks(table)
 
 
 def test_a_file_that_does_not_exist_is_an_input_error(tmp_path: Path) -> None:

@@ -132,14 +132,15 @@ class LeaderboardAnalysis:
 
     def _means(self) -> tuple[list[float], list[Interval]]:
         """The mean scores as the table has them, also where lower is better; unknown if the scales differ."""
+        bounds = self.table.bounds
         intervals = self.scores["mean"].intervals()
         if not self.table.is_comparable and self.aggregate != "mean":
             reason = "different scales"
             return [float("nan")] * len(intervals), [Interval.unknown(reason) for _ in intervals]
-        if not self.table.lower >= set(self.table.datasets):
-            return self.scores["mean"].points.tolist(), intervals
-        mirrored = [replace(each, low=-each.high, high=-each.low) for each in intervals]
-        return (-self.scores["mean"].points).tolist(), mirrored
+        points = self.scores["mean"].points
+        if self.table.lower >= set(self.table.datasets):
+            points, intervals = -points, [replace(each, low=-each.high, high=-each.low) for each in intervals]
+        return points.tolist(), [each.clipped(bounds) for each in intervals]
 
     @property
     def tied_for_first(self) -> tuple[str, ...]:
@@ -156,7 +157,7 @@ class LeaderboardAnalysis:
 
         >>> scores = {"a": {"x": 1.0, "y": 2.0, "z": 3.0}, "b": {"x": 2.0, "y": 1.0, "z": 3.5}}
         >>> print(leaderboard(scores).verdict())
-        Best model on 3 data sets? Not decided: all 2 models may be first at 95 % confidence.
+        Best model on 3 data sets? Not decided: both models may be first at 95 % confidence.
         """
         tied, n_models = self.tied_for_first, len(self.table.models)
         question = f"Best model on {self._sample}?"
@@ -164,7 +165,8 @@ class LeaderboardAnalysis:
         if len(tied) == 1:
             return f"{question} {tied[0]}: no other model may be first {level}."
         if len(tied) == n_models:
-            return f"{question} Not decided: all {n_models} models may be first {level}."
+            models = "both models" if n_models == 2 else f"all {n_models} models"
+            return f"{question} Not decided: {models} may be first {level}."
         return f"{question} Not decided: {len(tied)} of {n_models} models may be first {level} ({join_names(tied)})."
 
     @property
@@ -358,9 +360,16 @@ def leaderboard(
             name: order_change(primary.points, other.points) for name, other in scores.items() if name != chosen
         },
         without_dataset=leave_one_out(primary, rows, chosen),
-        findings=run_checks(source),
+        findings=_findings(source, complete),
         config=config,
     )
+
+
+def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:
+    """The findings about the table as read, and about the complete part of it."""
+    found = run_checks(source)
+    codes = {finding.code for finding in found}
+    return (*found, *(finding for finding in run_checks(complete) if finding.code not in codes))
 
 
 def _aggregate(name: str | None, table: ScoreTable) -> str:

@@ -38,6 +38,7 @@ SUMMARY = re.compile(
 """Columns that describe or summarise a model. They are left out unless they are named as data sets."""
 ACCURACY = re.compile(r"(?i)\b(?:acc|accuracy|exact match|em|pass@1|hr@1|resolved|solved|solve rate)\b")
 """Names of scores that are a share of units answered correctly."""
+_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
 DOWN_ARROW = r"\W{0,20}?(?:↓|⬇|▼|\\downarrow|\(?lower is better)"
 SUFFIXES = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".md": "markdown", ".markdown": "markdown", ".txt": "text"},
@@ -110,7 +111,7 @@ def _grid(source: Source) -> tuple[RawTable, str]:
         named = source.index.name is not None or not all(isinstance(label, int) for label in source.index)
         frame = source.rename_axis(index=source.index.name or "model").reset_index() if named else source
         return _grid_of_records("the data frame", frame.to_dict("records")), ""
-    return _grid_of_records("the table", _records(source)), ""
+    return _grid_of_records("the table", _records("the table", source)), ""
 
 
 def _grid_of_file(path: PathLike) -> tuple[RawTable, str]:
@@ -126,7 +127,7 @@ def _grid_of_file(path: PathLike) -> tuple[RawTable, str]:
         )
     if form in ("json", "jsonl"):
         value = json_tree(file) if form == "json" else json_lines(file)
-        return _grid_of_records(file.name, _records(value)), file.text
+        return _grid_of_records(file.name, _records(file.name, value)), file.text
     if form in DELIMITERS:
         return delimited_grid(file, delimiter_of(file, form)), file.text
     return _largest(file, _markup_tables(file, form)), file.text
@@ -152,7 +153,7 @@ def _largest(file: TextFile, tables: Sequence[RawTable]) -> RawTable:
     return max(tables, key=n_numbers)
 
 
-def _records(value: Any) -> list[Mapping[str, Any]]:
+def _records(name: str, value: Any) -> list[Mapping[str, Any]]:
     """Rows from JSON values: a list of objects, or an object of objects by model."""
     if isinstance(value, Mapping) and value and all(isinstance(row, Mapping) for row in value.values()):
         return [{"model": model, **row} for model, row in value.items()]
@@ -163,7 +164,7 @@ def _records(value: Any) -> list[Mapping[str, Any]]:
     if _is_records(value):
         return list(value)
     raise FormatError(
-        "the value is neither a list of objects nor an object of models",
+        f"{name} is neither a list of rows nor an object of models",
         hint='write {"model": {"data set": score}} or [{"model": ..., "data set": score}]',
     )
 
@@ -177,11 +178,11 @@ def _grid_of_records(name: str, rows: Sequence[Mapping[str, Any]]) -> RawTable:
     if not rows:
         raise FormatError(f"{name} has no rows", hint="add one row per model")
     header = tuple(dict.fromkeys(str(key) for row in rows for key in row))
-    cells = tuple(tuple(_text(row.get(key)) for key in header) for row in rows)
+    cells = tuple(tuple(_text(row.get(key), f"{name}: {key}") for key in header) for row in rows)
     return RawTable(name, header, cells, tuple(f"row {number}" for number in range(1, len(rows) + 1)))
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, where: str) -> str:
     """A cell as text, with the digits of its source."""
     if value is None:
         return ""
@@ -189,7 +190,7 @@ def _text(value: Any) -> str:
         return repr(float(value))
     if isinstance(value, Mapping | list):
         raise FormatError(
-            f"a cell holds {type(value).__name__} instead of a number", hint="give one number per model and data set"
+            f"{where} is a {type(value).__name__} instead of a number", hint="give one number per model and data set"
         )
     return str(value)
 
@@ -221,12 +222,12 @@ def _scores_of(grid: RawTable, datasets: Sequence[str], *, turned: bool) -> Scor
 
     A row without a number is a description if the table was turned, and else a model without a score.
     """
-    header = [strip_markup(head) for head in grid.header]
+    header = [_name(head) for head in grid.header]
     columns = [at for at in range(1, len(header)) if header[at] in datasets or _is_dataset(grid, at, header[at])]
     left_out = [head for at, head in enumerate(header) if at and at not in columns and head]
     printed, unreadable, models, scores = {}, [], [], []
     for row in grid.rows:
-        model = strip_markup(row[0])
+        model = _name(row[0])
         cells = {header[at]: _number(row[at], f"{grid.name}: {model}, {header[at]}") for at in columns}
         numbers = {name: cell for name, cell in cells.items() if isinstance(cell, PrintedNumber)}
         if numbers:
@@ -300,7 +301,16 @@ def _check_names(source: str, kind: str, names: Sequence[str]) -> None:
 
 
 def _folded(text: str) -> str:
-    return strip_markup(text).strip().casefold()
+    return _name(text).casefold()
+
+
+def _name(text: str) -> str:
+    """The name in a cell, without emphasis and without the address of a Markdown link.
+
+    >>> _name("**[MiniLM](https://example.org)**")
+    'MiniLM'
+    """
+    return _LINK.sub(r"\1", strip_markup(text)).strip()
 
 
 # Long tables: one row per model, data set and possibly unit.
@@ -332,7 +342,7 @@ def _from_long(grid: RawTable, columns: Mapping[str, int], metric: str | None) -
     sizes: dict[str, int] = {}
     unreadable = []
     for row, place in rows:
-        model, dataset = (strip_markup(row[columns[role]]) for role in ("model", "dataset"))
+        model, dataset = (_name(row[columns[role]]) for role in ("model", "dataset"))
         if not model or not dataset:
             raise FormatError(f"{grid.name} {place} has no name of a model or data set", hint="fill the empty cell")
         unit = row[columns["unit"]] if "unit" in columns else ""

@@ -141,7 +141,7 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
 def _source_line(analysis: LeaderboardAnalysis) -> str:
     gaps = int(analysis.source.missing.sum())
     missing = f"Missing scores: {gaps} of {analysis.source.scores.size:,} cells" if gaps else ""
-    return ". ".join(filter(None, [missing, *(_sentence(note) for note in analysis.table.notes)])) + "."
+    return " ".join(f"{part}." for part in [missing, *map(_sentence, analysis.table.notes)] if part)
 
 
 def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
@@ -222,7 +222,8 @@ def _possible(sizes: tuple[int, ...] | None) -> str:
 def mean_decimals(analysis: LeaderboardAnalysis) -> int:
     """Decimals of the means: one for percentages and three for fractions, or what the intervals need."""
     least = 3 if set(analysis.table.scales.values()) == {"fraction"} else 1
-    return max(least, shared_decimals(entry.interval for entry in analysis.entries if entry.interval.known))
+    known = [entry.interval for entry in analysis.entries if entry.interval.known]
+    return max(least, shared_decimals(known)) if known else least
 
 
 def _fell_back(analysis: LeaderboardAnalysis) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -112,7 +114,7 @@ class ScoreTable:
             return None
         return [self.units[name] * (-1.0 if name in self.lower else 1.0) for name in self.datasets]
 
-    @property
+    @cached_property
     def scales(self) -> dict[str, Scale]:
         """The scale of every data set that has a score, from its largest score and its percent signs."""
         scales: dict[str, Scale] = {}
@@ -122,6 +124,13 @@ class ScoreTable:
                 signed = any(self._has_percent_sign(model, name) for model in self.models)
                 scales[name] = "percent" if signed else _scale(float(np.abs(known).max()))
         return scales
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and largest possible mean of fractions or percentages; negative only if a score is."""
+        limits: dict[Scale, float] = {"fraction": 1.0, "percent": PERCENT_LIMIT}
+        limit = max((limits.get(scale, inf) for scale in self.scales.values()), default=inf)
+        return (0.0 if np.nanmin(self.scores) >= 0.0 else -limit), limit
 
     @property
     def is_comparable(self) -> bool:
