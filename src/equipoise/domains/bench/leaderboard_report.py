@@ -119,6 +119,8 @@ def _ranks_line(analysis: LeaderboardAnalysis) -> str:
 
 
 def _order_line(analysis: LeaderboardAnalysis) -> str:
+    if len(analysis.table.datasets) == 1:
+        return ""
     models = analysis.table.models
     first = analysis.entries[0].model
     parts = []
