@@ -48,7 +48,7 @@ def test_small_and_compressed_members_are_not_mapped(tmp_path, large):
 
 def test_python_objects_in_an_archive_are_still_refused(tmp_path, large):
     np.savez(tmp_path / "v.npz", np.array([{}, None], dtype=object))
-    with pytest.raises(FormatError, match="holds Python objects"):
+    with pytest.raises(FormatError):
         read_array(tmp_path / "v.npz")
 
 

@@ -142,8 +142,8 @@ def test_runs_with_other_queries_stop_ranx_as_the_note_says() -> None:
 
 
 def test_where_torch_has_no_rule_the_note_gives_the_range() -> None:
-    material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
-    (note,) = limitation_notes(PRESETS["torchmetrics"], [MRR], material)
+    inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
+    (note,) = limitation_notes(PRESETS["torchmetrics"], [MRR], inputs)
     assert note.endswith("any order gives between 0.5000 and 1.0000")
-    assert limitation_notes(PRESETS["torchmetrics"], [NDCG], material) == []
+    assert limitation_notes(PRESETS["torchmetrics"], [NDCG], inputs) == []
     assert limitation_notes(PRESETS["torchmetrics"], [MRR], RunAndQrels.of(RUN, QRELS)) == []

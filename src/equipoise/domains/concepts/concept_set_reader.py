@@ -86,7 +86,7 @@ def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, Secti
         entries = SectionRows(file.name, [value for _, value in numbered], [line for line, _ in numbered], file)
     else:
         table = read_table(path)
-        entries = SectionRows(table.name, table.rows, table.places, table.file)
+        entries = SectionRows(table.name, table.rows, table.line_numbers, table.file)
     yield named or guess_section(entries), entries
 
 

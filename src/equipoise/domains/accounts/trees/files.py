@@ -126,7 +126,7 @@ def tree_from_table(table: Table, key: str | None, parent: str | None, name: str
         if table.file is None:
             return ""
         wanted = set(ids)
-        places = [place for place, row in zip(table.places, rows, strict=True) if row[0] in wanted]
+        places = [place for place, row in zip(table.line_numbers, rows, strict=True) if row[0] in wanted]
         return table.file.excerpt(*places[:5])
 
     edges = [(node, above) for node, above, _ in rows if above]
