@@ -79,7 +79,7 @@ def test_the_lines_about_models_work() -> None:
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"(?:^ +|`)eq ([a-z-]+)", README, re.MULTILINE))))
 def test_every_command_it_names_exists(command: str) -> None:
-    if command == "bench" and find_spec("equipoise.domains.bench.cli") is None:
+    if command == "bench" and not (ROOT / "src" / "equipoise" / "domains" / "bench" / "cli.py").exists():
         pytest.skip("eq bench is not merged")
     assert command in COMMANDS
 
