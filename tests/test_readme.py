@@ -105,3 +105,13 @@ def test_every_file_that_a_guide_names_exists(guide: str) -> None:
     assert named
     paths = [path for path in named if "/X/" not in path]  # X stands for any domain
     assert [path for path in paths if not any((root / path).exists() for root in roots)] == []
+
+
+def test_links_are_absolute_in_the_package_metadata() -> None:
+    pytest.importorskip("hatchling")
+    text = script("package_readme").absolute_links(README, "https://forge.example/equipoise")
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(targets) == len(LINKS)
+    assert all(target.startswith("https://") for target in targets)
+    assert "](https://forge.example/equipoise/raw/main/docs/images/report.png)" in text
+    assert "](https://forge.example/equipoise/blob/main/CONTRIBUTING.md)" in text

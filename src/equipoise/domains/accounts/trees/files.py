@@ -183,7 +183,7 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     """Read a tree from a CSV or TSV file of ``child, parent`` pairs.
 
     A header and a column of weights are recognised. A first line that may be a header of unknown words is read as an
-    edge, and the source of the tree says so.
+    edge, and ``Tree.source`` says so.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     closure
         Whether the pairs are descendants with all their ancestors. Pairs that follow from others are then not edges,
         and ``Tree.closure`` returns the pairs of the file. By default this is detected: some pairs follow from others,
-        and none is missing; the source of the tree says so. With False every pair is an edge.
+        and none is missing; ``Tree.source`` says so. With False every pair is an edge.
 
     Returns
     -------
