@@ -51,7 +51,7 @@ def test_shares_of_ranks_need_one_right_place_a_unit() -> None:
         rank_distribution(Ranking.from_lists([[1, 2]], [[1, 2]]))
     with pytest.raises(ParameterError, match="deepest cutoff is 0"):
         accuracy_curve(Ranking.from_ranks([1], candidates=2), 0)
-    with pytest.raises(ParameterError, match=r"\\[5, 1\\]"):
+    with pytest.raises(ParameterError, match=r"\[5, 1\]"):
         rank_histogram(Ranking.from_ranks([1], candidates=2), (5, 1))
 
 
