@@ -1,1 +1,1 @@
-"""``eq bench``: a benchmark of embedding models on your own data."""
+"""Benchmarks on the data of the user, and statistics of published leaderboards."""
