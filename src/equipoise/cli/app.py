@@ -79,6 +79,7 @@ NAMES = ("eq", "equipoise")
 COMMANDS = {
     "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits, with confidence intervals."),
     "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems with paired significance tests."),
+    "bench": CommandEntry("equipoise.domains.bench.cli:bench", "Benchmark embedding models on your own data."),
     "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on your own document."),
     "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models and their baselines."),
     "accounts": CommandEntry(
