@@ -313,8 +313,6 @@ def as_csv(analysis: LeaderboardAnalysis) -> str:
 
 
 def _csv_cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join(value)
     if isinstance(value, float):
         return "" if isnan(value) else value
     return inert(inert_cell(value)) if isinstance(value, str) else value
