@@ -247,7 +247,7 @@ class LeaderboardAnalysis:
 
     def report(self, path: PathLike) -> None:
         """Write a self-contained HTML page with the tables and the chart of rank intervals."""
-        from equipoise.domains.bench.leaderboard_report import leaderboard_html
+        from equipoise.domains.bench.leaderboard_page import leaderboard_html
         from equipoise.io.atomic import write_text
 
         write_text(path, leaderboard_html(self))
