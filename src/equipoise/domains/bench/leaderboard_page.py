@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.domains.bench.leaderboard_report import (
+    ADJACENT_HEADS,
     DATASET_HEADS,
     HEADS,
+    adjacent_rows,
     as_sentence,
     dataset_rows,
     leaderboard_rows,
@@ -37,8 +39,6 @@ from equipoise.report.findings import sort_by_severity
 from equipoise.report.tables import axis_scale
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
-    format_difference,
-    format_p,
     format_percent,
     format_ranks,
 )
@@ -166,20 +166,8 @@ def _finding_list(analysis: LeaderboardAnalysis) -> list[str]:
 
 
 def _adjacent_table(analysis: LeaderboardAnalysis) -> str:
-    models, separated = analysis.table.models, analysis.separated
-    rows = [
-        (
-            models[pair.better],
-            models[pair.worse],
-            format_difference(pair.difference, 3),
-            format_p(pair.p),
-            format_p(pair.p_adjusted),
-            "yes" if pair in separated else "no",
-        )
-        for pair in analysis.adjacent
-    ]
-    heads = ("better", "worse", "difference", "p", "adjusted p", "separated")
-    return _table("Adjacent ranks", heads, rows, [pair in separated for pair in analysis.adjacent])
+    rows = adjacent_rows(analysis)
+    return _table("Adjacent ranks", ADJACENT_HEADS, rows, [row[-1] == "yes" for row in rows])
 
 
 def _dataset_table(analysis: LeaderboardAnalysis) -> str:

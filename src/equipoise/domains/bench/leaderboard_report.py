@@ -148,21 +148,40 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     ]
 
 
-def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
-    models, pairs = analysis.table.models, analysis.adjacent
-    if not pairs:
-        return []
-    separated = analysis.separated
-    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
-    columns = [
-        ReportColumn("better", [models[pair.better] for pair in pairs], shortens="middle"),
-        ReportColumn("worse", [models[pair.worse] for pair in pairs], shortens="middle"),
-        ReportColumn("difference", [format_difference(pair.difference, 3) for pair in pairs], right=True),
-        ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=1),
-        ReportColumn("adj. p", [format_p(pair.p_adjusted) for pair in pairs], right=True),
-        ReportColumn("separated", ["yes" if pair in separated else "no" for pair in pairs], rank=2),
+ADJACENT_HEADS = ("better", "worse", "difference", "p", "adjusted p", "separated")
+
+
+def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
+    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
+    models, separated = analysis.table.models, set(analysis.separated)
+    return [
+        (
+            models[pair.better],
+            models[pair.worse],
+            format_difference(pair.difference, 3),
+            format_p(pair.p),
+            format_p(pair.p_adjusted),
+            "yes" if pair in separated else "no",
+        )
+        for pair in analysis.adjacent
     ]
+
+
+def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
+    better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
+    columns = [
+        ReportColumn(head, cells, shortens="middle")
+        for head, cells in zip(ADJACENT_HEADS[:2], (better, worse), strict=True)
+    ]
+    columns += [
+        ReportColumn(head, cells, right=True, rank=rank)
+        for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
+    ]
+    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
     return [Paragraph(""), heading(title), TerminalTable(columns)]
+
+
+DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
 
 
 def _dataset_section(analysis: LeaderboardAnalysis) -> list[Any]:
@@ -174,9 +193,6 @@ def _dataset_section(analysis: LeaderboardAnalysis) -> list[Any]:
     columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2, 3)[at]) for at, head in enumerate(DATASET_HEADS)]
     shown = f"; {SHOWN_DATASETS} of {len(rows)} data sets" if len(rows) > SHOWN_DATASETS else ""
     return [Paragraph(""), heading(f"Order without one data set, largest change first{shown}"), TerminalTable(columns)]
-
-
-DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
 
 
 def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
