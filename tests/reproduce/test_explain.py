@@ -89,7 +89,7 @@ def test_some_conventions_are_idle_on_plain_data_and_none_of_them_is_tried() -> 
     assert found.value == 0.0
     reasons = {each.convention.convention: each.reason for each in found.idle}
     assert reasons["ties"] == "no two scores of a query are equal"
-    assert reasons["missing"] == "the run answers every judged query"
+    assert reasons["missing"] == "the run has every query of the qrels"
 
 
 @given(st.lists(st.floats(-1, 1), min_size=16, max_size=16))
@@ -123,7 +123,7 @@ def test_the_units_where_it_happens_are_named_with_their_values() -> None:
     assert units["tied"].because == ("equal scores",)
     assert isnan(units["gone"].one)
     assert units["gone"].other == 0.0
-    assert units["gone"].because == ("judged queries that the run misses",)
+    assert units["gone"].because == ("queries of the qrels that the run misses",)
     shares_of = {change.convention.convention: change.share for change in found.changes}
     # Two paths: 0.75 -> 0.875 -> 0.58333 and 0.75 -> 0.5 -> 0.58333.
     assert shares_of["ties"] == pytest.approx((0.125 + 0.25 / 3) / 2)

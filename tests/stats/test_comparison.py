@@ -330,7 +330,7 @@ def test_a_corpus_level_metric_without_its_evidence_is_listed_and_not_tested():
     assert isnan(seen.p)
     assert seen.difference > 0
     assert comparison.bands == {"a": ("a",), "b": ("a",)}
-    assert comparison.verdict().endswith("There is no test of a against b: a corpus-level figure without its evidence.")
+    assert comparison.verdict().endswith("There is no test of a against b: a corpus-level metric without its evidence.")
 
 
 def test_spaces_are_halved_and_never_repeat_a_point():

@@ -77,14 +77,14 @@ def test_two_systems_with_the_same_seeds_get_the_paired_tests() -> None:
     low, high = oracle.confidence_interval()
     assert told.p == pytest.approx(oracle.pvalue)
     assert (told.interval.low, told.interval.high) == pytest.approx((low, high))
-    assert told.p_flips == 2 / 2**4
+    assert told.p_permutation == 2 / 2**4
     assert (told.seeds, told.difference) == (4, pytest.approx(0.025))
 
 
 def test_one_shared_seed_says_so_and_is_not_tested() -> None:
     told = compare_seeds({7: 0.5}, {7: 0.4})
     assert isnan(told.p)
-    assert isnan(told.p_flips)
+    assert isnan(told.p_permutation)
     assert (told.reason, str(told)) == ("one seed", "0.1 (one seed)")
 
 

@@ -68,7 +68,7 @@ def sign_flip_test(
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
     """
-    checked_flips(n_permutations)
+    checked_permutations(n_permutations)
     draws = ResamplingUnits.of(_centred(differences, alternative, margin), weights, clusters)
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
@@ -250,7 +250,7 @@ def run_test(
     array([0.1027])
     """
     test = get_test(name)
-    checked_flips(n_permutations)
+    checked_permutations(n_permutations)
     options_in_use: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
     for option, value in options_in_use.items():
         if value is not None and option not in test.takes:
@@ -263,7 +263,7 @@ def run_test(
     return test.function(differences, alternative=alternative, **accepted)
 
 
-def checked_flips(n_permutations: int) -> int:
+def checked_permutations(n_permutations: int) -> int:
     """The number of sign patterns, when there is at least one."""
     if n_permutations < 1:
         raise ParameterError(

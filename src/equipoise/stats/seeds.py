@@ -13,7 +13,7 @@ from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.bootstrap import checked_seed
 from equipoise.stats.equality import nan_equal
 from equipoise.stats.intervals import Bounds, Interval, t_interval
-from equipoise.stats.paired_tests import checked_flips, paired_t_test, sign_flip_test
+from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
 
 if TYPE_CHECKING:
     from equipoise.stats.result import Result
@@ -86,13 +86,13 @@ def summarise_seeds(
 class SeedContrast:
     """Two systems run with the same seeds: ``a`` minus ``b``, seed by seed.
 
-    ``p`` is Student's paired t and ``p_flips`` the sign-flip test, which is exact for few seeds but cannot
+    ``p`` is Student's paired t and ``p_permutation`` the sign-flip test, which is exact for few seeds but cannot
     fall below 2 / 2**seeds. Both are NaN if there is no test, for the reason in ``reason``.
     """
 
     differences: SeedSummary
     p: float
-    p_flips: float
+    p_permutation: float
     reason: str = ""
 
     @property
@@ -131,7 +131,7 @@ def compare_seeds(
     small p means that other seeds would give the same order on these units. ``bounds`` are the metric's.
 
     >>> told = compare_seeds({1: 0.52, 2: 0.54, 3: 0.53}, {1: 0.50, 2: 0.51, 3: 0.51})
-    >>> print(told, told.p_flips)
+    >>> print(told, told.p_permutation)
     0.02333 ± 0.0058 (3 seeds), paired t p 0.02 0.25
     """
     if set(a) != set(b):
@@ -140,7 +140,7 @@ def compare_seeds(
             f"the two systems were not run with the same seeds: {', '.join(odd)}",
             hint="run both with every seed",
         )
-    checked_flips(n_permutations)
+    checked_permutations(n_permutations)
     rng = np.random.default_rng(checked_seed(seed))
     values = np.array([float(a[seed]) - float(b[seed]) for seed in a])
     width = bounds[1] - bounds[0]

@@ -138,7 +138,7 @@ def test_ties_are_counted_and_their_range_is_told():
 def test_what_is_not_known_is_not_split():
     plain = score_places(LOGITS, TARGETS, **QUICK)
     assert plain.answerable is None
-    assert "Nobody told" in plain.edition.notes[0]
+    assert "unknown" in plain.edition.notes[0]
     known = score_places(LOGITS, TARGETS, unseen=1, **QUICK)
     assert known.answerable is known.all
     assert "All targets were seen" in known.edition.notes[0]
@@ -182,7 +182,7 @@ def test_cut_predictions_refuse_what_they_cannot_know():
     ("options", "error", "words"),
     [
         ({"train_counts": [1, 2]}, ShapeError, "2 training counts for 30 classes"),
-        ({"train_counts": np.full(CLASSES, -1)}, InputError, "whole number"),
+        ({"train_counts": np.full(CLASSES, -1)}, InputError, "non-negative integer"),
         ({"users": [1, 2]}, ShapeError, "2 users for 400 rows"),
         ({"slices": {"hour": [1]}}, ShapeError, "1 hour for 400 rows"),
         ({"ks": (1, 31)}, ParameterError, "k = 31"),

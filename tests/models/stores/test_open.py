@@ -55,7 +55,7 @@ def test_a_missing_package_is_answered_with_the_install_line(
         ("chroma:x", {"dims": 2, "collection": "a b"}, "cannot name a collection of a chroma store"),
         ("pgvector:", {"dims": 2}, "needs to know where it is"),
         ("pgvector:host=localhost", {"dims": 2}, "begins with postgresql://"),
-        ("qdrant:localhost", {"dims": 2}, "is no address of a Qdrant server"),
+        ("qdrant:localhost", {"dims": 2}, "is not the address of a Qdrant server"),
         ("qdrant:http://127.0.0.1:1", {"dims": 2, "timeout": 0}, "timeout is 0"),
     ],
 )

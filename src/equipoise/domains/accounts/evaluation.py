@@ -1,6 +1,6 @@
 """Evaluation of one embedding of a tree: ranks, average precision, norms against depth, distances to the parents.
 
-Intervals resample whole branches of the tree (``branch_clusters``).
+Intervals resample branches of the tree (``branch_clusters``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def branch_clusters(tree: Tree) -> BranchClusters:
     if len(clusters) >= FEW_RESAMPLING_UNITS:
         return clusters
     tops = {tree.positions[key] for key in clusters.labels.tolist()}
-    # The last level is excluded: it would make every node a branch, which is no clustering.
+    # The last level is excluded: it would make every node a branch, which is not a clustering.
     for level in range(1, int(tree.depth.max(initial=0.0))):
         branch_nodes = [_ancestor(node, level, tree.first_parents, tops) for node in range(len(tree))]
         ids = np.array([tree.ids[node] for node in branch_nodes], dtype=object)

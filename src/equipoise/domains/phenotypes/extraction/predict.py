@@ -88,22 +88,22 @@ def _without_overlaps(candidates: Candidates, alive: Bools) -> Bools:
 
     Best is by the larger first score, then the longer chunk, then the earlier one.
     """
-    kept = alive.copy()
+    surviving = alive.copy()
     overlapping = _overlapping_chunks(candidates, alive)
     if not len(overlapping):
-        return kept
+        return surviving
     length = (candidates.end - candidates.start)[overlapping]
     order = np.lexsort((candidates.start[overlapping], -length, -candidates.scores[overlapping, 0]))
-    taken = {
-        place: np.zeros(len(candidates.documents[place].text), dtype=np.bool_)
-        for place in np.unique(candidates.document[overlapping]).tolist()
+    best_spans = {
+        document: np.zeros(len(candidates.documents[document].text), dtype=np.bool_)
+        for document in np.unique(candidates.document[overlapping]).tolist()
     }
     for chunk in overlapping[order].tolist():
-        room = taken[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
-        kept[chunk] = not room.any()
-        if kept[chunk]:
+        room = best_spans[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
+        surviving[chunk] = not room.any()
+        if surviving[chunk]:
             room[:] = True
-    return kept
+    return surviving
 
 
 def _overlapping_chunks(candidates: Candidates, alive: Bools) -> Ints:
@@ -159,7 +159,7 @@ class Predictions:
 
     def sets(self) -> dict[str, list[tuple[str, str]]]:
         """For each document the (term, assertion) pairs, as ``Sets.of`` takes them."""
-        return {name: [(each.term, str(each.assertion)) for each in found] for name, found in self}
+        return {name: [(term.term, str(term.assertion)) for term in terms] for name, terms in self}
 
 
 def predict(
@@ -211,9 +211,9 @@ def predict(
     spans: list[list[Span]] = [[] for _ in gathered.score]
     for chunk, slot in zip(*np.nonzero(chosen), strict=True):
         spans[gathered.member[chunk, slot]].append((int(candidates.start[chunk]), int(candidates.end[chunk])))
-    found: list[list[ExtractedTerm]] = [[] for _ in candidates.documents]
+    extracted: list[list[ExtractedTerm]] = [[] for _ in candidates.documents]
     for entry in np.flatnonzero(gathered.score >= min_confidence).tolist():
-        found[gathered.document[entry]].append(
+        extracted[gathered.document[entry]].append(
             ExtractedTerm(
                 candidates.term_ids[gathered.term[entry]],
                 ASSERTIONS[gathered.assertion[entry]],
@@ -221,5 +221,5 @@ def predict(
                 tuple(sorted(spans[entry])),
             )
         )
-    ordered = tuple(tuple(sorted(each, key=lambda one: (-one.score, one.term, one.assertion))) for each in found)
+    ordered = tuple(tuple(sorted(terms, key=lambda one: (-one.score, one.term, one.assertion))) for terms in extracted)
     return Predictions(tuple(document.id for document in candidates.documents), ordered, settings)
