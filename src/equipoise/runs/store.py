@@ -166,7 +166,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it was read back: the result, what made it, and where it lies."""
+    """A run that was read from disk: the result, the manifest, and its path."""
 
     result: Result
     manifest: Manifest
