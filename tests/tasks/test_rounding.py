@@ -72,8 +72,8 @@ def test_parent_and_children_tie_in_the_combinatorial_construction(levels, child
     built = tree_embedder("combinatorial").fit(tree, dim)
     # A node and its children are one edge away, all others more: half of the children come before.
     expected = np.mean([1.0 + len(tree.children(child)) / 2 for child, _ in tree.edges])
-    found = evaluate_embedding(tree, built, config=StatsConfig(n_resamples=20))
-    assert found.mean_rank.value == pytest.approx(expected)
+    evaluation = evaluate_embedding(tree, built, config=StatsConfig(n_resamples=20))
+    assert evaluation.mean_rank.value == pytest.approx(expected)
     assert reconstruct(tree, built.vectors, "poincare").ranking.ranks.mean() != pytest.approx(expected)
 
 
