@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output
-from equipoise.errors import ParameterError
+from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def run(
     plan = plan_benchmark(
         list(models), list(data), baselines=not no_baselines, output=output, config=config, **settings
     )
-    content, failures = plan.stored(), {}
+    content = plan.stored()
+    failures: Mapping[str, EquipoiseError] = {}
     if content is None:
         with out.progress(len(plan.jobs)) as step:
             comparison = run_benchmark(

@@ -256,9 +256,9 @@ class LeaderboardAnalysis:
 
     def write(self, folder: PathLike) -> tuple[Path, Path]:
         """Write ``results.json`` and ``report.html`` into a folder, and return their paths."""
-        from equipoise.runs.experiment import write_results
+        from equipoise.runs.experiment import ExperimentFolder
 
-        results = write_results(Path(folder), self.to_dict())
+        results = ExperimentFolder(Path(folder)).write_results(self.to_dict())
         page = Path(folder) / "report.html"
         self.report(page)
         return results, page

@@ -13,7 +13,7 @@ from equipoise.domains.bench.aggregate import Aggregate, aggregate
 from equipoise.domains.bench.costs import SystemCost
 from equipoise.domains.bench.data import BenchData
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.runs.experiment import write_results
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class BenchComparison:
 
     def write(self, folder: str | Path) -> Path:
         """Write results.json into a folder, beside the run directories."""
-        return write_results(Path(folder), self.to_dict())
+        return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
     def __repr__(self) -> str:
         from equipoise.domains.bench.report import bench_views
