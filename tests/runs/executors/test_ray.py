@@ -148,9 +148,9 @@ def test_a_node_without_equipoise_swallows_no_cell(
     cluster.wait()
     said: list[str] = []
     monkeypatch.setattr(engine, "on_message", said.append)
-    found = list(engine.map(square, list(range(12)), 0))
+    found = list(engine.map(square, list(range(60)), 0))
     cluster.kill_node(broken.node_id, gently=True)
-    assert sorted(each.value() for each in found) == [number**2 for number in range(12)]
+    assert sorted(each.value() for each in found) == [number**2 for number in range(60)]
     assert said == [
         f"the node {platform.node()} cannot run equipoise: ImportError: half installed; nothing more is sent there"
     ]
