@@ -178,7 +178,7 @@ BAD = {
     "only blanks": (b"\n \n", "a.txt", (), "no texts"),
     "latin-1": (b"gr\xfcn\n", "a.txt", (), "not UTF-8: line 1"),
     "binary": (b"a\0b\n", "a.txt", (), "NUL byte"),
-    "damaged gzip": (gzip.compress(b"one\n" * 99)[:-9], "a.txt.gz", (), "damaged gzip"),
+    "damaged gzip": (gzip.compress(b"one\n" * 99, mtime=0)[:-9], "a.txt.gz", (), "damaged gzip"),
     "no JSON": (b'{"text": "a"}\n{oops\n', "a.jsonl", (), "line 2 is not JSON"),
     "no object": (b'["a"]\n', "a.jsonl", (), "no JSON object"),
     "half surrogate": (b'{"text": "\\ud800"}\n', "a.jsonl", (), "surrogate"),

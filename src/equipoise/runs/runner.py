@@ -275,12 +275,26 @@ def executor_map(executor: Executor, *, n_cores: int = 1) -> ExecutorMap:
 
 
 def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFunction:
-    """A map function that yields values in the order of the items.
+    """Create a map function over shards that runs on an executor and can be resumed.
 
-    With a ``folder``, each value is stored there when it completes, and the same call loads stored values. An
-    item that fails is an error after all others are completed. The functions are pure and shards are sent as
-    paths, so the values do not depend on the executor; all machines must have access to the files of the shards.
+    A shard that fails ends the call after all other shards are finished. Shards are sent as paths, so all machines must
+    have access to their files; the values do not depend on the executor.
 
+    Parameters
+    ----------
+    executor
+        The executor, see ``equipoise.shards.executor``.
+    folder
+        Folder for finished shards. A shard that is stored there is not computed again, so repeating an interrupted call
+        resumes it.
+
+    Returns
+    -------
+    callable
+        The argument ``over`` of ``nearest_in_shards`` and ``ranking_from_shards``.
+
+    Examples
+    --------
     >>> from equipoise.geometry.sharded_search import nearest_in_shards
     >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, over=resumable_map(LocalExecutor())).indices.tolist()
     [[0], [1]]

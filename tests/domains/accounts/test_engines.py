@@ -112,10 +112,10 @@ def test_a_device_trains_what_is_hyperbolic_and_ranks_all(chart: Tree, tmp_path:
 
 
 def test_a_device_stays_with_its_machine(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="the device cpu can only be used on this machine"):
+    with pytest.raises(ParameterError):
         evaluate_tree(chart, [], [2], device="cpu", engine=Backwards(), **QUICK)
 
 
 def test_what_only_the_processor_knows_is_refused(chart: Tree) -> None:
-    with pytest.raises(ParameterError, match="training on a device has no option burn_in_epochs"):
+    with pytest.raises(ParameterError, match="burn_in_epochs"):
         evaluate_tree(chart, [], [2], device="cpu", training={"burn_in_epochs": 2})

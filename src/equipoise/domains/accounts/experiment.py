@@ -356,23 +356,41 @@ def evaluate_tree(
 ) -> AccountsEvaluation:
     """Embed a tree in every geometry at every dimension, evaluate each embedding, and compare all of them.
 
-    A euclidean embedding tuned at the same learning rates and a random one are always included as baselines. An
-    embedding that fails is in ``failures``; if all fail, the first error is raised.
+    A Euclidean embedding that is tuned over the same learning rates and a random embedding are always included as
+    baselines.
 
     Parameters
     ----------
-    tree : the tree
-    geometry, dims : geometries and dimensions of the trained embeddings
-    vectors : existing embeddings, by name
-    output : folder for all results; each embedding is stored when it finishes, and stored vectors of the same inputs
-        are reused. A folder with another tree is an error.
-    command : recorded in the manifests
-    step : progress over the jobs
-    progress : progress of training, in this process only
-    engine : executor of the jobs; results do not depend on it
-    settings : options of ``tree_evaluation_config``: ``embedders``, ``relation``, ``filtered``, ``learning_rates``,
-        ``seeds``, ``training``, ``config`` (a ``StatsConfig``), ``device``
+    tree
+        The tree.
+    geometry
+        Geometries of the trained embeddings.
+    dims
+        Dimensions of the embeddings.
+    vectors
+        Existing embeddings, by name.
+    output
+        Folder for all results. Each job is stored when it finishes, and stored vectors of the same inputs are reused. A
+        folder with another tree is an error.
+    command
+        The command line that is recorded in the manifests.
+    step
+        Called with the progress over the jobs.
+    progress
+        Called with the progress of training, in this process only.
+    engine
+        Executor of the jobs; results do not depend on it.
+    **settings
+        Further options: ``embedders``, ``relation``, ``filtered``, ``learning_rates``, ``seeds``, ``training`` (fields
+        of ``TrainingConfig``), ``config`` (a ``StatsConfig``) and ``device``.
 
+    Returns
+    -------
+    AccountsEvaluation
+        One evaluation per embedding, and their comparison.
+
+    Examples
+    --------
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
     >>> options = {"learning_rates": [0.3], "training": {"epochs": 5}, "config": StatsConfig(n_resamples=50)}
     >>> evaluation = evaluate_tree(tree, "lorentz", [2], **options)

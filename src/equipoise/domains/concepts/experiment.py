@@ -64,16 +64,41 @@ def evaluate_concepts(
 ) -> ConceptEvaluation:
     """Score sentence embedding models on a concept set: five scores, their composite, recommendations.
 
-    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping from names to
-    models: ``{"old": mine, "new": tuned}``. ``concept_set`` is a folder, a file, a ``ConceptSet``, or None for
-    the included one. ``tasks`` are similarity, clustering, entities, relations and quality; the default is
-    every task that the concept set has data for. ``weights`` of the composite are by task; the default is
-    equal weights. ``scale`` is the maximum expected similarity if it is not 1. A model that fails is in
-    ``failures``; if all fail, the first error is raised.
+    A model that fails is in ``failures``; if all fail, the first error is raised.
 
-    With an ``output`` folder, finished models are stored immediately and loaded when the same call is repeated.
-    An ``engine`` runs the models remotely, with the same scores.
+    Parameters
+    ----------
+    models
+        Specs (``minilm``), objects with ``encode``, or a mapping from names to models: ``{"old": a, "new": b}``.
+    concept_set
+        A folder, a file or a ``ConceptSet``; by default the included one.
+    tasks
+        Some of ``similarity``, ``clustering``, ``entities``, ``relations`` and ``quality``; by default every task that
+        the concept set has data for.
+    weights
+        Weights of the composite by task; equal by default.
+    scale
+        The maximum of the expected similarities if it is not 1.
+    config
+        Confidence level, resamples, and the seed of resampling and K-means.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    progress
+        Called with the progress over the models.
+    output
+        Folder for results and charts.
+    command
+        The command line that is recorded in the manifests.
 
+    Returns
+    -------
+    ConceptEvaluation
+        Scores by model, summary, comparison and recommendations.
+
+    Examples
+    --------
     >>> evaluation = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
     >>> evaluation.tasks, list(evaluation["hash,dim=32"])
     (('similarity',), ['semantic_similarity_score'])

@@ -92,24 +92,66 @@ def run_fair_comparison(
 ) -> FairComparison:
     """Tune every model separately, and compare the models on held-out questions.
 
-    ``models`` are specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``) or objects with ``encode``.
-    ``doc_content`` is a text, a list of texts, or documents; ``qa_pairs`` are dicts with ``question`` and
-    ``answer`` that may have ``category`` and ``difficulty``. The grid is chunkers x chunk_sizes x overlaps x
-    top_ks; default values are fitted to the length of the document. A question is answered when a retrieved
-    chunk contains its answer according to ``matcher``; the matcher ``source`` is that of embedding-eval.
+    The grid is chunkers x chunk_sizes x overlaps x top_ks. Of equally accurate configurations the cheapest is selected
+    (with the matcher ``source`` the first one, as in embedding-eval). A model that fails is a ``FailedModel`` in the
+    result and in ``failures``; if all fail, the first error is raised.
 
-    With a ``budget``, only configurations that retrieve no more tokens on average are eligible. Of equally
-    accurate configurations the cheaper is selected; with the matcher ``source`` the first, as in
-    embedding-eval. Scores come from nested cross-validation with ``folds`` folds, repeated on ``repeats``
-    random splits: the score of a question is its mean over the splits. Without ``folds`` (None or 1) the best
-    configuration is scored on the questions that selected it, which is a finding. McNemar's test as the main
-    ``test`` needs ``repeats=1`` or no folds; its exact p is reported anyway. ``unanswerable`` is the policy for
-    questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    Parameters
+    ----------
+    models
+        Specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``) or objects with ``encode``.
+    doc_content
+        A text, a list of texts, or documents.
+    qa_pairs
+        Dicts with ``question`` and ``answer``, and optionally ``category`` and ``difficulty``.
+    chunk_sizes
+        Chunk sizes in tokens. By default they are chosen by the length of the document.
+    overlaps
+        Overlaps of consecutive chunks in tokens.
+    top_ks
+        Numbers of retrieved chunks.
+    verbose
+        Whether progress is printed.
+    chunkers
+        ``fixed``, ``sentence`` or ``section``; several are part of the grid.
+    baseline_params
+        Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
+    matcher
+        The rule by which a chunk contains an answer: ``words`` or ``source``, the rule of embedding-eval.
+    budget
+        Maximum of the tokens retrieved per question on average; configurations above it are not eligible.
+    folds
+        Folds of the nested cross-validation. With None or 1, the best configuration is scored on the questions that
+        selected it, which is a finding (EQ201).
+    repeats
+        Number of random splits into folds; the score of a question is its mean over the splits.
+    seed
+        Of splits and resampling.
+    unanswerable
+        Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    tokenizer
+        Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    test
+        Paired test of the differences. ``mcnemar`` needs ``repeats=1`` or no folds; its exact p value is reported in
+        any case.
+    progress
+        Called with the progress of each model.
+    output
+        Folder for the results. Finished models are written immediately, and loaded when the same call is repeated.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
 
-    With an ``output`` folder, finished models are written immediately and loaded when the same call is
-    repeated. There is one result per model: a model that fails is a ``FailedModel`` and in ``failures``; if all
-    fail, the first error is raised. An ``engine`` runs the models remotely, with the same scores.
+    Returns
+    -------
+    FairComparison
+        A sequence with one result per model; ``comparison`` has the paired comparison on held-out questions.
 
+    Examples
+    --------
     >>> text = "The mill was built in 1871. The river Ilse drives it."
     >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
     ...          {"question": "What river drives it?", "answer": "Ilse"}]
@@ -153,7 +195,42 @@ def optimize_model(
     verbose: bool = False,
     **options: Any,
 ) -> OptimizationResult:
-    """Tune one model; further options are those of ``run_fair_comparison``."""
+    """Tune one model on a document with questions, and score it on held-out questions.
+
+    Parameters
+    ----------
+    model_spec
+        A model spec or an object with ``encode``.
+    doc_content
+        A text, a list of texts, or documents.
+    qa_pairs
+        Dicts with ``question`` and ``answer``.
+    chunk_sizes
+        Chunk sizes in tokens. By default they are chosen by the length of the document.
+    overlaps
+        Overlaps of consecutive chunks in tokens.
+    top_ks
+        Numbers of retrieved chunks.
+    baseline_params
+        Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
+    verbose
+        Whether progress is printed.
+    **options
+        Keyword options of ``run_fair_comparison``.
+
+    Returns
+    -------
+    OptimizationResult
+        Best parameters, held-out and optimistic accuracy, and the result of every configuration.
+
+    Examples
+    --------
+    >>> text = "The mill was built in 1871. The river Ilse drives it."
+    >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
+    ...          {"question": "What river drives it?", "answer": "Ilse"}]
+    >>> optimize_model("bm25:", text, pairs, [6], [0], [1], tokenizer="words").best_params
+    {'chunk_size': 6, 'overlap': 0, 'top_k': 1}
+    """
     comparison = run_fair_comparison(
         [model_spec],
         doc_content,

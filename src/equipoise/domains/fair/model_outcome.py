@@ -31,6 +31,7 @@ from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent, UnitContents
 from equipoise.stats.alignment import NOTES, SPEC, WINDOW
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
@@ -117,6 +118,7 @@ def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]
     """The properties of the model and the setup that every comparison needs."""
     return {
         SPEC: profile.spec,
+        UNIT_NOUN: "question",
         WINDOW: {
             "tokens": profile.window,
             "texts": profile.grid_chunks,

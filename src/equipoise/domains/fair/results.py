@@ -93,6 +93,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                 estimate=each.result[self.plan.settings.metric],
                 tuning=each.tuning,
                 tokens=each.profile.retrieved_tokens,
+                dimensions=each.profile.dimensions,
                 tied_questions=each.profile.tied_questions,
                 slices=self.slices[each.profile.spec],
             )
@@ -112,7 +113,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*fair_report(self.report_data))
+        return render_text(*fair_report(self.report_data, verbose=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; the fields of embedding-eval are in percent, all others are fractions."""

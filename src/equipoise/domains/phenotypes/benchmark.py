@@ -447,15 +447,43 @@ def run_benchmark(
 ) -> PhenotypeBenchmark:
     """Evaluate models on cases: MRR and six metrics at 1, 3, 5 and 10, with intervals and chance levels.
 
-    ``models`` are specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``. ``cases`` are a
-    file, dicts, or the sample cases where none are given. With ``multi_vector`` every label, synonym and definition
-    has a vector; ``strategy`` aggregates their scores. All terms of the ontology are ranked for every case, so that all
-    models and representations are compared at the same depth. Further ``settings``: ``reranker``
-    (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
-    ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown`` ids, and ``n_diagnosed_labels``: how many
-    labels are evaluated for self-retrieval. With ``output``, every model is written there as soon as it is
-    evaluated, and loaded when the same call is repeated. An ``engine`` runs the models remotely, with the same
-    scores. A model that fails is in ``failures``; if all fail, the first error is raised.
+    All terms of the ontology are ranked for every case, so that all models and representations are compared at the same
+    depth.
+
+    Parameters
+    ----------
+    models
+        Specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``.
+    cases
+        A file, dicts, or the name of a sample; by default the sample cases.
+    ontology
+        The ontology, its path, or ``hpo``.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    strategy
+        How the scores of several vectors are aggregated to the score of a term.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    output
+        Folder for the results. Every model is written as soon as it is evaluated.
+    progress
+        Called with the progress over the systems.
+    command
+        The command line that is recorded in the manifests.
+    **settings
+        Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
+        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
+        and ``n_diagnosed_labels``.
+
+    Returns
+    -------
+    PhenotypeBenchmark
+        One result per model, and their comparison.
+
+    Examples
+    --------
+    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english", multi_vector=True)  # doctest: +SKIP
+    >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
     return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
@@ -477,8 +505,39 @@ def compare_vectors(
 ) -> PhenotypeBenchmark:
     """Compare one vector per term with one vector per text and several aggregation strategies.
 
-    All strategies of a model are measured in the same pass over the same scores; further ``settings`` are
-    those of ``run_benchmark``.
+    All strategies of a model are evaluated in one pass over the same scores.
+
+    Parameters
+    ----------
+    models
+        One model spec or several, or objects with ``encode``.
+    cases
+        A file, dicts, or the name of a sample; by default the sample cases.
+    ontology
+        The ontology, its path, or ``hpo``.
+    strategies
+        Aggregation strategies of multi-vector scores, such as ``label_synonyms_max``.
+    single
+        Whether one vector per term is included.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    output
+        Folder for the results.
+    progress
+        Called with the progress over the systems.
+    command
+        The command line that is recorded in the manifests.
+    **settings
+        Further settings of ``run_benchmark``.
+
+    Returns
+    -------
+    PhenotypeBenchmark
+        One result per model and strategy, and their comparison.
+
+    Examples
+    --------
+    >>> compare_vectors("tfidf:", "english", strategies=["label_only", "all_max"]).verdict()  # doctest: +SKIP
     """
     representations = term_representations(strategies, single=single, weights=weights)
     return _run(models, cases, ontology, representations, settings, output, progress, command, engine)

@@ -126,8 +126,22 @@ EXECUTORS = ("local", "ray")
 
 
 def executor(name: str = "local", address: str | None = None) -> Executor:
-    """The executor of this name, to be used with ``with``; ``address`` is that of a cluster.
+    """Create an executor by name. It is a context manager: use it in a ``with`` statement.
 
+    Parameters
+    ----------
+    name
+        ``local`` or ``ray``.
+    address
+        Address of a Ray cluster, such as ``ray://head:10001``.
+
+    Returns
+    -------
+    Executor
+        Maps pure functions over jobs, in this process or on the cluster.
+
+    Examples
+    --------
     >>> executor().description
     'this process'
     """

@@ -217,16 +217,42 @@ def run_extraction(
     engine: Executor | None = None,
     **settings: Any,
 ) -> ExtractionRun:
-    """Extract terms from annotated documents, and score them against the gold.
+    """Extract terms from annotated documents, and score them against the annotations.
 
-    ``source`` is a folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes``: the bundled
-    samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
-    ``top_term_only``) and of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``,
-    ``bootstrap``, ``measure``, ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``,
-    ``threads``. ``tuned`` has the parameters and fixed settings of a tuning; a conflicting setting is an
-    error, and so is another model or ontology. Evaluation on the tuning documents is a finding (EQ201). With
-    ``output``, everything is written there, and a repeated call does not embed again. An ``engine`` runs the
-    model remotely, with the same scores.
+    Evaluation on the documents that tuned the parameters is a finding (EQ201).
+
+    Parameters
+    ----------
+    source
+        A folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes`` for the included sample.
+    model
+        A model spec, such as ``tfidf:``.
+    ontology
+        The ontology, its path, or ``hpo``.
+    dataset
+        One dataset of the source.
+    tuned
+        Parameters and fixed settings of a tuning. A conflicting setting, model or ontology is an error.
+    output
+        Folder for the results.
+    progress
+        Called with the progress over the documents.
+    command
+        The command line that is recorded in the manifest.
+    **settings
+        Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
+        fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,
+        ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``, ``threads``.
+
+    Returns
+    -------
+    ExtractionRun
+        Scores, per-document values, predictions, error stages and findings.
+
+    Examples
+    --------
+    >>> extraction = run_extraction("notes", "tfidf:", dataset="german", chunk_threshold=0.4)  # doctest: +SKIP
+    >>> extraction.stages  # doctest: +SKIP
     """
     chosen = make_config(settings if tuned is None else tuned.settings(settings))
     folder = ExperimentFolder.of(output)
@@ -400,11 +426,29 @@ def write_extraction(folder: Path, found: ExtractionRun) -> Path:
 def compare_extractions(
     files: Sequence[PathLike], metrics: Any = None, *, primary: str | None = None, **options: Any
 ) -> Comparison:
-    """Compare two or more runs, paired over documents; see ``runs.compare.compare`` for the options.
+    """Compare two or more extraction runs, paired by document.
 
-    A file is an ``extraction_results.json``, the folder that holds it, or a run directory. The default
-    metrics are the primary F1, precision and recall of the first run, and their soft and macro forms. Runs with
-    different modes or averages are an error.
+    Runs with different modes or averages are an error.
+
+    Parameters
+    ----------
+    files
+        Files ``extraction_results.json``, folders that hold one, or run directories.
+    metrics
+        Metric names. By default the primary F1, precision and recall of the first run, and their soft and macro forms.
+    primary
+        The metric that decides the order; by default the first one.
+    **options
+        Further options of ``compare``.
+
+    Returns
+    -------
+    Comparison
+        The paired comparison.
+
+    Examples
+    --------
+    >>> compare_extractions(["results/default", "results/top_term"]).verdict()  # doctest: +SKIP
     """
     return compare_extraction_runs(read_extractions(files), metrics, primary=primary, **options)
 
