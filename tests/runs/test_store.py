@@ -261,7 +261,7 @@ def test_an_empty_folder_gives_way_and_other_peoples_files_do_not(tmp_path: Path
         save_run(tmp_path / "file", small_result(), manifest=Manifest("bm25"))
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "result.json").write_text("{}")
-    with pytest.raises(StoreError, match="result.json"):
+    with pytest.raises(StoreError, match=r"result\.json"):
         save_run(tmp_path / "data", small_result(), manifest=Manifest("bm25"))
 
 
