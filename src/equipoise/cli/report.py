@@ -63,8 +63,15 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
+    from equipoise.domains.bench.page import stored_suite, write_suite_page
     from equipoise.report.publish import STEPS, chart_note, write_report
 
+    if len(runs) == 1 and (suite := stored_suite(runs[0])) is not None:
+        with out.progress(len(suite["datasets"])) as step:
+            answer = write_suite_page(runs[0], output, config, charts=not plain, progress=step)
+        out.data({"report": output, "decision": answer.decision}) if out.json else out.text(answer.decision)
+        out.note(f"wrote {output}: open it in a browser")
+        return exits.DONE
     with out.progress(STEPS) as step:
         page = write_report(
             named_runs(runs),

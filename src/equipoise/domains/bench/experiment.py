@@ -337,7 +337,9 @@ def collect(plan: BenchPlan, outcomes: Sequence[tuple[BenchJob, ScoredSystem | E
             datasets.append(DataComparison(data, scored, _compared(scored, data, config)))
     if not datasets:
         raise next(iter(failures.values())) if failures else StoreError("there is nothing to evaluate")
-    skipped = [reason for data in suite for system in systems if (reason := system.why_not(data))]
+    skipped = [
+        reason for data in suite for system in systems if not system.baseline and (reason := system.why_not(data))
+    ]
     baselines = [system.name for system in systems if system.baseline]
     return BenchComparison(datasets, failures, list(dict.fromkeys(skipped)), baselines, config, plan.key)
 

@@ -12,7 +12,7 @@ from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
 from equipoise.domains.bench.retrieval_data import Reranking, Retrieval, is_beir_folder
 from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_of, table_of
-from equipoise.errors import DuplicateError, FormatError, InputError
+from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 
 KINDS: dict[str, type[BenchData]] = {
     each.kind: each
@@ -83,11 +83,30 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     )
     if not given:
         raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
-    found = [read_data(each, text=text, split=split) for each in given]
+    found = _read_all(given, text, split)
     names = [each.name for each in found]
     for name in names:
         if names.count(name) > 1:
             raise DuplicateError(f"two data sets are named {name}", hint="rename one of the files")
+    return found
+
+
+def _read_all(sources: Sequence[Any], text: Sequence[str], split: str | None) -> list[BenchData]:
+    """All data sets; ``text`` and ``split`` apply to those that have them, and to one of them at least."""
+    if len(sources) == 1 or not (text or split):
+        return [read_data(each, text=text, split=split) for each in sources]
+    found, refusals = [], []
+    for each in sources:
+        try:
+            found.append(read_data(each, text=text, split=split))
+        except (UnknownNameError, InputError) as error:
+            refusals.append(error)
+            try:
+                found.append(read_data(each))
+            except EquipoiseError:
+                raise error from None
+    if len(refusals) == len(sources):
+        raise refusals[0]
     return found
 
 
