@@ -106,7 +106,7 @@ class _MemoisedTokenizer(Tokenizer):
 def chunk_locations(chunked: ChunkedDocuments, documents: Sequence[TextDocument]) -> list[str]:
     """A label per chunk: the file, if there are several, and the section title."""
     sections = [markdown_sections(document.text) for document in documents]
-    starts = [[section.start for section in each] for each in sections]
+    starts = [[section.start for section in document_sections] for document_sections in sections]
     labels = []
     for chunk, index in zip(chunked.chunks, chunked.document, strict=True):
         title = sections[index][bisect_right(starts[index], chunk.start) - 1].title

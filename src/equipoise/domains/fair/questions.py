@@ -82,11 +82,11 @@ class _Source:
     def error(self, kind: type[InputError], indices: Sequence[int], fact: str, hint: str = "") -> InputError:
         numbers = [index + 1 if self.lines is None else self.lines[index] for index in indices]
         unit = "question" if self.lines is None else "line"
-        where = f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
+        location = f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
         if self.file is None:
-            return kind(f"{where} {fact}", hint=hint)
+            return kind(f"{location} {fact}", hint=hint)
         excerpt = "" if self.lines is None else self.file.excerpt(*numbers)
-        return kind(f"{self.file.name} {where} {fact}", hint=hint, excerpt=excerpt)
+        return kind(f"{self.file.name} {location} {fact}", hint=hint, excerpt=excerpt)
 
 
 def _listed(file: TextFile, value: Any) -> list[Any]:
@@ -146,8 +146,8 @@ def _id(value: Any, index: int, source: _Source) -> str:
 def _text(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> str:
     """The text under a key, without the white space at its ends."""
     if key not in pair:
-        known = [str(name) for name in pair]
-        hint = did_you_mean(key, known) or (f"it has: {', '.join(known)}" if known else "it is empty")
+        columns = [str(name) for name in pair]
+        hint = did_you_mean(key, columns) or (f"it has: {', '.join(columns)}" if columns else "it is empty")
         raise source.error(FormatError, [index], f"has no key {key!r}", hint)
     value = pair[key]
     if not isinstance(value, str):

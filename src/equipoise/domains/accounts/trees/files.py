@@ -112,7 +112,7 @@ def tree_from_table(table: Table, key: str | None, parent: str | None, name: str
 def cell_text(value: object, source: str = "a table") -> str:
     """The content of a cell as an id or a name: stripped, empty for None.
 
-    Bytes are text in UTF-8; others are an error, which names the source.
+    Bytes are text in UTF-8; others are an error that names the file.
 
     >>> cell_text(" 1010 "), cell_text(7), cell_text(7.0), cell_text(None), cell_text(b"1010")
     ('1010', '7', '7', '', '1010')
@@ -158,11 +158,11 @@ READ_AS_CLOSURE = "(read as a closure)"
 def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     """The tree of a CSV or TSV file of child, parent; a header and a weight column are skipped.
 
-    A first line that may be a header of unknown words is read as an edge, and the source of the tree notes it.
+    A first line that may be a header of unknown words is read as an edge, and ``Tree.source`` notes it.
 
     ``closure=True`` means that the pairs are descendants and all their ancestors. Those that follow from
     others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file. Left alone, pairs
-    of which some follow from others and none is missing are read so, and the source of the tree notes it;
+    of which some follow from others and none is missing are read so, and ``Tree.source`` notes it;
     ``closure=False`` takes every pair for an edge to a parent.
     """
     pairs = read_pairs(path)
