@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audit import composite_rules
 from equipoise.audit.assumptions import Assumption, is_count_label, parse_count
-from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemScores
+from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemNumbers
 from equipoise.audit.metric_labels import is_metric_label, parse_label, suggest_label
 from equipoise.audit.reading import (
     Column,
@@ -346,7 +346,9 @@ def _compared(sources: Sequence[PublishedTable]) -> ScoredSystems:
         formulas = stated.setdefault(_file(table), [])
         formulas += [formula for line in table.formulas if (formula := Formula.parse(line))]
     systems = [
-        SystemScores.of(system, _file(source), stated[_file(source)]) for source in sources for system in source.systems
+        SystemNumbers.of(system, _file(source), stated[_file(source)])
+        for source in sources
+        for system in source.systems
     ]
     return ScoredSystems(sources[0].name if sources else "", tuple(system for system in systems if system.numbers))
 

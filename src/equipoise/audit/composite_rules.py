@@ -304,7 +304,7 @@ _LABELS = {"accuracy": "acc", "correlation": "pearson", "silhouette_score": "sil
 
 
 @dataclass(frozen=True)
-class SystemScores:
+class SystemNumbers:
     """All numbers of one system, by the end of their path and the words on it."""
 
     name: str
@@ -313,7 +313,7 @@ class SystemScores:
     file: str = ""
 
     @classmethod
-    def of(cls, system: System, file: str, stated: Sequence[Formula]) -> SystemScores:
+    def of(cls, system: System, file: str, stated: Sequence[Formula]) -> SystemNumbers:
         """The readable numbers. A formula that the file states replaces the published one."""
         numbers = {}
         for path, text in system.numbers.items():
@@ -355,7 +355,7 @@ class ScoredSystems:
     """The systems of one source, measured on the same data."""
 
     name: str
-    systems: tuple[SystemScores, ...] = ()
+    systems: tuple[SystemNumbers, ...] = ()
 
 
 def range_of(number: PrintedNumber) -> ValueRange:
@@ -414,7 +414,7 @@ def collapsed_space(compared: ScoredSystems) -> Iterator[Violation]:
         )
 
 
-def _similarity(system: SystemScores, name: str) -> tuple[str, ValueRange] | None:
+def _similarity(system: SystemNumbers, name: str) -> tuple[str, ValueRange] | None:
     number = system.find(name)
     if number is None:
         return None
@@ -423,7 +423,7 @@ def _similarity(system: SystemScores, name: str) -> tuple[str, ValueRange] | Non
     return name, range_of(number)
 
 
-def _rank(compared: ScoredSystems, system: SystemScores) -> str:
+def _rank(compared: ScoredSystems, system: SystemNumbers) -> str:
     scores = {system.name: number.value for system in compared.systems if (number := system.find(COMPOSITE))}
     if len(scores) > 1 and scores.get(system.name) == max(scores.values()):
         return f", and it has the highest {COMPOSITE} of {pluralize(len(scores), 'system')}"
