@@ -35,6 +35,7 @@ PUBLIC_NAMES = {
     "StatsConfig": "equipoise.config",
     "StoredRun": "equipoise.runs.store",
     "accounts": "equipoise.accounts",
+    "bench": "equipoise.bench",
     "compare": "equipoise.runs.compare",
     "concepts": "equipoise.concepts",
     "embedder": "equipoise.models.embedder",

@@ -12,7 +12,7 @@ from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import PRESETS
 from equipoise.reproduce.score import chance_level_under
 
-CORPUS, LENGTH, QUERIES = 61, 20, 1500
+CORPUS, LENGTH, QUERIES = 61, 20, 500
 CASES = [(name, form) for name in ("torchmetrics", "sklearn") for form in PRESETS[name].calls]
 CASES += [("trec_eval", "HR@k"), ("ranx", "nDCG@k")]
 

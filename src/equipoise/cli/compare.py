@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.output import Output, Step, after_comparison, pass_output
+from equipoise.cli.output import Output, Step, pass_output
 from equipoise.cli.score import catalogue_with
 from equipoise.errors import ParameterError
-from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.answer import AnswerOptions, cost_columns
+from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_sections
 from equipoise.runs.compare import compare as compare_systems
+from equipoise.runs.run_directory import read_manifest
 from equipoise.runs.store import load_run
 from equipoise.stats.result import Result
+from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -79,7 +82,8 @@ def compare(
             config=ClusterOptions(cluster, cluster_by).resolve(config, units),
             catalogue=catalogue,
         )
-    show_comparison(out, comparison, cautions)
+    stored = {name: system.path for name, system in zip(gathered, named, strict=True) if system.is_stored}
+    show_comparison(out, comparison, cautions, {name: read_manifest(path).cost for name, path in stored.items()})
     if cautions:
         return output.FAILED_UNITS
     return output.gate(out, comparison.findings, fail_on)
@@ -115,18 +119,26 @@ def _names(systems: Sequence[SystemInput], delivered: Sequence[Evidence | Result
     return named if len(set(named)) == len(named) else [system.name for system in systems]
 
 
-def show_comparison(out: Output, comparison: Comparison, cautions: Sequence[str] = ()) -> None:
-    """Print the comparison as data or for people."""
+def show_comparison(
+    out: Output,
+    comparison: Comparison,
+    cautions: Sequence[str] = (),
+    costs: Mapping[str, Mapping[str, float | None]] | None = None,
+) -> None:
+    """Print the comparison as data or for people; ``costs`` are those of stored runs."""
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
         out.data(comparison.to_dict() | {"estimates": _estimates(comparison), "cautions": cautions})
         return
-    findings = sort_by_severity(comparison.findings)
-    out.show(*comparison_sections(comparison, verbose=out.verbose, quiet=out.quiet))
-    if not out.quiet:
-        out.show(*findings_section(findings, verbose=out.verbose))
-        out.text(after_comparison(findings, comparison.primary))
+    options = AnswerOptions(
+        Vocabulary(comparison.unit_noun),
+        columns=cost_columns(comparison.order, costs or {}),
+        details="Details: add -v. The meaning of a code: eq explain CODE.",
+    )
+    out.show(*comparison_sections(comparison, options=options, verbose=out.verbose, quiet=out.quiet))
+    if out.verbose:
+        out.show(*findings_section(comparison.findings, verbose=True))
 
 
 def _estimates(comparison: Comparison) -> dict[str, dict[str, Any]]:

@@ -266,11 +266,38 @@ def ranking_from_shards(
     over: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ranking:
-    """The full-depth ranks of the relevant rows of a corpus that need not fit into memory.
+    """Compute the ranks of the relevant rows among all rows of a corpus that need not fit into memory.
 
-    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes; ``threads``, ``over`` and ``progress`` are those
-    of ``nearest_in_shards``, all else is that of ``Ranking.from_embeddings``.
+    Parameters
+    ----------
+    queries
+        One vector per row.
+    corpus
+        A ``Shards`` object, or anything that ``Shards.of`` accepts.
+    relevant
+        Row numbers of the relevant vectors: one per query, or a sequence per query.
+    geometry
+        ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+    exclude
+        Rows that are not candidates: one per query, or a sequence per query.
+    gains
+        Gains of the relevant rows; 1 by default.
+    unit_ids
+        Ids of the queries.
+    threads
+        Threads that share the shards.
+    over
+        Another map function over the shards, such as that of ``resumable_map``.
+    progress
+        Called with the number of vectors that were compared.
 
+    Returns
+    -------
+    Ranking
+        Evidence with full-depth ranks.
+
+    Examples
+    --------
     >>> ranking_from_shards([[1.0, 0.0]], [[[0.0, 1.0]], [[1.0, 0.1], [1.0, 0.0]]], [1], geometry="dot").tied
     array([1])
     """

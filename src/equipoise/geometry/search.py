@@ -160,11 +160,30 @@ def nearest_neighbors(
     block_bytes: int = 32 << 20,
     threads: int = 1,
 ) -> Neighbors:
-    """The k nearest corpus points of every query, exactly; all of them where the corpus has fewer than k.
+    """Find the k nearest corpus points of every query, by exact search.
 
-    ``block_bytes`` bounds the scores that each of the ``threads`` holds; the threads share the queries, and
-    the threads of the matrix product are those of numpy. A ``SearchCorpus`` has its own geometry.
+    Parameters
+    ----------
+    queries
+        One vector per row.
+    corpus
+        One vector per row, or a ``SearchCorpus``, which has its own geometry.
+    k
+        Number of neighbours per query; all points if the corpus has fewer.
+    geometry
+        ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+    block_bytes
+        Upper limit of the scores that each thread holds in memory.
+    threads
+        Threads that share the queries. Threads of the matrix product follow the environment of numpy.
 
+    Returns
+    -------
+    Neighbors
+        ``indices`` and ``scores`` with one row per query, best first.
+
+    Examples
+    --------
     >>> nearest_neighbors([[1.0, 0.1]], [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], 2).indices.tolist()
     [[1, 2]]
     """

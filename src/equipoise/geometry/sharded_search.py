@@ -217,12 +217,35 @@ def nearest_in_shards(
     over: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Neighbors:
-    """The k nearest corpus vectors of every query, exactly, from a corpus that need not fit into memory.
+    """Find the k nearest corpus vectors of every query by exact search in a corpus that need not fit into memory.
 
-    ``corpus`` is a ``Shards``, or what ``Shards.of`` takes. Scores are float64 and belong to the pair alone,
-    so the result is identical for any split of the corpus. ``threads`` share the shards; ``over`` maps
-    them in another way, such as over machines. ``progress`` is called with the number of vectors compared.
+    Scores are float64 and depend on the two vectors only, so the result has the same bytes for any division into
+    shards.
 
+    Parameters
+    ----------
+    queries
+        One vector per row.
+    corpus
+        A ``Shards`` object, or anything that ``Shards.of`` accepts, such as a sequence of arrays.
+    k
+        Number of neighbours per query.
+    geometry
+        ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+    threads
+        Threads that share the shards.
+    over
+        Another map function over the shards, such as that of ``resumable_map``.
+    progress
+        Called with the number of vectors that were compared.
+
+    Returns
+    -------
+    Neighbors
+        ``indices`` and ``scores`` with one row per query, best first.
+
+    Examples
+    --------
     >>> nearest_in_shards([[1.0, 0.1]], [[[0.0, 1.0]], [[2.0, 0.0], [1.0, 1.0]]], 2).indices.tolist()
     [[1, 2]]
     """

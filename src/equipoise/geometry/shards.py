@@ -232,10 +232,26 @@ STEPS = ".steps.npy"
 
 
 def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
-    """The shards of a corpus: an array file, a folder of .npy files in the order of their names, or several.
+    """Open the shards of a corpus. Only the headers of the files are read.
 
-    Only the headers of the files are read. int8 rows have a file of step sizes, or are used
-    as they are.
+    Parameters
+    ----------
+    paths
+        An array file, a folder of ``.npy`` files (in the order of their names), or several of them. The scales of int8
+        rows are in a file next to them; without it the integers are used as they are.
+
+    Returns
+    -------
+    Shards
+        The memory-mapped corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/part.npy", np.eye(3, dtype=np.float32))
+    ...     len(open_shards(folder))
+    3
     """
     sources = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = [file for path in sources for file in _files(path)]
@@ -290,11 +306,34 @@ _OURS = re.compile(r"(\d{5,})(?:\.steps)?\.npy")
 
 
 def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, kind: str = "float32") -> Shards:
-    """Write vectors, given in blocks of any size, as shards of ``rows`` rows, and open them.
+    """Write vectors, in blocks of any size, as shards of equal size, and open them.
 
-    ``int8`` stores integers from -127 to 127 and one step size per vector. A shard appears when it is complete, and
-    replaces an earlier one of the same number. If the disk is full, complete shards are kept, and the error
-    gives their number.
+    A shard file appears when it is complete, and replaces an older one with its number. If the disk is full, complete
+    shards are kept, and the error gives their number.
+
+    Parameters
+    ----------
+    folder
+        Where the shards are written.
+    blocks
+        Arrays with one vector per row, as an embedding model yields them.
+    rows
+        Vectors per shard.
+    kind
+        ``float32``, or ``int8``: integers from -127 to 127 and one scale per vector.
+
+    Returns
+    -------
+    Shards
+        The memory-mapped corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     corpus = write_shards(folder, [np.eye(3), np.eye(3)], rows=4)
+    ...     len(corpus), len(corpus.parts)
+    (6, 2)
     """
     if kind not in SHARD_DTYPES:
         raise ParameterError(

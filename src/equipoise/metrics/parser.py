@@ -26,10 +26,24 @@ def parse_metrics(
     evidence: type[Evidence] | None = None,
     catalogue: MetricCatalogue | None = None,
 ) -> tuple[AnyMetric, ...]:
-    """The metrics that the expressions name, each once, in order.
+    """Parse metric names.
 
-    ``evidence`` chooses between metrics that share a name, such as F1 of classes and F1 of sets.
+    Parameters
+    ----------
+    expressions
+        One name or several, such as ``nDCG@10``, ``HR@{1,3}`` or ``MAP(norm=R)@10``, or metrics.
+    evidence
+        The kind of evidence, which selects between metrics of the same name, such as F1 of classes and F1 of sets.
+    catalogue
+        Metrics in addition to the built-in ones.
 
+    Returns
+    -------
+    tuple
+        The metrics, each once, in the order of the expressions.
+
+    Examples
+    --------
     >>> [str(metric) for metric in parse_metrics(["HR@{1,3}", "AP(norm=R)@10", "ndcg@5"])]
     ['HR@1', 'HR@3', 'MAP(norm=R)@10', 'nDCG@5']
     """

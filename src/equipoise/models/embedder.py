@@ -197,12 +197,28 @@ def embedder(
     threads: int = 1,
     **options: object,
 ) -> Embedder:
-    """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` names.
+    """Load an embedding model by its spec, alias or path, or wrap an object with ``encode`` or ``embed``.
 
-    Vectors are cached in the default folder (``eq cache path``); ``cache`` may be another Cache, its
-    path, or False for none. Options are those of the spec: ``embedder("st:bge-base", dim=256)`` is
-    ``embedder("st:bge-base,dim=256")``.
+    Parameters
+    ----------
+    model
+        A spec such as ``st:bge-base`` or ``openai:text-embedding-3-small``, an alias such as ``minilm``, the path of a
+        model, or an object with ``encode`` or ``embed``.
+    cache
+        Where vectors are stored: None for the default cache (``eq cache path``), another cache or its path, or False
+        for no cache.
+    threads
+        Threads per model.
+    **options
+        Options of the spec: ``embedder("st:bge-base", dim=256)`` is ``embedder("st:bge-base,dim=256")``.
 
+    Returns
+    -------
+    Embedder
+        A model with ``embed(texts, role=...)``, which returns one vector per text, and a ``card`` that describes it.
+
+    Examples
+    --------
     >>> embedder("hash", dim=8).embed(["a text", "another"]).shape
     (2, 8)
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -273,6 +273,13 @@ class FittedTfidf(FittedRetriever):
     ) -> None:
         self.documents = documents
         self._system, self._grams, self._idf, self._weights = system, grams, idf, weights
+
+    def document_matrix(self) -> Any:
+        """The documents as rows of length one of a sparse matrix (documents, n-grams)."""
+        from scipy.sparse import csc_array
+
+        weights, shape = self._weights, (self.documents, len(self._weights.starts) - 1)
+        return csc_array((weights.values, weights.documents, weights.starts), shape=shape).tocsr()
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """Only documents that share an n-gram are touched; the others score 0."""

@@ -131,16 +131,36 @@ def retriever(
     threads: int = 1,
     **options: object,
 ) -> Retriever:
-    """The retriever that a spec, an alias, a path or an object names.
+    """Load a retrieval system by its spec, alias or path, or wrap an object that embeds.
 
-    ``bm25:`` and ``tfidf:`` score words; ``sum:a+b`` and ``rrf:a+b`` fuse systems; everything else is a model
-    that embeds, whose vectors are compared in a geometry (cosine unless ``geometry`` is given).
+    ``bm25:`` and ``tfidf:`` are lexical; ``sum:a+b`` and ``rrf:a+b`` fuse two or more systems; everything else is an
+    embedding model whose vectors are compared in a geometry.
 
-    ``store`` is a vector store that answers ``search`` for a model that embeds: a spec such as ``faiss:hnsw``
-    or an empty ``Store``. What an approximate one misses is measured, see ``FittedDense.index_recall``.
+    Parameters
+    ----------
+    system
+        A spec, an alias, a path, a retriever, or an object with ``encode`` or ``embed``.
+    geometry
+        How vectors are compared; ``cosine`` by default.
+    store
+        A vector store that answers ``search`` for an embedding model: a spec such as ``faiss:hnsw`` or an empty
+        ``Store``. ``FittedDense.index_recall`` measures what an approximate one misses.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    **options
+        Options of the spec: ``retriever("bm25:", k1=1.2)`` is ``retriever("bm25:k1=1.2")``.
 
-    >>> found = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
-    >>> found.indices.tolist()
+    Returns
+    -------
+    Retriever
+        A system with ``fit(documents)``, which returns an object with ``search(queries, k)``.
+
+    Examples
+    --------
+    >>> hits = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
+    >>> hits.indices.tolist()
     [[0]]
     """
     if isinstance(system, Retriever):

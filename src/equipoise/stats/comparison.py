@@ -38,6 +38,7 @@ from equipoise.stats.resampled_contrasts import (
     with_tuning_uncertainty,
 )
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
+from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 UNEQUAL_TUNING = "EQ203"
 """The code of the finding that systems were tuned with unequal budgets, which every verdict mentions."""
 
-NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so this may be a difference of effort."
+NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class Comparison:
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
     needed_for_best: PowerEstimate = NO_POWER
+    unit_noun: str = "unit"
 
     @property
     def alpha(self) -> float:
@@ -172,26 +174,24 @@ class Comparison:
             for phrase, names in metrics_by_phrase.items()
         )
 
-    def verdict(self, noun: str = "unit") -> str:
-        """The leader and the significance of its lead, in plain sentences.
+    def verdict(self, noun: str = "") -> str:
+        """Which system is best or which are tied, and how many units would decide it, in plain sentences.
 
-        If all systems are at chance or at the ceiling, that is stated first, and alone unless some of them are
-        significantly different. Unequal tuning is stated last. ``noun`` is the name of a unit.
+        If all systems are at chance or at the ceiling, that comes first, and alone unless some of them are
+        significantly different. Unequal tuning comes last. ``noun`` is what a unit is called.
         """
-        from equipoise.stats.verdict import verdict_text, why_uninformative
-
-        reasons = [why_uninformative(self, noun)]
-        if not reasons[0] or self._significant:
-            reasons.append(verdict_text(self, noun))
+        words = Vocabulary(noun or self.unit_noun)
+        sentences = [why_uninformative(self, words)]
+        if not sentences[0] or self.any_significant:
+            sentences.append(verdict_text(self, words))
         if any(finding.code == UNEQUAL_TUNING for finding in self.findings):
-            reasons.append(NOT_ALIKE)
-        return " ".join(filter(None, reasons))
+            sentences.append(NOT_ALIKE)
+        return " ".join(filter(None, sentences))
 
     @property
-    def _significant(self) -> bool:
-        return any(
-            contrast.metric == self.primary and contrast.winner(self.alpha) is not None for contrast in self.contrasts
-        )
+    def any_significant(self) -> bool:
+        """Whether some pair is significantly different on the primary metric."""
+        return any(each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason."""
@@ -325,6 +325,7 @@ def _comparison(
         needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, config.alpha)
         if leader
         else NO_POWER,
+        unit_noun=unit_noun(results),
     )
 
 

@@ -102,11 +102,34 @@ def t_critical(confidence_level: float, degrees: float) -> float:
 def wilson_interval(
     successes: float, n: float, confidence_level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
 ) -> Interval:
-    """Wilson's score interval of a share: all p whose score test does not reject ``successes / n``.
+    """Compute Wilson's score interval of a proportion: all p whose score test does not reject ``successes / n``.
 
-    Neither end leaves [0, 1] and no successes at all still give a positive upper end. ``n`` may be an
-    effective number of trials, and ``critical`` another critical value than the normal one. [Wilson, 1927]
+    Both ends are within [0, 1], and the upper end is positive even without any success.
 
+    Parameters
+    ----------
+    successes
+        Number of successes; it need not be an integer.
+    n
+        Number of trials, or an effective number of trials.
+    confidence_level
+        Of the interval.
+    critical
+        A critical value other than the normal one.
+    method
+        The name of the method that is recorded in the interval.
+
+    Returns
+    -------
+    Interval
+        ``low``, ``high``, ``confidence_level`` and ``method``.
+
+    References
+    ----------
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
+
+    Examples
+    --------
     >>> interval = wilson_interval(40, 50)
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.67, 0.888)

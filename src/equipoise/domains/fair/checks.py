@@ -246,7 +246,7 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
 CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ102",
-        title="answer not in the document",
+        title="answers that are in no chunk",
         severity=Severity.ISSUE,
         applies_to=AnswersInDocument | SplitAnswers,
         function=missing_answers,

@@ -72,13 +72,25 @@ def check_cases(rows: Iterable[Mapping[str, Any] | Case]) -> tuple[Case, ...]:
 
 
 def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ...]:
-    """The cases of a .json, .jsonl, .csv, .tsv or .parquet file, or of a sample: ``english``, ``german``.
+    """Read cases: texts with the ids of the expected terms.
 
-    A case has a ``text`` and the ids of its terms, a list under ``hpo_ids`` or one of ``EXPECTED_ID_COLUMNS``; in CSV
-    the ids are in one cell, separated by semicolons. JSON has a list of cases, or an object with that list
-    under ``cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional (``language`` defaults
-    to the argument); every other field with a short value is a slice.
+    Parameters
+    ----------
+    path
+        A .json, .jsonl, .csv, .tsv or .parquet file, or a sample: ``english``, ``german``. A case has a ``text`` and a
+        list of ids under ``hpo_ids`` (or another name of ``EXPECTED_ID_COLUMNS``); in CSV the ids are in one cell,
+        separated by semicolons. JSON has a list of cases, or an object with that list under ``cases``, ``test_cases``
+        or ``data``. ``id`` and ``language`` are optional. Every other field with a short value is a slice.
+    language
+        The language of cases that do not name it.
 
+    Returns
+    -------
+    tuple of Case
+        The cases in the order of the file.
+
+    Examples
+    --------
     >>> len(read_cases("german")) > 60
     True
     """

@@ -63,7 +63,28 @@ class LabelDiagnostics:
 def diagnose(
     system: TermScorer, ontology: Ontology, *, n_labels: int = 500, config: StatsConfig = DEFAULT_STATS
 ) -> LabelDiagnostics:
-    """Retrieve the labels of a random sample of terms, and compare the scores with the graph."""
+    """Search for the labels of a random sample of terms, and compare the scores with the graph.
+
+    Parameters
+    ----------
+    system
+        A system that scores all terms, such as a ``TermRetriever``.
+    ontology
+        The ontology.
+    n_labels
+        Number of labels in the sample.
+    config
+        Confidence level, resamples and seed.
+
+    Returns
+    -------
+    LabelDiagnostics
+        How often a label finds its own term, branch purity, and the correlation with similarity in the graph.
+
+    Examples
+    --------
+    >>> diagnose(system, load_ontology(), n_labels=300).scores  # doctest: +SKIP
+    """
     rng = config.rng(len(ontology))
     terms = np.sort(rng.choice(len(ontology), min(n_labels, len(ontology)), replace=False))
     columns = _label_scores(system, ontology, terms)

@@ -48,11 +48,25 @@ class BaselinePrediction(NamedTuple):
 
 
 def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
-    """The exact expected scores of a random ranking of this many classes.
+    """Compute the exact expected scores of a random order of the classes.
 
-    The right class has every rank from 1 to n equally often: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
-    the mean of its discounts. The keys are metric names, with Acc@1 as HR@1.
+    The correct class has every rank from 1 to n with equal probability: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
+    is the mean of its discounts.
 
+    Parameters
+    ----------
+    classes
+        Number of classes.
+    ks
+        Cutoffs of the accuracy.
+
+    Returns
+    -------
+    dict
+        Expected values by metric name; Acc@1 is called HR@1.
+
+    Examples
+    --------
     >>> level = random_chance(1187, ks=[1])
     >>> {name: round(value, 5) for name, value in level.items()}
     {'HR@1': 0.00084, 'MRR': 0.00645, 'nDCG@10': 0.00383}
@@ -71,10 +85,26 @@ def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
 
 
 def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
-    """The same order for all users: places by their frequency in training, counted in ``train_counts``.
+    """Rank places by their frequency in training, in the same order for every user.
 
-    ``exclude`` names classes that are not places, such as padding.
+    Parameters
+    ----------
+    train_counts
+        Number of visits in training per class.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
 
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> majority([5, 2, 2, 9], [3, 0, 2]).ranks.tolist()
     [1.0, 2.0, 3.5]
     """
@@ -84,10 +114,30 @@ def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: 
 def most_frequent_per_user(
     history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
 ) -> Ranking:
-    """Each user's places by the visits of that user; ties by the visits of all users.
+    """Rank the places of each user by the number of that user's visits; ties by the visits of all users.
 
-    A user without a history gets the order of ``majority``.
+    A user without history gets the order of ``majority``.
 
+    Parameters
+    ----------
+    history
+        Visits in training.
+    users
+        The user of each unit.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
+
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> history = VisitHistory.of(["ann", "ann", "bob", "bob", "bob"], [0, 0, 1, 1, 1])
     >>> most_frequent_per_user(history, ["ann", "bob", "eve"], [0, 0, 0]).ranks.tolist()
     [1.0, 2.0, 2.0]
@@ -104,11 +154,32 @@ def markov(
     exclude: Any = None,
     unit_ids: Any = None,
 ) -> Ranking:
-    """First-order Markov: places by the user's transitions from the previous place.
+    """Rank places by a first-order Markov chain: how often the user went there from the previous place.
 
-    Ties are broken by the user's visits, then by the transitions of all users from the
-    previous place, then by the visits of all users. ``previous`` is -1 if there is no previous place.
+    Ties are ordered by the user's visits, then by the transitions of all users, then by the visits of all users.
 
+    Parameters
+    ----------
+    history
+        Visits in training.
+    users
+        The user of each unit.
+    previous
+        The previous place of each unit, -1 if there is none.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
+
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> history = VisitHistory.of(["ann"] * 5, [0, 1, 0, 2, 0])
     >>> markov(history, ["ann", "ann"], [1, 0], [0, 2]).ranks.tolist()
     [1.0, 1.5]

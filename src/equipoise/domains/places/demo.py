@@ -76,10 +76,28 @@ class SimulatedUser:
 
 
 def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, seed: int = 0) -> VisitHistory:
-    """The visits of so many users in so many days, with their hours; the same seed gives the same visits.
+    """Simulate visits of users with a home, work and habits.
 
-    A user's days do not depend on how many other users there are.
+    The visits of a user do not depend on the number of other users.
 
+    Parameters
+    ----------
+    users
+        Number of users.
+    days
+        Number of days.
+    places
+        Number of places.
+    seed
+        The same seed gives the same visits.
+
+    Returns
+    -------
+    VisitHistory
+        Visits with user, place and hour.
+
+    Examples
+    --------
     >>> history = simulate_mobility(users=3, days=7, places=50)
     >>> history.names.tolist(), history.classes
     (['u0', 'u1', 'u2'], 50)

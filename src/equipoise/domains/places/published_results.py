@@ -294,11 +294,25 @@ class PublishedScores:
 def read_published_results(
     source: PathLike | Mapping[Any, Any] | Sequence[Any], *, total: int | None = None, f1: str = "weighted"
 ) -> tuple[PublishedScores, ...]:
-    """The rows of a file (JSON, CSV, Markdown, LaTeX, ...) or of values as JSON has them.
+    """Read published scores, and determine whether each value is a percentage or a fraction.
 
-    ``correct@k``, ``rr`` and ``total`` in the same row are counts over units; ``total`` may be given where
-    the file lacks it. ``f1`` is the average of an F1 column that does not state it.
+    Parameters
+    ----------
+    source
+        A file (JSON, CSV, Markdown, LaTeX), or values as JSON has them. ``correct@k``, ``rr`` and ``total`` are counts
+        over units.
+    total
+        Number of units if the source does not have it.
+    f1
+        The average of an F1 that does not name its own.
 
+    Returns
+    -------
+    tuple of PublishedScores
+        One entry per row; ``values`` are fractions.
+
+    Examples
+    --------
     >>> (row,) = read_published_results({"acc@1": 29.61, "mrr": 40.84, "f1": 0.212, "ndcg": None})
     >>> {name: round(value, 4) for name, value in row.values.items()}, row.empty
     ({'HR@1': 0.2961, 'MRR': 0.4084, 'F1': 0.212}, ('ndcg',))

@@ -246,16 +246,55 @@ def score_places(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> PlaceScores:
-    """Score a matrix of logits against the target class of each row, together with baselines.
+    """Score a matrix of logits against the true class of each row, together with baselines.
 
-    ``padding`` names columns that are not classes. Targets in ``unseen``, and those that ``train_counts`` (one
-    count per class) has as 0, cannot be learned: scores are given for all units and for the answerable
-    ones. ``users`` (one per row) are resampled as clusters, and weighted equally in ``by_user``. ``slices`` are columns
-    by name, such as the hour. Baselines: random always, majority with ``train_counts`` or a ``history``, the
-    habits of each user with a ``history`` and ``users``, first-order moves with ``previous`` too. ``ks`` are
-    the cutoffs of the accuracy: 1, 3, 5 and 10 by default, those above the number of classes left out with a
-    note. A cutoff that was given and is above the number of classes is an error.
+    The random baseline is always included, the majority baseline with ``train_counts`` or a ``history``, the most
+    frequent places of each user with a ``history`` and ``users``, and the Markov chain with ``previous`` as well.
 
+    Parameters
+    ----------
+    logits
+        One row per unit, one column per class.
+    targets
+        The true class of each row.
+    padding
+        Columns that are not classes.
+    unseen
+        Classes that do not occur in training. Scores are reported for all units and for the answerable ones, whose
+        target occurs in training.
+    train_counts
+        Number of training examples per class; classes with 0 are unseen.
+    users
+        The user of each row. The bootstrap resamples users, and ``by_user`` gives every user the same weight.
+    slices
+        Columns by name, such as the hour.
+    history
+        Visits in training, for the baselines.
+    previous
+        The previous place of each row, -1 if there is none.
+    unit_ids
+        Ids of the rows.
+    ks
+        Cutoffs of the accuracy. The defaults are 1, 3, 5 and 10, without those above the number of classes; a given
+        cutoff above it is an error.
+    system
+        The name of the model in the result.
+    ties
+        The order of equal scores.
+    confidence_level
+        Of the intervals.
+    n_resamples
+        Bootstrap resamples per interval.
+    seed
+        Of the resampling.
+
+    Returns
+    -------
+    PlaceScores
+        Results for all units and for the answerable ones, baselines, slices and findings.
+
+    Examples
+    --------
     >>> scores = score_places(np.eye(4)[[0, 1, 2, 2]], [0, 1, 2, 3], ks=(1, 3), train_counts=[5, 1, 1, 0])
     >>> scores.all["Acc@1"].value, scores.answerable["Acc@1"].value
     (0.75, 1.0)
@@ -294,10 +333,32 @@ def score_top_k(
     ks: Iterable[int] | None = None,
     **others: Any,
 ) -> PlaceScores:
-    """``score_places`` for top-k predictions.
+    """Score lists of the k best classes of each unit, if the logits are not available.
 
-    Default cutoffs beyond the shortest list are left out with a note.
+    Parameters
+    ----------
+    top
+        The predicted classes and the true class of each unit.
+    classes
+        Number of classes, for the chance level.
+    unseen
+        As in ``score_places``.
+    train_counts
+        As in ``score_places``.
+    history
+        As in ``score_places``.
+    ks
+        Cutoffs of the accuracy. Default cutoffs beyond the shortest list are left out with a note.
+    **others
+        Further options of ``score_places``.
 
+    Returns
+    -------
+    PlaceScores
+        As of ``score_places``.
+
+    Examples
+    --------
     >>> from equipoise.domains.places.topk_predictions import TopKPredictions
     >>> top = TopKPredictions("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
     >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value

@@ -115,8 +115,27 @@ def compare_across_seeds(
 ) -> SeedComparison:
     """Compare models that were trained with several seeds each, on the same units.
 
-    Seeds are paired by their names where the models have the same ones, else by their order, with a note. All
-    results must be of the same units; their clusters are the users.
+    Seeds are paired by name if the models have the same ones, otherwise by their order, with a note.
+
+    Parameters
+    ----------
+    models
+        For each model, the results by seed. All results must be of the same units; their clusters are the users.
+    metrics
+        Metric names; by default those of the results.
+    primary
+        The metric that decides the order; by default the first one.
+    config
+        Confidence level, resamples, permutations, seed, test and correction.
+
+    Returns
+    -------
+    SeedComparison
+        Scores and differences over seeds and over users.
+
+    Examples
+    --------
+    >>> compare_across_seeds({"gru": gru_results, "markov": markov_results}, primary="MRR")  # doctest: +SKIP
     """
     adjust([], config.correction)
     if len(models) < 2:

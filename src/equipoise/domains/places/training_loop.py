@@ -43,12 +43,29 @@ MAX_CACHED_CLASSES = 1 << 14
 def calculate_correct_total_prediction(
     logits: Any, true_y: Any, *, ties: Ties | str = Ties.EXPECTED, compiled: bool | None = None
 ) -> tuple[Floats, Ints, Ints]:
-    """All that a batch adds: the sums, the true labels and the top-1 predictions.
+    """Compute the sums, the true labels and the top-1 predictions of a batch.
 
-    The sums are correct@1, correct@3, correct@5, correct@10, the sum of reciprocal ranks, the sum of nDCG@10
-    and the number of rows. With fewer classes than a cutoff every row is correct at it, as clipping the
-    cutoff gives. Labels and predictions are for F1. ``compiled`` is that of ``classify``.
+    The sums are correct@1, correct@3, correct@5, correct@10, the sum of reciprocal ranks, the sum of nDCG@10 and the
+    number of rows. With fewer classes than a cutoff, every row is correct at that cutoff.
 
+    Parameters
+    ----------
+    logits
+        One row per unit, one column per class.
+    true_y
+        The true class of each row.
+    ties
+        The order of equal scores.
+    compiled
+        Whether the compiled kernel is used (extra ``fast``); by default for very large matrices.
+
+    Returns
+    -------
+    tuple of arrays
+        The seven sums, the true labels and the top-1 predictions.
+
+    Examples
+    --------
     >>> sums, true, top1 = calculate_correct_total_prediction(np.eye(12)[[3, 4]], [3, 5])
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
@@ -59,8 +76,26 @@ def calculate_correct_total_prediction(
 
 
 def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
-    """How many rows have their target among the k best classes: a count, not a share.
+    """Count the rows whose target is among the k best classes: a count, not a proportion.
 
+    Parameters
+    ----------
+    logits
+        One row per unit, one column per class.
+    targets
+        The true class of each row.
+    k
+        The cutoff.
+    ties
+        The order of equal scores. By default, a tie at the cutoff counts by its expected value.
+
+    Returns
+    -------
+    float
+        The number of correct rows.
+
+    Examples
+    --------
     >>> top_k_accuracy([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0], 2)
     2.0
     """
@@ -68,8 +103,24 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
-    """The sum of the reciprocal ranks of the targets.
+    """Compute the sum (not the mean) of the reciprocal ranks of the targets.
 
+    Parameters
+    ----------
+    prediction
+        Scores: one row per unit, one column per class.
+    targets
+        The true class of each row.
+    ties
+        The order of equal scores.
+
+    Returns
+    -------
+    float
+        The sum over the rows.
+
+    Examples
+    --------
     >>> get_mrr([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0])
     1.5
     """
@@ -77,8 +128,26 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
-    """The sum of 1/log2(rank + 1) over the targets that rank within k.
+    """Compute the sum (not the mean) of 1/log2(rank + 1) over the targets that rank within k.
 
+    Parameters
+    ----------
+    prediction
+        Scores: one row per unit, one column per class.
+    targets
+        The true class of each row.
+    k
+        The cutoff.
+    ties
+        The order of equal scores.
+
+    Returns
+    -------
+    float
+        The sum over the rows.
+
+    Examples
+    --------
     >>> get_ndcg([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [2, 0], k=3)
     1.5
     """
@@ -90,14 +159,29 @@ def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = T
 def get_performance_dict(
     counts: Any, true_labels: Any = None, top1_predictions: Any = None, *, f1: float | None = None
 ) -> dict[str, float]:
-    """The sums of one batch or of many, added up, and what people quote of them, in percent.
+    """Compute metrics in percent from the sums of one batch or of several batches.
 
-    ``counts`` are the seven sums in their order, or a mapping by their names. acc@1, acc@3, acc@5, acc@10,
-    mrr, ndcg and f1 are percent, all of them; f1 is the weighted F1 of the labels, or a fraction that is
-    known already, and is left out where neither is given.
+    Parameters
+    ----------
+    counts
+        The seven sums of ``calculate_correct_total_prediction`` in their order, or a mapping by name.
+    true_labels
+        True classes, for F1.
+    top1_predictions
+        Predicted classes, for F1.
+    f1
+        A weighted F1, as a fraction, that was computed elsewhere.
 
-    >>> told = get_performance_dict([1, 2, 2, 2, 1.5, 1.63, 2], [0, 1], [0, 2])
-    >>> told["acc@1"], told["mrr"], told["f1"], told["correct@1"]
+    Returns
+    -------
+    dict
+        The sums, and acc@1, acc@3, acc@5, acc@10, mrr, ndcg and f1, all in percent. ``f1`` is the weighted F1; it is
+        left out if neither labels nor a value are given.
+
+    Examples
+    --------
+    >>> metrics = get_performance_dict([1, 2, 2, 2, 1.5, 1.63, 2], [0, 1], [0, 2])
+    >>> metrics["acc@1"], metrics["mrr"], metrics["f1"], metrics["correct@1"]
     (50.0, 75.0, 50.0, 1.0)
     """
     sums, f1_known = _named_sums(counts)

@@ -263,7 +263,7 @@ def delimited_grid(file: TextFile, delimiter: str) -> RawTable:
         delimiter = ";"
     lines = [(f"line {number}", fields) for number, fields in records(file, delimiter)]
     if len(lines) < 2:
-        raise FormatError(f"{file.name} has a header and no rows")
+        raise FormatError(f"{file.name} has a header and no rows", hint="add a row below the header")
     return RawTable.of(file.name, lines, strict=True)
 
 

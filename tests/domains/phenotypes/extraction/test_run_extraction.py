@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
+from equipoise.domains.phenotypes.extraction import experiment
 from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotatedCorpus,
     Annotation,
@@ -170,6 +171,19 @@ def test_what_was_written_can_be_predicted_from_again_and_scored(found: Any, tmp
     run = load_run(file.parent / content["run"])
     assert run.result.names == found.result.names
     assert run.manifest.complete
+
+
+def test_a_repeated_run_loads_its_candidates_and_has_the_same_content(
+    ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run_extraction(signs, "tfidf:", ontology, output=tmp_path, **QUICK)
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "retrieve_candidates", lambda *args, **options: pytest.fail("retrieved again"))
+        again = run_extraction(signs, "tfidf:", ontology, output=tmp_path, **QUICK)
+    assert (first.resumed, again.resumed) == (False, True)
+    assert again.to_dict() == first.to_dict()
+    other = run_extraction(signs, "tfidf:", ontology, output=tmp_path, **{**QUICK, "num_results": 3})
+    assert not other.resumed
 
 
 def test_a_lost_document_makes_the_run_partial(ontology: Ontology, signs: AnnotatedCorpus, tmp_path: Path) -> None:

@@ -61,11 +61,35 @@ def read_table(
     parent: str | None = None,
     name: str | None = None,
 ) -> Tree:
-    """The tree of a CSV, TSV, JSONL or parquet file with a row for every node.
+    """Read a tree from a CSV, TSV, JSONL or parquet file with one row per node.
 
-    A row without a parent is a root. Columns that are not named are looked for by the names people
-    use: ``id``, ``account`` or ``code``; ``parent`` or ``parent_id``; ``name``, ``title`` or ``label``.
-    A column of names may be missing; then the ids serve. A CSV may be separated by semicolons or tabs.
+    A row without a parent is a root. A CSV file may be separated by semicolons or tabs.
+
+    Parameters
+    ----------
+    path
+        The file.
+    id
+        Column of the ids; by default ``id``, ``account`` or ``code``.
+    parent
+        Column of the parent ids; by default ``parent`` or ``parent_id``.
+    name
+        Column of the names; by default ``name``, ``title`` or ``label``. Without such a column the ids are the names.
+
+    Returns
+    -------
+    Tree
+        One node per row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "chart.csv")
+    ...     _ = file.write_text("id,parent,name" + chr(10) + "1,,Assets" + chr(10) + "11,1,Cash" + chr(10))
+    ...     read_table(file).named_edges()
+    [('11', '1')]
     """
     return tree_from_table(open_table(path), id, parent, name)
 
@@ -156,14 +180,34 @@ READ_AS_CLOSURE = "(read as a closure)"
 
 
 def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
-    """The tree of a CSV or TSV file of child, parent; a header and a weight column are skipped.
+    """Read a tree from a CSV or TSV file of ``child, parent`` pairs.
 
-    A first line that may be a header of unknown words is read as an edge, and ``Tree.source`` notes it.
+    A header and a column of weights are recognised. A first line that may be a header of unknown words is read as an
+    edge, and ``Tree.source`` says so.
 
-    ``closure=True`` means that the pairs are descendants and all their ancestors. Those that follow from
-    others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file. Left alone, pairs
-    of which some follow from others and none is missing are read so, and ``Tree.source`` notes it;
-    ``closure=False`` takes every pair for an edge to a parent.
+    Parameters
+    ----------
+    path
+        The file.
+    closure
+        Whether the pairs are descendants with all their ancestors. Pairs that follow from others are then not edges,
+        and ``Tree.closure`` returns the pairs of the file. By default this is detected: some pairs follow from others,
+        and none is missing; ``Tree.source`` says so. With False every pair is an edge.
+
+    Returns
+    -------
+    Tree
+        The nodes in the order of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "edges.csv")
+    ...     _ = file.write_text("cash,assets" + chr(10) + "bank,assets" + chr(10))
+    ...     read_edges(file).named_edges()
+    [('cash', 'assets'), ('bank', 'assets')]
     """
     pairs = read_pairs(path)
     source = f"{display_path(path)}{_doubt(path, pairs)}"
@@ -224,9 +268,28 @@ _EXAMPLE = '{"id": "1", "name": "Assets", "children": [...]}'
 
 
 def read_json(path: PathLike) -> Tree:
-    """The tree of a JSON file: nested objects with ``children``, or records with ``id`` and ``parent``.
+    """Read a tree from a JSON file.
 
-    A nested object without an id is known by the names on the way to it: ``Assets / Cash``.
+    Parameters
+    ----------
+    path
+        Nested objects with ``children``, or a list of records with ``id`` and ``parent``. The id of a nested object
+        without one is its path of names: ``Assets / Cash``.
+
+    Returns
+    -------
+    Tree
+        The nodes in the order of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "chart.json")
+    ...     _ = file.write_text('{"name": "Assets", "children": [{"name": "Cash"}]}')
+    ...     list(read_json(file).ids)
+    ['Assets', 'Assets / Cash']
     """
     file = open_text(path)
     return tree_from_json(file, parse_json(file))
@@ -291,13 +354,30 @@ def from_codes(
     missing: str = "skip",
     source: str = "codes",
 ) -> Tree:
-    """The tree of codes, each a code or (code, name), by their parts.
+    """Build a tree from hierarchical codes.
 
-    The parts are between separators (``102-0001-003``, ``1.2.3``), or have fixed ``widths``:
-    ``widths=(1, 1, 2)`` reads 1120 as 1, 1, 20. Parts of zeros at the end only fill up, so 1000 is above
-    1100 and 102-0000 is 102. Where the code directly above is not listed, ``missing`` decides: ``skip``
-    takes the next one above, ``add`` makes it, ``refuse`` is an error.
+    The parts of a code are separated (``102-0001-003``, ``1.2.3``) or have fixed widths. Trailing parts of zeros are
+    padding, so 1000 is the parent of 1100, and 102-0000 is 102.
 
+    Parameters
+    ----------
+    codes
+        Codes, or tuples of code and name.
+    widths
+        Widths of the parts of codes without separators: ``(1, 1, 2)`` reads 1120 as 1, 1, 20.
+    missing
+        What happens if the direct parent of a code is not listed: ``skip`` uses the nearest listed ancestor, ``add``
+        adds the parent, ``refuse`` is an error.
+    source
+        The name of the tree.
+
+    Returns
+    -------
+    Tree
+        One node per code.
+
+    Examples
+    --------
     >>> tree = from_codes(["102", "102-0001", "102-0001-003"])
     >>> tree.named_edges()
     [('102-0001', '102'), ('102-0001-003', '102-0001')]
@@ -334,7 +414,32 @@ def from_codes(
 
 
 def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: str = "skip") -> Tree:
-    """The tree of a table with a column of codes, and perhaps of names, or of a text with a code a line."""
+    """Build a tree from the hierarchical codes in a file.
+
+    Parameters
+    ----------
+    path
+        A table with a column of codes and optionally one of names, or a text file with one code per line.
+    widths
+        As in ``from_codes``.
+    missing
+        As in ``from_codes``.
+
+    Returns
+    -------
+    Tree
+        One node per code.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "codes.txt")
+    ...     _ = file.write_text("102" + chr(10) + "102-0001" + chr(10))
+    ...     read_codes(file).named_edges()
+    [('102-0001', '102')]
+    """
     if format_of(path) is None:
         lines = [line.decode("utf-8").strip() for line in open_text(path).lines]
         return from_codes((line for line in lines if line), widths=widths, missing=missing, source=display_path(path))

@@ -35,10 +35,24 @@ class _Account(NamedTuple):
 
 
 def read_gnucash(path: PathLike) -> Tree:
-    """The accounts of a GnuCash file, by guid: XML plain or gzipped, SQLite, or a ``.gnucash-xea`` template.
+    """Read the accounts of a GnuCash file.
 
-    The invisible "Root Account" is left out, so that Assets, Income and so on are the roots; so are the
-    accounts of scheduled transactions.
+    The hidden root account is left out, so that Assets, Income and so on are the roots. Accounts of scheduled
+    transactions are left out, too.
+
+    Parameters
+    ----------
+    path
+        XML (plain or gzipped), SQLite, or a ``.gnucash-xea`` template.
+
+    Returns
+    -------
+    Tree
+        One node per account; the ids are the GUIDs.
+
+    Examples
+    --------
+    >>> tree = read_gnucash("books.gnucash")  # doctest: +SKIP
     """
     data = read_bytes(path)
     accounts = _without_templates(*_rows(path)) if data.startswith(MAGIC) else _parsed(display_path(path), data)
@@ -132,12 +146,32 @@ def read_wordnet(
     isolated: bool = False,
     folder: PathLike = FOLDER,
 ) -> Tree:
-    """The synsets of a part of speech, by names such as ``mammal.n.01``, and their hypernyms.
+    """Read the synsets of a part of speech and their hypernyms from the files of WordNet.
 
-    ``instances`` counts "is an instance of" as well (Einstein is a physicist). ``root`` gives the subtree
-    of one synset. Synsets without any relation are left out unless ``isolated``. Debian's files have no
-    circle of hypernyms; other releases have had some among the verbs, and there the edge of the circle
-    that is last in the file is left out.
+    If the hypernyms of a release contain a cycle (some have one among the verbs), the edge of the cycle that is last in
+    the file is left out.
+
+    Parameters
+    ----------
+    part
+        ``noun`` or ``verb``.
+    root
+        A synset such as ``mammal.n.01``, to read only its subtree.
+    instances
+        Whether "is an instance of" (Einstein is a physicist) counts as a hypernym.
+    isolated
+        Whether synsets without any relation are kept.
+    folder
+        The folder with WordNet's database files; by default that of Debian's package ``wordnet-base``.
+
+    Returns
+    -------
+    Tree
+        One node per synset.
+
+    Examples
+    --------
+    >>> mammals = read_wordnet("noun", root="mammal.n.01")  # doctest: +SKIP
     """
     if part not in PARTS:
         raise UnknownNameError.of("part of WordNet with hypernyms", part, PARTS, more="there are: noun, verb")
@@ -211,7 +245,23 @@ def _without_cycles(edges: dict[Edge, None]) -> dict[Edge, None]:
 
 
 def read_obo_tree(path: PathLike) -> Tree:
-    """The terms of an OBO file or an OBO graph and their ``is_a`` parents; obsolete terms are left out."""
+    """Read the terms of an ontology and their ``is_a`` parents as a tree. Obsolete terms are left out.
+
+    Parameters
+    ----------
+    path
+        An OBO text file or an OBO-graph JSON file.
+
+    Returns
+    -------
+    Tree
+        One node per term.
+
+    Examples
+    --------
+    >>> read_obo_tree("hp.obo")  # doctest: +SKIP
+    Tree('hp.obo', 19034 nodes, 23392 edges, 1 roots, 15 levels)
+    """
     terms = [term for term in read_obo(path).terms if not term.obsolete]
     return Tree.of(
         [(term.id, term.name) for term in terms],
@@ -226,9 +276,27 @@ DIRECTIONS = ("down", "up")
 
 
 def from_networkx(graph: Any, direction: str = "down", *, name: str = "name") -> Tree:
-    """The tree of a directed graph, whose edges lead ``down`` to the children or ``up`` to the parents.
+    """Build a tree from a directed NetworkX graph.
 
-    Ids are the nodes as text; the attribute ``name`` of a node is its name.
+    Parameters
+    ----------
+    graph
+        The graph. The ids of the tree are the nodes as text.
+    direction
+        Whether edges point ``down`` to the children or ``up`` to the parents.
+    name
+        The node attribute that is the name.
+
+    Returns
+    -------
+    Tree
+        One node per node of the graph.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from_networkx(networkx.DiGraph([("assets", "cash")])).named_edges()
+    [('cash', 'assets')]
     """
     if direction not in DIRECTIONS:
         raise UnknownNameError.of("direction", direction, DIRECTIONS, more="edges lead down or up")

@@ -262,11 +262,31 @@ def read_sql(
     schema: str | None = None,
     columns: TableColumns = TableColumns(),  # noqa: B008  (frozen)
 ) -> Tree:
-    """The tree of one business in a table or a view; ``url`` is an SQLAlchemy URL or a SQLite file.
+    """Read the tree of one business from a database table or view.
 
-    A row whose parent is null or empty is a root. A parent that is not a row of the same business is an
-    error. Without ``business_id`` the table must hold the rows of one business only, or have no such
-    column. A table without a column of names is read with its ids as names.
+    A row whose parent is null or empty is a root. A parent that is not a row of the same business is an error.
+
+    Parameters
+    ----------
+    url
+        An SQLAlchemy URL, or the path of a SQLite file.
+    business_id
+        The business whose rows are read. It can be left out if the table has no such column or one business only.
+    table
+        The name of the table or view.
+    schema
+        The schema of the table.
+    columns
+        The names of the columns. Without a column of names the ids are the names.
+
+    Returns
+    -------
+    Tree
+        One node per row.
+
+    Examples
+    --------
+    >>> tree = read_sql("postgresql://user@host/books", "acme")  # doctest: +SKIP
     """
     with connect(url) as (connection, source):
         read = _TableReader(connection, source, table, schema, columns)

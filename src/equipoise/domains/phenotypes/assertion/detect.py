@@ -370,8 +370,24 @@ class DetectedAssertion:
 
 
 def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") -> list[Assertion]:
-    """The assertion of each span.
+    """Detect whether each span is affirmed, negated, uncertain, hypothetical or family history.
 
+    Parameters
+    ----------
+    text
+        The text.
+    spans
+        Start and end offsets in the text.
+    language
+        ``en`` or ``de``.
+
+    Returns
+    -------
+    list of Assertion
+        One assertion per span.
+
+    Examples
+    --------
     >>> text = "No fever or rash, but cough. His mother has asthma."
     >>> spans = [(text.index(word), text.index(word) + len(word)) for word in ("rash", "cough", "asthma")]
     >>> [str(assertion) for assertion in detect_assertions(text, spans)]

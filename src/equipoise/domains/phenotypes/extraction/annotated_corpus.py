@@ -235,14 +235,27 @@ class AnnotatedCorpus:
 
 
 def read_annotated_corpus(source: PathLike, dataset: str | None = None) -> AnnotatedCorpus:
-    """The documents of a folder, of a JSON or JSONL file, or the sample called ``notes``.
+    """Read annotated documents.
 
-    A folder holds ``annotations/*.json``, a document a file, or several datasets that do; ``dataset`` picks
-    one. A flat file holds a list of such documents, or an object with it under ``documents``; JSONL one a
-    line; there ``dataset`` picks the documents that name it under that key. Spans are compared with the text
-    and ids are normalised. A document that cannot be read is a lost one among the problems; only when none
-    is left is that an error.
+    Spans are compared with the text, and ids are normalised. A document that cannot be read is listed in ``problems``;
+    if none can be read, that is an error.
 
+    Parameters
+    ----------
+    source
+        A folder with ``annotations/*.json`` (one document per file) or with several such datasets; a JSON file with a
+        list of documents, or an object with that list under ``documents``; a JSONL file with one document per line; or
+        ``notes`` for the included sample.
+    dataset
+        One dataset of a folder, or the documents of a file whose key ``dataset`` has this value.
+
+    Returns
+    -------
+    AnnotatedCorpus
+        The documents, and the problems that were found.
+
+    Examples
+    --------
     >>> notes = read_annotated_corpus("notes", dataset="german")
     >>> len(notes) > 9, notes.problems, notes.documents[0].language
     (True, (), 'de')

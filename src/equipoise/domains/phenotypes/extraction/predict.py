@@ -171,14 +171,38 @@ def predict(
     top_term_only: bool = TOP_TERM_ONLY,
     assertions: bool = True,
 ) -> Predictions:
-    """The extracted terms of each document, from stored candidates.
+    """Compute the extracted terms of each document from stored candidates.
 
-    1. The first ``num_results`` terms per chunk are selected, or with ``top_term_only`` only the first.
-    2. A term whose score in the chunk is below ``chunk_threshold`` is dropped.
-    3. Of overlapping chunks only the one with the best first term is kept; of equals the longer.
-    4. Evidence for the same term and assertion in a document is one entry; its score is the mean. With
-       ``assertions=False`` all terms are affirmed.
-    5. An entry below ``min_confidence`` is dropped.
+    1. The first ``num_results`` terms per chunk are selected.
+    2. Terms with a score below ``chunk_threshold`` are dropped.
+    3. Of overlapping chunks only the one with the best first term is kept; of equal ones the longer.
+    4. Evidence for the same term and assertion in a document is merged; its score is the mean.
+    5. Terms with a score below ``min_confidence`` are dropped.
+
+    Parameters
+    ----------
+    candidates
+        The best terms of every chunk.
+    num_results
+        Terms per chunk.
+    chunk_threshold
+        Minimum score of a term in a chunk.
+    min_confidence
+        Minimum score of a term in a document.
+    top_term_only
+        Whether only the first term of each chunk is used.
+    assertions
+        Whether assertions are detected; otherwise all terms are affirmed.
+
+    Returns
+    -------
+    Predictions
+        The extracted terms by document.
+
+    Examples
+    --------
+    >>> candidates = Candidates.load("results/default/candidates.npz")  # doctest: +SKIP
+    >>> predict(candidates, chunk_threshold=0.5, top_term_only=True)  # doctest: +SKIP
     """
     settings = SelectionSettings(num_results, chunk_threshold, min_confidence, top_term_only, assertions)
     settings = settings.checked(candidates.depth)

@@ -22,7 +22,7 @@ from equipoise.domains.phenotypes.extraction.candidates import (
 )
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, make_config, open_term_retriever
-from equipoise.domains.phenotypes.extraction.experiment import Source, read_gold_annotations
+from equipoise.domains.phenotypes.extraction.experiment import ExtractionContext, Source, read_gold_annotations
 from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
@@ -33,9 +33,11 @@ from equipoise.io.splits import kfold_splits as dealt
 from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
 from equipoise.models.resolve import resolve_models
+from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.stats.alignment import FOLDS, GRID, TRIALS
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.resampled_contrasts import RESAMPLE_ID
@@ -45,6 +47,7 @@ from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.runs.executors import Executor
     from equipoise.stats.result import Result
     from equipoise.types import Floats
 
@@ -192,31 +195,96 @@ def tune_extraction(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> ExtractionTuning:
-    """Try ``budget`` configurations of every model, and estimate the best on held-out documents.
+    """Try configurations of every model, and estimate the score of the best one on held-out documents.
 
-    The criterion is the mean F1 over documents, in the mode of the settings. With ``folds`` of 1 there is no
-    nesting: the score is that of the best trial on the documents that selected it, with a finding (EQ201).
-    Documents are embedded once per model; the trials use the stored candidates.
+    The criterion is the mean F1 over documents. Documents are embedded once per model; the trials use the stored
+    candidates.
+
+    Parameters
+    ----------
+    source
+        As in ``run_extraction``.
+    models
+        One model spec or several.
+    ontology
+        The ontology, its path, or ``hpo``.
+    budget
+        Number of trials per model.
+    folds
+        Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
+        which is a finding (EQ201).
+    dataset
+        One dataset of the source.
+    output
+        Folder for the results.
+    progress
+        Called with the progress over the trials.
+    command
+        The command line that is recorded in the manifest.
+    **settings
+        Settings as in ``run_extraction``.
+
+    Returns
+    -------
+    ExtractionTuning
+        The parameters to deploy, held-out scores, and all trials.
+
+    Examples
+    --------
+    >>> tune_extraction("notes", ["tfidf:", "bm25:"], budget=40)  # doctest: +SKIP
     """
     chosen = make_config({**settings, "averaging": "macro"})
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        check_writable(folder)
-    by_name = resolve_models(models)
+    folder = ExperimentFolder.of(output)
+    named = resolve_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
-    parts = document_folds(gold, folds, chosen.config.seed)
-    tried: list[TunedModel] = []
-    with report_progress(folder, "extraction tuning", len(by_name) + 1, command=command, step=progress) as step:
-        for name, model in by_name.items():
-            step(f"{name}: finding terms")
-            tried.append(_tune_model(name, model, gold, parts, budget, chosen))
-        step("comparing")
-        result = _collect(tried, gold, chosen, command)
+    context = TuningContext(gold, chosen, budget, document_folds(gold, folds, chosen.config.seed))
+    with report_progress(output, "extraction tuning", len(named) + 1, command=command, step=progress) as report:
+        results = run_jobs(
+            tune_job,
+            [Job(name, model) for name, model in named.items()],
+            context,
+            executor=engine,
+            store=None if folder is None else ArtifactStore[TunedModel](folder.artifacts),
+            progress=report,
+            n_cores=chosen.threads,
+        )
+        results.raise_if_all_failed()
+        report("comparing")
+        tuning = _collect(list(results.outputs.values()), gold, chosen, command)
+        tuning = replace(tuning, failures=results.failures, resumed=results.resumed)
         if folder is not None:
-            result.write(folder)
-    return result
+            tuning.write(folder.path)
+    return tuning
+
+
+VERSION = "extraction tuning 1"
+"""Increased when the same inputs give other scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class TuningContext(ExtractionContext):
+    """The documents and the configuration with the number of trials and the folds, the same for every model."""
+
+    budget: int
+    folds: list[Fold]
+
+
+def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[TunedModel]:
+    """Tune one model, unless its stored result has the same key."""
+    shared = context.shared
+    context.progress(f"{job.name}: finding terms")
+    with open_term_retriever(job.inputs, shared.gold.ontology, shared.settings) as system:
+        key = resume_key(VERSION, shared.key(job.name, system), shared.budget, shared.folds)
+        if key == context.stored_key:
+            return JobOutput(None, key)
+        depth = min(MAX_RESULTS, len(shared.gold.ontology))
+        candidates = retrieve_candidates(
+            shared.gold.documents, system, chunkers=shared.settings.chunkers, num_results=depth
+        )
+    return JobOutput(_tune_model(job.name, candidates, depth, shared), key)
 
 
 def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
@@ -240,12 +308,8 @@ def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
     )
 
 
-def _tune_model(
-    name: str, model: Any, gold: GoldAnnotations, parts: list[Fold], budget: int, settings: ExtractionConfig
-) -> TunedModel:
-    with open_term_retriever(model, gold.ontology, settings) as system:
-        depth = min(MAX_RESULTS, len(gold.ontology))
-        candidates = retrieve_candidates(gold.documents, system, chunkers=settings.chunkers, num_results=depth)
+def _tune_model(name: str, candidates: Candidates, depth: int, context: TuningContext) -> TunedModel:
+    gold, settings, parts, budget = context.gold, context.settings, context.folds, context.budget
     grid = trial_configurations(candidates, budget, settings.config.seed)
     usual = Pipeline(num_results=min(Pipeline().num_results, depth))
     trials = score_trials(candidates, gold, (*grid, usual), settings.mode)

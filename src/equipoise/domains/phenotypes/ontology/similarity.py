@@ -360,11 +360,31 @@ def term_similarity(
     information: str | Floats = DESCENDANTS,
     as_published: bool = False,
 ) -> TermSimilarity:
-    """A similarity measure on this ontology: lin, resnik, resnik-normalised, jiang-conrath, edge, hybrid.
+    """Create a similarity measure on an ontology.
 
-    ``information`` is a kind of ``information_content``, or an array with the content of each term, such
-    as that of ``annotation_information_content``. ``as_published`` computes the hybrid as it was published, with
-    1.0 for some distinct terms.
+    Parameters
+    ----------
+    ontology
+        The ontology.
+    measure
+        ``lin``, ``resnik``, ``resnik-normalised``, ``jiang-conrath``, ``edge`` or ``hybrid``.
+    information
+        A kind of ``information_content``, or an array with the information content of each term, such as that of
+        ``annotation_information_content``.
+    as_published
+        Whether ``hybrid`` is computed as published, which gives some distinct terms the similarity 1.
+
+    Returns
+    -------
+    TermSimilarity
+        ``between(a, b)`` returns a matrix of similarities.
+
+    Examples
+    --------
+    >>> hpo = load_ontology()  # doctest: +SKIP
+    >>> terms = np.array([hpo.index_of("HP:0001250"), hpo.index_of("HP:0007359")])  # doctest: +SKIP
+    >>> term_similarity(hpo, "lin").between(terms[:1], terms).round(2)  # doctest: +SKIP
+    array([[1.  , 0.95]])
     """
     chosen = measure if isinstance(measure, SimilarityMeasure) else _make_measure(measure, as_published=as_published)
     if isinstance(information, str):
