@@ -302,7 +302,7 @@ def read_published_results(
         A file (JSON, CSV, Markdown, LaTeX), or values as JSON has them. ``correct@k``, ``rr`` and ``total`` are counts
         over units.
     total
-        Number of units if the source does not have it.
+        Number of units if the file does not have it.
     f1
         The average of an F1 that does not name its own.
 

@@ -217,7 +217,7 @@ def tune_extraction(
         Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
         which is a finding (EQ201).
     dataset
-        One dataset of the source.
+        One dataset of the corpus.
     output
         Folder for the results.
     progress
