@@ -321,7 +321,7 @@ def audit_table(
             tables.append(reading.table(reading.percent_columns))
             findings.update(dict.fromkeys(audit_findings(reading)))
             differences += reading.differences
-    findings.update(dict.fromkeys(composite_findings(_compared(sources))))
+    findings.update(dict.fromkeys(composite_findings(_collect_systems(sources))))
     unreadable = [cell for table in sources for cell in _unreadable_cells(table)]
     unread = [label for table in sources for label in _unused_labels(table.labels)]
     unread += [f"{cell.label} {cell.text!r}" for cell in unreadable if re.search(r"\d", cell.text)]
@@ -339,7 +339,7 @@ def audit_table(
     return audit
 
 
-def _compared(sources: Sequence[PublishedTable]) -> ScoredSystems:
+def _collect_systems(sources: Sequence[PublishedTable]) -> ScoredSystems:
     """The systems of all files, with the formulas of their files."""
     stated: dict[str, list[Formula]] = {}
     for table in sources:

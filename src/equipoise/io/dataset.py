@@ -66,7 +66,7 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot cross process borders; their content can.
-        return (Dataset, tuple(_thawed(getattr(self, field.name)) for field in fields(self)))
+        return (Dataset, tuple(_plain_value(getattr(self, field.name)) for field in fields(self)))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -96,7 +96,7 @@ class Dataset:
         for unit in chosen:
             if unit not in self.units:
                 raise UnknownNameError.of(f"unit of {self.name}", unit, self.units)
-        _refuse_repeats(chosen, f"the selection from {self.name}")
+        _check_unique_units(chosen, f"the selection from {self.name}")
         chosen_units = set(chosen)
         return Dataset(
             self.name,
@@ -138,7 +138,7 @@ class Dataset:
         self._refuse_unknown("slices", "units", self.slices, self.units)
         for split, members in self.splits.items():
             self._refuse_unknown(f"split {split}", "units", members, self.units)
-            _refuse_repeats(members, f"split {split} of {self.name}")
+            _check_unique_units(members, f"split {split} of {self.name}")
         for unit, gains in self.truth.items():
             for item, gain in gains.items():
                 try:
@@ -170,7 +170,7 @@ def file_sha256(path: PathLike) -> str:
         raise read_error(path, error) from error
 
 
-def _refuse_repeats(units: Sequence[str], location: str) -> None:
+def _check_unique_units(units: Sequence[str], location: str) -> None:
     previous: set[str] = set()
     for unit in units:
         if unit in previous:
@@ -182,8 +182,8 @@ def _frozen(outer: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str,
     return MappingProxyType({key: MappingProxyType(dict(inner)) for key, inner in outer.items()})
 
 
-def _thawed(value: Any) -> Any:
-    return {key: _thawed(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
+def _plain_value(value: Any) -> Any:
+    return {key: _plain_value(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
 
 
 # Folders in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/<split>.tsv.
@@ -200,11 +200,11 @@ def read_beir(folder: PathLike, *, split: str | None = None, name: str | None = 
             )
         files = {split: files[split]}
     qrels = {part: read_qrels(path) for part, path in files.items()}
-    truth = _joined(qrels)
-    queries = _texts(_named(root, "queries.jsonl"))
+    truth = _join_splits(qrels)
+    queries = _texts(_existing_file(root, "queries.jsonl"))
     return {
         "name": name or root.resolve().name,
-        "items": _texts(_named(root, "corpus.jsonl")),
+        "items": _texts(_existing_file(root, "corpus.jsonl")),
         "units": {query: text for query, text in queries.items() if query in truth},
         "truth": truth,
         "splits": {name: tuple(gains) for name, gains in qrels.items()},
@@ -225,12 +225,12 @@ def _qrels_files(root: Path) -> dict[str, Path]:
     return files
 
 
-def _named(root: Path, name: str) -> Path:
+def _existing_file(root: Path, name: str) -> Path:
     packed = root / f"{name}.gz"
     return packed if packed.exists() else root / name
 
 
-def _joined(qrels: dict[str, Qrels]) -> Qrels:
+def _join_splits(qrels: dict[str, Qrels]) -> Qrels:
     """All splits in one; a query in two splits would leak from one into the other."""
     truth: Qrels = {}
     home: dict[str, str] = {}

@@ -22,7 +22,7 @@ from equipoise.domains.concepts.concept_set_sections import (
 )
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import FORMATS, format_of, read_table
+from equipoise.io.tables import FORMATS, read_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text, read_error
 
 SECTION_OF_NAME = {
@@ -45,7 +45,7 @@ def section_files(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         raise read_error(folder, error) from error
-    data = [name for name in names if format_of(name) is not None]
+    data = [name for name in names if table_format(name) is not None]
     files: dict[str, Path] = {}
     for name in data:
         part = SECTION_OF_NAME.get(name.partition(".")[0].casefold())
@@ -70,7 +70,7 @@ def _hint(names: list[str]) -> str:
 
 def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:
     """The sections of a file: the one named by its folder or file name, or those of its keys."""
-    form = format_of(path)
+    form = table_format(path)
     if form is None:
         raise FormatError(
             f"{display_path(path)} cannot be read as part of a concept set: its suffix names no table format",

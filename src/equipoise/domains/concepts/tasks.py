@@ -43,7 +43,7 @@ from equipoise.metrics.pairs import MeanAbsoluteError, Pearson, Spearman, Within
 from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
 from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
 from equipoise.runs.evaluate import evaluate
-from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_of
+from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
 from equipoise.tasks.classification import linear_probe
 from equipoise.tasks.clustering import cluster_texts, kmeans
@@ -298,7 +298,7 @@ Named = Mapping[str, Metric[Any]]
 def _figures(metrics: Named) -> Callable[[Evidence], Parts]:
     """The parts of a blend on any evidence, NaN where it cannot give them."""
     return lambda evidence: {
-        name: value_of(lambda part, metric=metric: metric.measure(part).value, evidence)  # type: ignore[misc]
+        name: value_or_nan(lambda part, metric=metric: metric.measure(part).value, evidence)  # type: ignore[misc]
         for name, metric in metrics.items()
     }
 
@@ -434,7 +434,7 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, config: Sta
         mask = np.isin(evidence.sentence_of, rows)
         kinds = evidence.space.take(np.unique(points[mask]))
         return {
-            "entity_clustering_silhouette": value_of(lambda part: EUCLIDEAN.measure(part).value, kinds),
+            "entity_clustering_silhouette": value_or_nan(lambda part: EUCLIDEAN.measure(part).value, kinds),
             "avg_entity_text_similarity": float(evidence.entity_text[mask].mean()) if mask.any() else np.nan,
         }
 

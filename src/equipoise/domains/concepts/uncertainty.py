@@ -25,7 +25,7 @@ from equipoise.stats.corpus_intervals import (
     SubsampleFractions,
     resampled_rows,
     subsample_size,
-    value_of,
+    value_or_nan,
 )
 from equipoise.stats.intervals import Interval
 from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, t_difference
@@ -227,8 +227,8 @@ def _chance_test(metric: Metric[Any], evidence: Evidence, samples: list[Any]) ->
     def figure(part: Any) -> float:
         return metric.measure(part).value
 
-    observed = value_of(figure, evidence)
-    values = np.array([value_of(figure, sample) for sample in samples])
+    observed = value_or_nan(figure, evidence)
+    values = np.array([value_or_nan(figure, sample) for sample in samples])
     defined = values[~np.isnan(values)]
     if isnan(observed) or not len(defined):
         return ChanceTest(nan, nan)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.ranking import Ranking, unanswerable_as_misses
 from equipoise.evidence.segments import NOT_RETRIEVED
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts
@@ -210,7 +210,7 @@ class _TopChunks:
     def record(self, blocks: Blocks) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield the same blocks after recording the best columns of each."""
         for rows, scores in blocks:
-            self.order[rows], self.scores[rows] = leading_columns_of(scores, self.order.shape[1])
+            self.order[rows], self.scores[rows] = top_columns(scores, self.order.shape[1])
             yield rows, scores
 
 

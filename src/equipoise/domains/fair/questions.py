@@ -10,7 +10,7 @@ from typing import Any
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import format_of
+from equipoise.io.tables import table_format
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
 
 CATEGORIES = ("exact", "reformulated", "multi_hop", "fine_detail", "implicit", "negation")
@@ -77,7 +77,7 @@ def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
     ...     read_questions(file)[0].answer
     '1871'
     """
-    form = format_of(path)
+    form = table_format(path)
     if form not in ("json", "jsonl"):
         raise FormatError(
             f"{display_path(path)} cannot be read as a fixture: its suffix is neither .json nor .jsonl",

@@ -17,7 +17,7 @@ from equipoise.io.dag import transitive_reduction
 from equipoise.io.edge_list import Edge
 from equipoise.io.edge_list import edges as read_pairs
 from equipoise.io.json import parse_json
-from equipoise.io.tables import Table, delimiter_of, format_of, table_of_json
+from equipoise.io.tables import Table, find_delimiter, table_format, table_of_json
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ def read_table(
 
 def open_table(path: PathLike) -> Table:
     """The rows of a file; text that is not JSON is split by the delimiter of its first line."""
-    form = tables.format_of(path)
+    form = tables.table_format(path)
     if form not in (None, *tables.DELIMITERS):
         return tables.read_table(path)
     file = open_text(path)
-    return tables.parse_table(file, form or "csv", tables.delimiter_of(file, form))
+    return tables.parse_table(file, form or "csv", tables.find_delimiter(file, form))
 
 
 def tree_from_table(table: Table, key: str | None, parent: str | None, name: str | None) -> Tree:
@@ -227,7 +227,7 @@ def _doubt(path: PathLike, pairs: list[Edge]) -> str:
     if not others or any(node in edge for edge in others for node in first):
         return ""
     file = open_text(path)
-    fields = next(csv.reader([file.first_line], delimiter=delimiter_of(file, format_of(path))))
+    fields = next(csv.reader([file.first_line], delimiter=find_delimiter(file, table_format(path))))
     if [field.strip() for field in fields[:2]] != list(first):
         return ""
     return f" (line 1 was read as an edge: {first[0]} -> {first[1]})"
@@ -440,7 +440,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
     ...     read_codes(file).named_edges()
     [('102-0001', '102')]
     """
-    if format_of(path) is None:
+    if table_format(path) is None:
         lines = [line.decode("utf-8").strip() for line in open_text(path).lines]
         return from_codes((line for line in lines if line), widths=widths, missing=missing, source=display_path(path))
     table = open_table(path)

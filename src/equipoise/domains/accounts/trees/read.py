@@ -27,7 +27,7 @@ from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.io.edge_list import guess_header_roles, standard_header_roles
 from equipoise.io.json import parse_json
-from equipoise.io.tables import DELIMITERS, delimiter_of, format_of, records
+from equipoise.io.tables import DELIMITERS, find_delimiter, records, table_format
 from equipoise.io.text import PathLike, TextFile, display_path, open_text, read_bytes
 
 WORDNET = "wordnet"
@@ -116,7 +116,7 @@ def _wordnet(spec: str) -> Tree:
 
 
 def _of_file(path: str) -> Tree:
-    form = format_of(path)
+    form = table_format(path)
     if form in _TABLES:
         return read_table(path)
     start = _start(path)
@@ -141,8 +141,8 @@ def _is_obo(path: str, start: bytes) -> bool:
 
 def _delimited(path: str, file: TextFile) -> Tree:
     """A table, edges or codes, by the columns of the first line; edges have no line for a root."""
-    form = format_of(path)
-    rows = records(file, delimiter_of(file, form))
+    form = table_format(path)
+    rows = records(file, find_delimiter(file, form))
     header = [cell.strip() for cell in rows[0][1]] if rows else []
     key, parent = (
         usual.guess_column(usual.ID_COLUMNS, header),
