@@ -132,7 +132,7 @@ def compare_on_composite(
     blends = [
         task_scores.blend for task_scores in next(iter(scores.values())).values() if task_scores.blend.task in shares
     ]
-    bounds = _weighed(blends, shares, 0), _weighed(blends, shares, 1)
+    bounds = _composite_bound(blends, shares, 0), _composite_bound(blends, shares, 1)
     estimates = {}
     for name, task_scores in scores.items():
         value = sum(share * task_scores[task].value for task, share in shares.items())
@@ -178,7 +178,7 @@ def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
     )
 
 
-def _weighed(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
+def _composite_bound(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
     """One end of what the composite can be."""
     return sum(shares[blend.task] * blend.bounds[end] for blend in blends)
 
@@ -273,12 +273,12 @@ def _caution(models: Sequence[str], score_comparison: ScoreComparison) -> str:
     cautions = []
     if at_chance:
         verb = "is" if len(at_chance) == 1 else "are"
-        cautions.append(f"{_joined(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
+        cautions.append(f"{_join_names(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
     values = {name: estimate.value for name, estimate in score_comparison.reference_metrics[figure].items()}
     better = set.intersection(*(set(score_comparison.beaten(name)) for name in available)) - set(models)
     if better:
         best = max(better, key=lambda name: values[name])
-        cautions.append(f"{best} has a higher {figure} than {_joined(available, 'and')}")
+        cautions.append(f"{best} has a higher {figure} than {_join_names(available, 'and')}")
     return f"but {', and '.join(cautions)}" if cautions else ""
 
 
@@ -289,16 +289,16 @@ def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
     ('minilm or use: not separated by this data', 'minilm, the only one with a score')
     """
     if len(models) > 1:
-        return with_label(_joined(models, "or"), "not separated by this data")
+        return with_label(_join_names(models, "or"), "not separated by this data")
     if scored > 1:
         return models[0]
     return f"{models[0]}, the only one {'measured' if measured == 1 else 'with a score'}"
 
 
-def _joined(names: Sequence[str], word: str) -> str:
+def _join_names(names: Sequence[str], word: str) -> str:
     """Names joined with commas and a conjunction.
 
-    >>> _joined(["a", "b", "c"], "or"), _joined(["a"], "and")
+    >>> _join_names(["a", "b", "c"], "or"), _join_names(["a"], "and")
     ('a, b or c', 'a')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -68,7 +68,7 @@ def _hint(names: list[str]) -> str:
     return next(filter(None, near), f"name its files {', '.join(expected)}; any of them will do")
 
 
-def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:
+def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:
     """The sections of a file: the one named by its folder or file name, or those of its keys."""
     form = table_format(path)
     if form is None:
@@ -110,7 +110,7 @@ def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRo
         raise FormatError(
             f"{file.name} is JSON, but no list of entries", hint='write [{...}, ...] or {"relations": [...]}'
         )
-    entries = SectionRows(file.name, _joined(value))
+    entries = SectionRows(file.name, _join_relations(value))
     yield section or guess_section(entries), entries
 
 
@@ -118,10 +118,12 @@ def _lists(value: Any) -> dict[str, list[Any]]:
     """The lists of an object with parts of a concept set, by their key."""
     if not isinstance(value, Mapping) or any(key in value for key in _OWN_KEYS):
         return {}
-    return {key: _joined(rows) for key, rows in value.items() if key in SECTION_OF_NAME and isinstance(rows, list)}
+    return {
+        key: _join_relations(rows) for key, rows in value.items() if key in SECTION_OF_NAME and isinstance(rows, list)
+    }
 
 
-def _joined(values: list[Any]) -> list[Any]:
+def _join_relations(values: list[Any]) -> list[Any]:
     """The entries, also if they are in several objects with a list of relations each."""
     if not values or not all(isinstance(entry, Mapping) and list(entry) == ["relations"] for entry in values):
         return values
@@ -219,7 +221,7 @@ def _read(sources: Iterable[tuple[Path, str | None]], location: Path, scale: flo
     problems: list[ConceptSetIssue] = []
     for file, section in sources:
         try:
-            for part, entries in entries_of(file, section):
+            for part, entries in read_sections(file, section):
                 if part in sections:
                     raise DuplicateError(f"{display_path(file)} holds its {part} twice", hint="keep one of them")
                 read = _READERS.get(part)

@@ -56,7 +56,7 @@ class SectionRows:
         value = self.values[row]
         if isinstance(value, Mapping):
             return value
-        self.report(IssueKind.ENTRY, [row], f"is {shown(value)}, not an object", f"write {example}")
+        self.report(IssueKind.ENTRY, [row], f"is {quote_value(value)}, not an object", f"write {example}")
         return None
 
     def text(self, row: int, value: Mapping[str, Any], key: str, noun: str = "") -> str | None:
@@ -67,7 +67,7 @@ class SectionRows:
             return None
         content = value[key]
         if not isinstance(content, str):
-            self.report(IssueKind.ENTRY, [row], f"has {shown(content)} as its {name}", "write a text")
+            self.report(IssueKind.ENTRY, [row], f"has {quote_value(content)} as its {name}", "write a text")
             return None
         if not content.strip():
             self.report(IssueKind.ENTRY, [row], f"has an empty {name}", "write it, or leave the entry out")
@@ -82,7 +82,7 @@ class SectionRows:
         try:
             return float(parse_number(value[key]))
         except (NumberSyntaxError, NumberRangeError):
-            self.report(IssueKind.ENTRY, [row], f"has {shown(value[key])} as its {key}", "write a number")
+            self.report(IssueKind.ENTRY, [row], f"has {quote_value(value[key])} as its {key}", "write a number")
             return None
 
     def missing(self, row: int, value: Mapping[str, Any], key: str, noun: str = "") -> None:
@@ -100,7 +100,7 @@ class SectionRows:
             self.report(IssueKind.TOO_FEW, [], f"has {count}, and at least {least} are needed", why)
 
 
-def shown(value: Any) -> str:
+def quote_value(value: Any) -> str:
     """A value for an error message, truncated."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
@@ -116,7 +116,7 @@ def parse_clusters(entries: SectionRows) -> tuple[ConceptCluster, ...]:
     """The clusters with unique names, and each concept in one of them."""
     rows = [value for value in entries.values if isinstance(value, Mapping)]
     table = bool(rows) and not any("concepts" in row for row in rows) and label_keys(rows[0]) is not None
-    labelled = _labelled(entries) if table else _listed(entries)
+    labelled = _rows_of_table(entries) if table else _rows_of_lists(entries)
     _report_repeats(entries, labelled)
     concepts_of: dict[str, list[str]] = {}
     for _, name, concept in labelled:
@@ -133,7 +133,7 @@ def label_keys(row: Mapping[str, Any]) -> tuple[str, str] | None:
     return (text, label) if text and label else None
 
 
-def _labelled(entries: SectionRows) -> list[tuple[int, str, str]]:
+def _rows_of_table(entries: SectionRows) -> list[tuple[int, str, str]]:
     """The row, cluster and concept of each row of a classification table."""
     labelled = []
     keys = label_keys(next(value for value in entries.values if isinstance(value, Mapping)))
@@ -149,7 +149,7 @@ def _labelled(entries: SectionRows) -> list[tuple[int, str, str]]:
     return labelled
 
 
-def _listed(entries: SectionRows) -> list[tuple[int, str, str]]:
+def _rows_of_lists(entries: SectionRows) -> list[tuple[int, str, str]]:
     """The row, cluster and concept of each concept in the lists."""
     labelled = []
     first_of: dict[str, int] = {}
@@ -181,7 +181,7 @@ def _concepts(entries: SectionRows, row: int, value: Mapping[str, Any]) -> Seque
         return ()
     concepts = value["concepts"]
     if not isinstance(concepts, list | tuple):
-        entries.report(IssueKind.ENTRY, [row], f"has {shown(concepts)} as its concepts", f"write {EXAMPLE}")
+        entries.report(IssueKind.ENTRY, [row], f"has {quote_value(concepts)} as its concepts", f"write {EXAMPLE}")
         return ()
     if not concepts:
         entries.report(IssueKind.ENTRY, [row], "has no concepts", "write them, or leave the cluster out")
@@ -380,7 +380,9 @@ def _entities(entries: SectionRows, row: int, value: Mapping[str, Any]) -> tuple
         entries.missing(row, value, "entities")
         return ()
     if not isinstance(listed, list | tuple):
-        entries.report(IssueKind.ENTRY, [row], f"has {shown(listed)} as its entities", f"write {SENTENCES_EXAMPLE}")
+        entries.report(
+            IssueKind.ENTRY, [row], f"has {quote_value(listed)} as its entities", f"write {SENTENCES_EXAMPLE}"
+        )
         return ()
     mentions: list[EntityMention] = []
     for nth, listed_entity in enumerate(listed, start=1):
@@ -397,7 +399,7 @@ def _entities(entries: SectionRows, row: int, value: Mapping[str, Any]) -> tuple
 
 def _entity(entries: SectionRows, row: int, nth: int, value: Any) -> EntityMention | None:
     if not isinstance(value, Mapping):
-        fact = f"has {shown(value)} as entity {nth}"
+        fact = f"has {quote_value(value)} as entity {nth}"
         entries.report(IssueKind.ENTRY, [row], fact, f"write {SENTENCES_EXAMPLE}")
         return None
     text = entries.text(row, value, "text", f"text for entity {nth}")
@@ -405,7 +407,7 @@ def _entity(entries: SectionRows, row: int, nth: int, value: Any) -> EntityMenti
     ends = [value.get(key) for key in ("start", "end")]
     for key, end in zip(("start", "end"), ends, strict=True):
         if end is not None and (isinstance(end, bool) or not isinstance(end, int)):
-            fact = f"has {shown(end)} as the {key} of entity {nth}"
+            fact = f"has {quote_value(end)} as the {key} of entity {nth}"
             entries.report(IssueKind.ENTRY, [row], fact, "write the number of characters before it")
             return None
     if (ends[0] is None) != (ends[1] is None):

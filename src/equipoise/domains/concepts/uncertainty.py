@@ -134,7 +134,7 @@ def bootstrap_score(
     rng = config.rng(crc32(blend.task.encode()))
     n_resamples = config.n_resamples
     if sampling.errors_of is not None:
-        return _weighted(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
+        return _combine_parts(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
     assert sampling.parts_of is not None
     blocks = [np.array([index]) for index in range(count)]
     samples = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
@@ -144,7 +144,7 @@ def bootstrap_score(
     return _spread(np.array([blend.value(sample) for sample in samples]), sampling), of_parts
 
 
-def _weighted(
+def _combine_parts(
     blend: ConceptScore, errors: Mapping[str, Floats], degrees: float
 ) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
     """The errors of a blend are those of its parts, as far as no cap is reached."""
@@ -304,7 +304,7 @@ class TaskScore:
     def lacking(self) -> str:
         """Why there is no score: the undefined part and its reason; empty if there is one."""
         lost = [name for name, estimate in self.observed.parts.items() if isnan(estimate.value)]
-        return f"{lost[0]} is{_undefined(self.observed.parts[lost[0]].metric)}" if lost else ""
+        return f"{lost[0]} is{_undefined_reason(self.observed.parts[lost[0]].metric)}" if lost else ""
 
     @property
     def value(self) -> float:
@@ -357,7 +357,7 @@ def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confid
     return spread.interval(value, confidence_level)
 
 
-def _undefined(metric: str) -> str:
+def _undefined_reason(metric: str) -> str:
     """The condition under which a metric is undefined, from its declaration."""
     try:
         (parsed,) = parse_metrics(metric)

@@ -54,7 +54,7 @@ def chance_levels(
     >>> chance_levels([none], [both], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
     [0.0, 0.3, 1.0]
     """
-    alone = _drawing_one_of(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
+    alone = _hit_probability(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
     simulated = np.zeros(depth)
     orders = None
     for chunk_ids, answer_parts in zip(holders, parts, strict=True):
@@ -66,7 +66,7 @@ def chance_levels(
     return alone + simulated / len(holders)
 
 
-def _drawing_one_of(counts: Ints, corpus: int, depth: int) -> Floats:
+def _hit_probability(counts: Ints, corpus: int, depth: int) -> Floats:
     """The probability that at least one holder is among k drawn chunks; the mean over the questions."""
     rank = np.arange(depth)
     missed = np.cumprod(np.maximum(corpus - counts[:, None] - rank, 0) / (corpus - rank), axis=1)

@@ -122,15 +122,15 @@ def is_whole_word(text: str, start: int, end: int) -> bool:
     [True, False, False]
     """
     return not (
-        (start > 0 and _joined(text[start - 1], text[start]))
-        or (end < len(text) and _joined(text[end - 1], text[end]))
+        (start > 0 and _are_joined(text[start - 1], text[start]))
+        or (end < len(text) and _are_joined(text[end - 1], text[end]))
         or _cuts_number(text, start)
         or _cuts_number(text, end)
         or _is_range(text, start)
     )
 
 
-def _joined(left: str, right: str) -> bool:
+def _are_joined(left: str, right: str) -> bool:
     return _is_spaced_word(left) and _is_spaced_word(right)
 
 
@@ -279,7 +279,7 @@ class WholeWordIndex(AnswerIndex):
         position = joined.find(answer)
         while position >= 0:
             end = position + len(answer)
-            if is_whole_word(joined, position, end) and not (unsigned and _signed(joined, position, end)):
+            if is_whole_word(joined, position, end) and not (unsigned and _has_sign(joined, position, end)):
                 text = bisect_right(starts, position) - 1
                 yield text
                 if text + 1 == len(starts):
@@ -307,5 +307,5 @@ class WholeWordIndex(AnswerIndex):
         return texts_by_word
 
 
-def _signed(text: str, start: int, end: int) -> bool:
+def _has_sign(text: str, start: int, end: int) -> bool:
     return text[max(start - 1, 0) : start] in set(_SIGNS) or text[end : end + 1] in set(_SIGNS)

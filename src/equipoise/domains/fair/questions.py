@@ -50,7 +50,7 @@ def check_questions(pairs: Iterable[Mapping[str, Any] | QuestionAnswer]) -> tupl
     """
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise InputError(f"the questions are a {type(pairs).__name__}, not a list", hint=f"pass [{_EXAMPLE}, ...]")
-    return _checked(list(pairs), _Source())
+    return _check_pairs(list(pairs), _Source())
 
 
 def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
@@ -86,8 +86,8 @@ def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
     file = open_text(path)
     if form == "jsonl":
         numbered = parse_lines(file)
-        return _checked([row for _, row in numbered], _Source(file, [line for line, _ in numbered]))
-    return _checked(_listed(file, parse_json(file)), _Source(file))
+        return _check_pairs([row for _, row in numbered], _Source(file, [line for line, _ in numbered]))
+    return _check_pairs(_question_list(file, parse_json(file)), _Source(file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Source:
         return kind(f"{self.file.name} {location} {fact}", hint=hint, excerpt=excerpt)
 
 
-def _listed(file: TextFile, value: Any) -> list[Any]:
+def _question_list(file: TextFile, value: Any) -> list[Any]:
     """The list of a JSON fixture, which may be under a key of an object."""
     if isinstance(value, dict):
         under = [key for key in _LISTS if key in value]
@@ -123,7 +123,7 @@ def _listed(file: TextFile, value: Any) -> list[Any]:
     return value
 
 
-def _checked(pairs: list[Any], source: _Source) -> tuple[QuestionAnswer, ...]:
+def _check_pairs(pairs: list[Any], source: _Source) -> tuple[QuestionAnswer, ...]:
     if not pairs:
         name = "the list of questions" if source.file is None else source.file.name
         raise InputError(f"{name} contains no question", hint=f"add at least one {_EXAMPLE}")

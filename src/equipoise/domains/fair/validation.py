@@ -170,12 +170,12 @@ def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerM
     """
     return QuestionSet(
         len(questions),
-        [_named(question) for question in duplicate_questions(questions)],
-        [_named(question) for question in questions if matcher.holds(question.answer, question.question)],
+        [_quote_question(question) for question in duplicate_questions(questions)],
+        [_quote_question(question) for question in questions if matcher.holds(question.answer, question.question)],
     )
 
 
-def _named(question: QuestionAnswer) -> str:
+def _quote_question(question: QuestionAnswer) -> str:
     text = one_line(question.question)
     return f'{question.id} "{text if len(text) <= _WIDTH else text[:_WIDTH] + "..."}"'
 
