@@ -13,7 +13,7 @@ from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.dataset import Dataset
-from equipoise.io.tables import format_of
+from equipoise.io.tables import table_format
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.formatting import format_count
 from equipoise.tasks.retrieval import candidate_scores, retrieve
@@ -249,7 +249,7 @@ def _beir_parts(folder: Path, split: str | None) -> tuple[Path, Path, list[Path]
     corpus, queries = table_file(folder, "corpus"), table_file(folder, "queries")
     below = folder / "qrels"
     if below.is_dir():
-        files = {stem_of(file): file for file in sorted(below.iterdir()) if format_of(file) is not None}
+        files = {stem_of(file): file for file in sorted(below.iterdir()) if table_format(file) is not None}
     else:
         single = table_file(folder, "qrels")
         files = {} if single is None else {"qrels": single}
