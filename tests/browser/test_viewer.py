@@ -47,10 +47,10 @@ def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, sto
     for box in page.get_by_role("checkbox").all():
         box.check()
     page.get_by_role("button", name="Compare 3 runs").click()
-    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 units"
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
     page.get_by_text("Order and download").click()
     page.get_by_role("link", name="HR@1", exact=True).click()
-    assert page.title() == "3 systems by HR@1 on 30 units"
+    assert page.title() == "3 systems by HR@1 on 30 queries"
     page.get_by_role("link", name="All runs").click()
     assert len(systems(page)) == 3
     assert page.evaluate(f"window.{FLAG} === undefined")
