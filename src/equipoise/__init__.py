@@ -34,6 +34,7 @@ PUBLIC_NAMES = {
     "Space": "equipoise.evidence.space",
     "StoredRun": "equipoise.runs.store",
     "accounts": "equipoise.accounts",
+    "bench": "equipoise.bench",
     "compare": "equipoise.runs.compare",
     "concepts": "equipoise.concepts",
     "embedder": "equipoise.models.embedder",

@@ -1,6 +1,7 @@
 # Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
 
 from equipoise import accounts as accounts
+from equipoise import bench as bench
 from equipoise import concepts as concepts
 from equipoise import fair as fair
 from equipoise import phenotypes as phenotypes

@@ -29,8 +29,8 @@ def test_two_libraries_are_told_apart_convention_by_convention(eq) -> None:
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "MRR@10: mteb and ranx agree on 0.5000"  # and yet for different reasons
-    rows = [line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "judged"))]
-    assert rows == [["equal", "scores"], ["judged", "queries", "that", "the", "run", "misses"]]
+    rows = [line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "queries of"))]
+    assert rows == [["equal", "scores"], ["queries", "of", "the", "qrels", "that", "the", "run", "misses"]]
     assert "    mteb: equal scores are ordered by document id, descending" in lines
     assert [line for line in lines if line.startswith("note: ")] != []
     assert "as called: ranx.evaluate(Qrels(qrels), Run(run), metric)" in " ".join(done.stdout.split())
@@ -123,7 +123,7 @@ def test_lists_that_are_too_short_for_a_library_are_named_as_the_cause(eq, folde
         (["--like", "mteb"] * 3, "a difference is between two presets; 3 were named", "--like"),
         (["--like", "sklearn", "-m", "MRR"], "sklearn has no MRR", "nearest it has"),
         (["--like", "ranx", "-m", "nDGC"], "no metric is called 'nDGC'", "did you mean nDCG?"),
-        (["--published", "x", "--like", "ranx"], "the published figure 'x' is no number", "as printed"),
+        (["--published", "x", "--like", "ranx"], "the published score 'x' is not a number", "as printed"),
         (
             ["--published", "0.5", "-m", "MRR", "-m", "HR@1"],
             "one figure was published, and 2 were named",
@@ -156,7 +156,7 @@ def test_scoring_as_a_library_says_so(eq) -> None:
     assert done.exit_code == 0, done.stderr
     assert "Scored as trec_eval as pytrec_eval-terrier 0.5.11 wraps it" in done.stdout
     assert "as called: trec_eval -m MEASURE qrels run" in done.stdout
-    assert "- a judged query that the run misses is left out of the mean" in done.stdout
+    assert "- a query of the qrels that the run misses is left out of the mean" in done.stdout
     assert "Next: eq why run.trec --qrels own.qrels --like trec_eval -m MRR" in done.stdout
     quiet = eq("score", "--run", "run.trec", "--qrels", "own.qrels", "--like", "trec_eval", "-m", "MRR", "-q")
     assert "Scored as trec_eval" in quiet.stdout

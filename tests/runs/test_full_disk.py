@@ -28,7 +28,7 @@ from marked import marked
 from toy_ontology import obo
 
 KIB = 1024
-ROOM = "make room: what was finished before stays, and the same command goes on"
+ROOM = "free disk space: finished results are kept, and the same command resumes"
 VECTORS = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
 
 

@@ -112,8 +112,8 @@ def _row_averages(table: AuditedTable) -> Iterator[StatedAverage]:
             ]
             at_an_end = not any(member > at for member in members) or not any(member < at for member in members)
             if len(blocks[0]) > 1 and at_an_end:
-                kept = tuple(block for block in blocks if len(block) > 1)
-                yield StatedAverage(rows[at], kept, "row", _SYSTEMS.fullmatch(rows[at].header) is None)
+                long_blocks = tuple(block for block in blocks if len(block) > 1)
+                yield StatedAverage(rows[at], long_blocks, "row", _SYSTEMS.fullmatch(rows[at].header) is None)
 
 
 def _column_averages(table: AuditedTable) -> Iterator[StatedAverage]:
@@ -148,7 +148,7 @@ def _wrong(average: StatedAverage) -> list[PublishedValue]:
 
 def _missed(average: StatedAverage, weights: Sequence[float]) -> list[PublishedValue]:
     members = average.members
-    return [each for each in average.shared if not _is_mean(average.row, each, members, weights)]
+    return [column for column in average.shared if not _is_mean(average.row, column, members, weights)]
 
 
 def _other_scope(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
@@ -202,9 +202,9 @@ def _is_harmonic(row: PublishedRow, value: PublishedValue, stated: ValueRange) -
 def _mean(values: Sequence[PublishedValue | None], weights: Sequence[float] = ()) -> ValueRange:
     shares = list(weights) or [1.0] * len(values)
     total = ValueRange(0.0, 0.0)
-    for each, weight in zip(values, shares, strict=True):
-        if each is not None:
-            total += ValueRange(each.range.low * weight, each.range.high * weight)
+    for part, weight in zip(values, shares, strict=True):
+        if part is not None:
+            total += ValueRange(part.range.low * weight, part.range.high * weight)
     return ValueRange(total.low / sum(shares), total.high / sum(shares))
 
 

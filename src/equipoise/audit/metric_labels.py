@@ -106,8 +106,8 @@ def parse_label(label: str) -> ParsedLabel | None:
 
 def is_metric_label(label: str) -> bool:
     """Whether the label is that of a metric's value."""
-    found = parse_label(label)
-    return found is not None and found.role is ColumnRole.VALUE and found.metric is not None
+    metric = parse_label(label)
+    return metric is not None and metric.role is ColumnRole.VALUE and metric.metric is not None
 
 
 def suggest_label(label: str) -> str:
@@ -221,25 +221,25 @@ def without_differences(
     drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]],
 ) -> tuple[list[tuple[SystemRecord, list[UnresolvedValue]]], list[str]]:
     """The metric values, and the names of the rows and columns that contain differences."""
-    named: dict[str, None] = {}
-    kept: list[tuple[SystemRecord, list[UnresolvedValue]]] = []
+    names: dict[str, None] = {}
+    remaining: list[tuple[SystemRecord, list[UnresolvedValue]]] = []
     columns = _signed_columns(drafts)
-    named |= dict.fromkeys(columns)
-    for record, found in drafts:
-        rest = [each for each in found if each.cell.label not in columns]
+    names |= dict.fromkeys(columns)
+    for record, values in drafts:
+        rest = [value for value in values if value.cell.label not in columns]
         levels = [] if names_difference(record.name) else _without_signed(rest)
         if len(levels) < len(rest):
-            named[record.name or "a row"] = None
-        kept.append((record, levels))
-    return kept, list(named)
+            names[record.name or "a row"] = None
+        remaining.append((record, levels))
+    return remaining, list(names)
 
 
 def _signed_columns(drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]]) -> frozenset[str]:
     """The labels of columns in which every number has a sign, although the metric is never negative."""
     columns: dict[str, list[UnresolvedValue]] = {}
-    for _, found in drafts:
-        for each in found:
-            columns.setdefault(each.cell.label, []).append(each)
+    for _, values in drafts:
+        for value in values:
+            columns.setdefault(value.cell.label, []).append(value)
     return frozenset(label for label, column in columns.items() if len(column) > 1 and _all_signed(column))
 
 

@@ -307,7 +307,7 @@ def _measured(row: PublishedRow, value: PublishedValue, pool: CandidateCount, ch
     n = units
     if n is None:
         # A share above 0 is at least one hit of n.
-        shares = [each.range.high for each in row.values if each.metric.symbol in _HITS and each.range.low > 0]
+        shares = [value.range.high for value in row.values if value.metric.symbol in _HITS and value.range.low > 0]
         n = max(1, *(floor(1 / share + SLACK) for share in shares)) if shares else 1
     sizes = (pool.least, pool.most)
     square, most = max(map(chance.square, sizes)), max(map(chance.most, sizes))

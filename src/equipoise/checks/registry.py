@@ -38,6 +38,7 @@ CHECK_MODULES = (
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
+    "equipoise.domains.bench.leaderboard_checks",
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",
     "equipoise.domains.phenotypes.checks",

@@ -79,6 +79,7 @@ NAMES = ("eq", "equipoise")
 COMMANDS = {
     "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits, with confidence intervals."),
     "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems with paired significance tests."),
+    "bench": CommandEntry("equipoise.domains.bench.cli:bench", "Benchmark embedding models on your own data."),
     "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on your own document."),
     "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models and their baselines."),
     "accounts": CommandEntry(
@@ -90,6 +91,9 @@ COMMANDS = {
     "concepts": CommandEntry("equipoise.domains.concepts.cli:concepts", "Score sentence models on a concept set."),
     "report": CommandEntry("equipoise.cli.report:report", "Write an HTML report of results."),
     "audit": CommandEntry("equipoise.audit.cli:audit", "Find impossible values in a published table."),
+    "leaderboard": CommandEntry(
+        "equipoise.domains.bench.leaderboard_cli:leaderboard", "Show the uncertainty of published ranks."
+    ),
     "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
     "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score one run differently."),
     "view": CommandEntry("equipoise.view.cli:view", "Show all results in a browser."),

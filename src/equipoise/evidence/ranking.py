@@ -65,7 +65,7 @@ class Ranking(Evidence):
 
         ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
         ``corpus_size`` is the number of items that could have been retrieved; without it the chance level uses
-        only the items that were retrieved or judged relevant. A TREC run given as a path is read one query at a
+        only the items that were retrieved or are relevant. A TREC run given as a path is read one query at a
         time if the lines of every query are contiguous.
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_runs
@@ -354,12 +354,12 @@ class Ranking(Evidence):
         """Filtered ranks: the other relevant items of a unit do not count as candidates above."""
         first, size = segments.relevant_tie_groups(self)
         rivals_before = segments.rank_within_tie(self, self.before)
-        found = self.retrieved
+        retrieved = self.retrieved
         return replace(
             self,
-            above=self.above - np.where(found, first, 0),
-            tied=self.tied - np.where(found, size - 1, 0),
-            before=self.before - np.where(found, rivals_before, 0),
+            above=self.above - np.where(retrieved, first, 0),
+            tied=self.tied - np.where(retrieved, size - 1, 0),
+            before=self.before - np.where(retrieved, rivals_before, 0),
             filtered=True,
         )
 
@@ -399,9 +399,9 @@ class Ranking(Evidence):
         if near is None:
             return self.placed_at(above)
         ends = np.cumsum(counts)
-        own = segment_indices(ends - counts, self.counts)
+        candidates = segment_indices(ends - counts, self.counts)
         other = segment_indices(ends - extra, extra)
-        return replace(self.placed_at(above[own]), near=near.placed_at(above[other]))
+        return replace(self.placed_at(above[candidates]), near=near.placed_at(above[other]))
 
     # ---- storing ----------------------------------------------------------------------------
 
@@ -432,23 +432,23 @@ class Ranking(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ranking:
         """The inverse of ``to_arrays``."""
-        kept = StoredArrays(arrays)
-        unit_ids, gain = kept.ids("unit_ids"), kept.numbers("gain", None)
+        stored = StoredArrays(arrays)
+        unit_ids, gain = stored.ids("unit_ids"), stored.numbers("gain", None)
         units, items = len(unit_ids), len(gain)
-        near = kept.below("near_")
+        near = stored.below("near_")
         return cls(
             unit_ids=unit_ids,
-            starts=kept.offsets("starts", units, items),
+            starts=stored.offsets("starts", units, items),
             gain=gain,
-            **{name: kept.counts(name, items) for name in ("above", "tied", "before")},
-            **{name: kept.counts(name, units) for name in ("candidates", "depth")},
-            pool_known=kept.flag("pool_known"),
-            filtered=kept.flag("filtered"),
-            unknown_units=kept.texts("unknown_units"),
-            invalid_points=kept.text("invalid_points"),
+            **{name: stored.counts(name, items) for name in ("above", "tied", "before")},
+            **{name: stored.counts(name, units) for name in ("candidates", "depth")},
+            pool_known=stored.flag("pool_known"),
+            filtered=stored.flag("filtered"),
+            unknown_units=stored.texts("unknown_units"),
+            invalid_points=stored.text("invalid_points"),
             near=cls.from_arrays(near) if near else None,
-            random_near=kept.numbers("random_near", units, None) if "random_near" in kept else None,
-            copies=kept.counts("copies", items) if "copies" in kept else None,
+            random_near=stored.numbers("random_near", units, None) if "random_near" in stored else None,
+            copies=stored.counts("copies", items) if "copies" in stored else None,
         )
 
     def __repr__(self) -> str:
@@ -461,12 +461,12 @@ COUNT_FIELDS = ("starts", "gain", "above", "tied", "before", "candidates", "dept
 
 
 def _stack_tables(tables: Sequence[Floats | None]) -> Floats | None:
-    """The tables concatenated, cut to the narrowest; None if one is missing."""
-    known = [table for table in tables if table is not None]
-    if not known or len(known) < len(tables):
+    """The tables concatenated, truncated to the narrowest; None if one is missing."""
+    present = [table for table in tables if table is not None]
+    if not present or len(present) < len(tables):
         return None
-    width = min(table.shape[1] for table in known)
-    return np.concatenate([table[:, :width] for table in known])
+    width = min(table.shape[1] for table in present)
+    return np.concatenate([table[:, :width] for table in present])
 
 
 def _concatenate_copies(parts: Sequence[Ranking]) -> Ints | None:

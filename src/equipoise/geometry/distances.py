@@ -34,7 +34,7 @@ def cosine(x: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def dot(x: ArrayLike, y: ArrayLike) -> Floats:
-    """The negative inner product: an order of nearness, not a metric.
+    """The negative inner product: an order by similarity, not a metric.
 
     >>> float(dot([1.0, 2.0], [3.0, 4.0]))
     -11.0

@@ -31,9 +31,9 @@ def limit_of(compressed: int, floor: int = FLOOR) -> int:
     >>> limit_of(1_000), limit_of(10_000_000)
     (100000000, 500000000)
     """
-    given = os.environ.get(VARIABLE, "")
-    if given:
-        return _given(given)
+    setting = os.environ.get(VARIABLE, "")
+    if setting:
+        return _given(setting)
     return max(floor, min(CEILING, RATIO * compressed))
 
 
@@ -63,7 +63,7 @@ class _Gunzipped(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next."""
+        """Fill the buffer with the next decompressed bytes."""
         import zlib
 
         try:
@@ -108,5 +108,5 @@ def _given(text: str) -> int:
     except ValueError:
         value = -1.0
     if not (isfinite(value) and value > 0):
-        raise ParameterError(f"{VARIABLE} is {text!r}, which is no number of gigabytes", hint="for example 20")
+        raise ParameterError(f"{VARIABLE} is {text!r}, which is not a number of gigabytes", hint="for example 20")
     return int(value * _GB)

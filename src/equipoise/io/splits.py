@@ -1,4 +1,4 @@
-"""Folds: every unit is tested once, groups stay together, strata are spread evenly."""
+"""Folds: every unit is tested once, groups are not split, strata are distributed evenly."""
 
 from __future__ import annotations
 
@@ -77,26 +77,26 @@ def _placed(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> In
 def _codes(values: Sequence[Any] | None, n: int) -> Ints:
     """0, 1, 2, ... for the distinct values in order of appearance; zeros when there are none."""
     code_of: dict[Any, int] = {}
-    found = [0] * n if values is None else [code_of.setdefault(value, len(code_of)) for value in values]
-    return np.asarray(found, dtype=np.int64)
+    codes = [0] * n if values is None else [code_of.setdefault(value, len(code_of)) for value in values]
+    return np.asarray(codes, dtype=np.int64)
 
 
 def _check(unit_ids: Sequence[Any], k: int, **keys: Sequence[Any] | None) -> None:
     if k < 2:
         raise ParameterError(f"{k} folds leave nothing to train on", hint="use at least 2")
-    seen: set[Any] = set()
+    previous: set[Any] = set()
     for unit in unit_ids:
-        if unit in seen:
+        if unit in previous:
             raise DuplicateError(f"unit {unit} appears twice", hint="a unit must not be in train and test at once")
-        seen.add(unit)
+        previous.add(unit)
     for name, values in keys.items():
         if values is not None and len(values) != len(unit_ids):
             raise ShapeError(f"{name} has {len(values)} values for {len(unit_ids)} units")
 
 
-def _check_enough(k: int, available: int, what: str) -> None:
+def _check_enough(k: int, available: int, noun: str) -> None:
     if k > available:
         raise ParameterError(
-            f"{k} folds need at least {k} {what}, and there are {available}",
+            f"{k} folds need at least {k} {noun}, and there are {available}",
             hint=f"use at most {available} folds",
         )

@@ -48,7 +48,7 @@ class Reranker(ABC):
         """One score per document."""
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """The same for many queries, each with its own documents; backends that batch override this."""
+        """The same for many queries, each with its documents; backends that batch override this."""
         return [self.score(query, candidates) for query, candidates in zip(queries, documents, strict=True)]
 
 
@@ -310,7 +310,7 @@ class FusionReranker(Reranker):
         return self.score_many([query], [documents])[0]
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
-        """Each part scores all queries in its own batches."""
+        """Each part scores all queries in its batches."""
         totals = [np.zeros(len(candidates)) for candidates in documents]
         for part in self._parts:
             for total, scores in zip(totals, part.score_many(queries, documents), strict=True):

@@ -226,12 +226,33 @@ def compare(
 ) -> Comparison:
     """Compare two or more systems, pair by pair, on the same units.
 
-    ``systems`` maps names to evidence or to results, or is a sequence of results. The order and the tie
-    bands are made on ``primary``, by default the first metric. Systems that were not measured on the
-    same units are refused with the difference, and so are results that say of themselves that the data or
-    the rule was another. Unequal tuning is a finding. Results are used as they are; one that lacks a metric
-    or the clusters is scored again from its evidence.
+    Every pair of systems gets the mean difference with its interval, a paired test and a p value that is adjusted for
+    the number of pairs. Systems that are not significantly different share a tie band. Systems that were not evaluated
+    on the same units, the same data or with the same rule are an error. Unequal tuning is a finding.
 
+    Parameters
+    ----------
+    systems
+        Names mapped to evidence or to results, or a sequence of results. A result that lacks a metric or the clusters
+        is scored again from its evidence.
+    metrics
+        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default those of ``DEFAULT_METRICS``.
+    primary
+        The metric that decides the order and the tie bands; by default the first one.
+    config
+        Confidence level, resamples, permutations, seed, test, correction, ties and clusters.
+    chance
+        Whether chance levels are computed; without them they are NaN.
+    catalogue
+        Metrics in addition to the built-in ones.
+
+    Returns
+    -------
+    Comparison
+        Results, pairwise differences, tie bands and rank intervals; ``verdict()`` is the conclusion in words.
+
+    Examples
+    --------
     >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'

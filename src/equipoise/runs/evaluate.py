@@ -43,6 +43,8 @@ def evaluate(
 ) -> Result:
     """Evaluate one system: every metric with interval, n, undefined count and chance level; and findings.
 
+    The result keeps the evidence before ties are ordered.
+
     Parameters
     ----------
     evidence
@@ -58,8 +60,13 @@ def evaluate(
     catalogue
         Metrics in addition to the built-in ones.
 
-    The result keeps the evidence before ties are ordered.
+    Returns
+    -------
+    Result
+        Estimates by metric name, per-unit values, findings and the evidence.
 
+    Examples
+    --------
     >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), ["MRR", "HR@{1,3}"])
     >>> result.names, round(result["MRR"].value, 4)
     (('MRR', 'HR@1', 'HR@3'), 0.5833)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -42,12 +43,17 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+@cache
+def _installed_version(package: str) -> str:
+    return metadata.version(package)
+
+
 def _versions() -> dict[str, str]:
     return {
         "equipoise": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": metadata.version("scipy"),  # asked by name: importing it takes longer than most runs
+        "scipy": _installed_version("scipy"),  # asked by name: importing it takes longer than most runs
     }
 
 

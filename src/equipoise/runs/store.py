@@ -210,10 +210,39 @@ def save_run(
     details: UnitContents | None = None,
     tuning: TuningRecord | None = None,
 ) -> Path:
-    """Write a run directory in one step, replacing a run that stands there.
+    """Write a run directory in one step, replacing an older run at that path.
 
-    Whoever reads the path meanwhile finds the old run or the new one. The manifest gets the number of units,
-    the SHA-256 of every other file and, where it has none, the time of its end.
+    Readers see the old run or the new one, never a mixture. The number of units, the SHA-256 of every other file and,
+    if it is not set, the end time are added to the manifest.
+
+    Parameters
+    ----------
+    path
+        The run directory.
+    result
+        The result to store, with its evidence.
+    manifest
+        Provenance: system, command, seed, settings, inputs.
+    details
+        Texts, expected answers and retrieved items of the units.
+    tuning
+        How the parameters of the system were chosen.
+
+    Returns
+    -------
+    Path
+        The run directory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equipoise import Ranking, evaluate
+    >>> from equipoise.runs.manifest import Manifest
+    >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="mine")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = save_run(f"{folder}/mine", result, manifest=Manifest.start("mine"))
+    ...     sorted(file.name for file in run.iterdir())
+    ['cases.jsonl', 'evidence.npz', 'manifest.json', 'result.json']
     """
     target = Path(path).absolute()
     _refuse_to_replace(target, path)
@@ -243,10 +272,33 @@ def save_run(
 
 
 def load_run(path: PathLike, *, evidence: bool = True) -> StoredRun:
-    """Read a run directory back; ``evidence=False`` leaves the evidence on disk.
+    """Read a run directory.
 
-    A run that is partial or failed is read like any other; its manifest says so. Every file of it must have
-    the SHA-256 that the manifest gives, whether it is needed or not.
+    A partial or failed run is read as well; its manifest has the status. All files of the run are verified against the
+    SHA-256 hashes in the manifest.
+
+    Parameters
+    ----------
+    path
+        The run directory.
+    evidence
+        Whether the evidence is loaded, too.
+
+    Returns
+    -------
+    StoredRun
+        The result, the manifest, and the contents of the units.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equipoise import Ranking, evaluate
+    >>> from equipoise.runs.manifest import Manifest
+    >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="mine")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = save_run(f"{folder}/mine", result, manifest=Manifest.start("mine"))
+    ...     round(load_run(run).result["MRR"].value, 4)
+    0.5833
     """
     for _ in range(_ATTEMPTS):
         folder = open_run(path)
@@ -263,7 +315,27 @@ def load_run(path: PathLike, *, evidence: bool = True) -> StoredRun:
 
 
 def load_evidence(path: PathLike) -> Evidence:
-    """Evidence of any kind, from an npz file or from a run directory."""
+    """Read evidence of any kind from an ``.npz`` file or a run directory.
+
+    Parameters
+    ----------
+    path
+        A file that ``Evidence.save`` wrote, or a run directory.
+
+    Returns
+    -------
+    Evidence
+        A ``Ranking``, ``Pairs``, ``Labels``, ``Sets`` or ``Space``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equipoise import Ranking
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Ranking.from_ranks([1, 2, 4], candidates=20).save(f"{folder}/evidence.npz")
+    ...     load_evidence(f"{folder}/evidence.npz").ranks.tolist()
+    [1.0, 2.0, 4.0]
+    """
     file = Path(path)
     if not file.is_file() and current_path(file.absolute()).is_dir():
         folder = open_run(path)
@@ -385,10 +457,31 @@ def _lines(folder: RunFolder, name: str) -> list[tuple[int, object]]:
 
 
 def find_runs(*paths: PathLike) -> list[Path]:
-    """The run directories at these paths and below them, each once, in the order of paths and of names.
+    """List the run directories at and below the given paths.
 
-    What is hidden is passed over (a run that is being written is), and so are links, which may lead
-    round in circles; nothing is looked for inside a run.
+    Hidden folders (such as a run that is being written) and symbolic links are skipped. Folders inside a run directory
+    are not searched.
+
+    Parameters
+    ----------
+    *paths
+        Run directories, or folders that contain some.
+
+    Returns
+    -------
+    list of Path
+        Each run directory once, in the order of the paths and then of the names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from equipoise import Ranking, evaluate
+    >>> from equipoise.runs.manifest import Manifest
+    >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="mine")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = save_run(f"{folder}/mine", result, manifest=Manifest.start("mine"))
+    ...     [path.name for path in find_runs(folder)]
+    ['mine']
     """
     found: dict[Path, Path] = {}
     for path in map(Path, paths):

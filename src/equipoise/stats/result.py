@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One figure: its value, how sure it is, on how many units it rests, what luck would give."""
+    """One score: value, interval, number of units and chance level."""
 
     metric: str
     value: float
@@ -34,7 +34,7 @@ class Estimate:
         return f"{self.metric} {_figure(self.value)} [{_ends(self.interval)}]"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values beside their unit; what is not known is None, and a reason says why.
+        """Plain values with their unit; unknown values are None, with a reason.
 
         >>> from equipoise.stats.intervals import Interval
         >>> from equipoise.types import Direction
@@ -69,8 +69,8 @@ class Result:
     """What one system scored, unit by unit and in sum.
 
     ``per_unit`` and ``weights`` are keyed by metric name; a corpus-level metric has neither, and
-    a metric whose units all count alike has no weights. ``errors`` belongs to a figure whose units depend on
-    each other: how far off it was when everything was drawn anew (see ``stats.redrawn``).
+    a metric with equal weights has none. ``errors`` belongs to a score whose units depend on
+    each other: its bootstrap errors (see ``stats.resampled_contrasts``).
     """
 
     system: str
@@ -96,7 +96,7 @@ class Result:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The metrics, in the order they were asked for."""
+        """The metrics, in the requested order."""
         return tuple(self.estimates)
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ def _plain(value: float) -> float | None:
 
 
 def _canonical(metric: str, evidence: Evidence | None) -> str:
-    """The spelling that results use, or what was given where nothing answers to it."""
+    """The canonical name of a metric, or the given name if it is unknown."""
     from equipoise.metrics.parser import parse_metrics
 
     try:

@@ -65,7 +65,7 @@ def compared(**changes: Any) -> Any:
         ({"models": ["bm52:"]}, UnknownNameError, "no kind of model is called 'bm52'"),
         ({"models": ["sum:bm25:+minilmm"]}, UnknownNameError, "no model is called 'minilmm'"),
         ({"models": []}, ParameterError, "no model was named"),
-        ({"models": [7]}, ParameterError, "a int is no model"),
+        ({"models": [7]}, ParameterError, "a int is not a model"),
         ({"models": ["hash", "hash"]}, DuplicateError, "named twice"),
     ],
 )

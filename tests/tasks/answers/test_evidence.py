@@ -163,7 +163,7 @@ def test_answers_looked_up_once_serve_every_system():
     with_held = rank_answers(system, fixture, chunks, rule, 2, locations=held)
     without = rank_answers(system, fixture, chunks, rule, 2)
     assert with_held.ranking.ranks.tolist() == without.ranking.ranks.tolist()
-    with pytest.raises(ShapeError, match="were located"):
+    with pytest.raises(ShapeError):
         rank_answers(system, asked("rye", "rye", "rye", "rye", "rye", "rye"), chunks, rule, 2, locations=held)
 
 

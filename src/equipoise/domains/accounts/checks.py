@@ -95,9 +95,9 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     from equipoise.checks.base import ScoredResult
     from equipoise.checks.registry import run_checks
 
-    known = {metric.name: metric for metric in metrics}
-    ranking_estimates = {name: value for name, value in result.estimates.items() if name in known}
-    scored = ScoredResult(replace(result, estimates=ranking_estimates), known)
+    metric_of = {metric.name: metric for metric in metrics}
+    ranking_estimates = {name: value for name, value in result.estimates.items() if name in metric_of}
+    scored = ScoredResult(replace(result, estimates=ranking_estimates), metric_of)
     findings = (*run_checks(scored), *run_checks(ReconstructedTree(result.system, reconstruction)))
     return replace(result, findings=tuple(dict.fromkeys((*result.findings, *findings))))
 

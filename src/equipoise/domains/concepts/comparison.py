@@ -311,13 +311,29 @@ WEIGHTINGS = 20_000
 def weight_sensitivity(
     scores: Floats, errors: Floats | None = None, *, weightings: int = WEIGHTINGS, seed: int = 0
 ) -> Floats:
-    """The share of the simplex of weights in which each model has the highest weighted sum.
+    """Compute the share of all possible weightings in which each model has the highest weighted sum.
 
-    ``scores`` has shape (models, scores). Weights are drawn evenly from all that are not negative
-    and add up to 1. ``errors`` (models, scores, resamples) shifts the scores by one resample of their units a
-    weighting, so that a lead that other data could undo counts only as often as it holds. Models that are
-    equal share a win.
+    Weights are sampled uniformly from the simplex: not negative, with the sum 1. Models with equal sums share the win.
 
+    Parameters
+    ----------
+    scores
+        Array of shape (models, scores).
+    errors
+        Array of shape (models, scores, resamples): deviations of the scores in bootstrap resamples. One resample is
+        added per weighting, so that the shares include the sampling error.
+    weightings
+        Number of sampled weightings.
+    seed
+        Of the weightings.
+
+    Returns
+    -------
+    array
+        One share per model; the sum is 1.
+
+    Examples
+    --------
     >>> weight_sensitivity(np.array([[0.9, 0.1], [0.1, 0.9]])).round(1).tolist()
     [0.5, 0.5]
     """

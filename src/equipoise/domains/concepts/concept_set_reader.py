@@ -86,7 +86,7 @@ def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, Secti
         entries = SectionRows(file.name, [value for _, value in numbered], [line for line, _ in numbered], file)
     else:
         table = read_table(path)
-        entries = SectionRows(table.name, table.rows, table.places, table.file)
+        entries = SectionRows(table.name, table.rows, table.line_numbers, table.file)
     yield named or guess_section(entries), entries
 
 
@@ -168,13 +168,26 @@ _READERS: dict[str, Callable[[SectionRows], Any]] = {
 
 
 def read_concept_set(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
-    """A concept set from a folder, from a file, or, without a path, the included one.
+    """Read a concept set.
 
-    A folder holds any of ``pairs``, ``clusters``, ``entities``, ``relations`` and ``concepts`` as .json,
-    .jsonl, .csv, .tsv or .parquet. STS-style tables (two texts and a score) are pairs, classification tables
-    (a text and a label) are clusters. ``scale`` is the largest score where they do not end at 1. The first
-    entry that cannot be used is an error; ``read_with_issues`` collects them all.
+    The first entry that cannot be used is an error; ``read_with_issues`` collects all of them.
 
+    Parameters
+    ----------
+    path
+        A folder or a file; None for the included concept set. A folder holds any of ``pairs``, ``clusters``,
+        ``entities``, ``relations`` and ``concepts`` as .json, .jsonl, .csv, .tsv or .parquet. STS-style tables (two
+        texts and a score) are pairs, classification tables (a text and a label) are clusters.
+    scale
+        The maximum of the expected similarities if it is not 1.
+
+    Returns
+    -------
+    ConceptSet
+        Pairs, clusters, sentences with entities, relations and concepts.
+
+    Examples
+    --------
     >>> read_concept_set()
     <ConceptSet philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
     """

@@ -205,10 +205,24 @@ LABELS = ("poor", "moderate", "good", "excellent")
 
 
 def interpret_score(score: float, interval: Interval | None = None) -> str:
-    """The word for a score; the words of both ends where its interval reaches over a limit.
+    """Return the rating of a score: poor, moderate, good or excellent.
 
-    A limit belongs to the better side. A score below 0 is poor.
+    A score at a limit has the better rating. A score below 0 is poor.
 
+    Parameters
+    ----------
+    score
+        The score.
+    interval
+        Its confidence interval. If the ratings of its ends differ, both are returned.
+
+    Returns
+    -------
+    str
+        The rating.
+
+    Examples
+    --------
     >>> from equipoise.stats.intervals import Interval
     >>> interpret_score(0.5), interpret_score(0.52, Interval(0.44, 0.6)), interpret_score(-0.1)
     ('good', 'moderate to good', 'poor')

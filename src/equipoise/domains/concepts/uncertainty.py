@@ -64,6 +64,12 @@ class ResamplingPlan:
     shares: SubsampleFractions = ()
     parts_of: Callable[[Ints], Parts] | None = None
     errors_of: Callable[[int, np.random.Generator], Mapping[str, Floats]] | None = None
+    description: str = ""
+    """What is drawn, if the functions were dropped."""
+
+    def without_functions(self) -> ResamplingPlan:
+        """The plan after its use: it can be stored, and sent to another process."""
+        return replace(self, parts_of=None, errors_of=None, description=self.told)
 
     @property
     def counted(self) -> str:
@@ -74,6 +80,8 @@ class ResamplingPlan:
     @property
     def told(self) -> str:
         """What is drawn, for the caption."""
+        if self.description:
+            return self.description
         how = "halves" if self.shares else "as many, with repetition"
         how = "all, reweighted" if self.errors_of else how
         return f"{self.count:,} {self.unit} ({how})"
@@ -331,7 +339,10 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     known = {each.metric: each for each in parts.values()}
     # A metric that is also a part of the score has one interval.
     reference_metrics = {name: known.get(each.metric, each) for name, each in observed.reference_metrics.items()}
-    return TaskScore(replace(observed, parts=parts, reference_metrics=reference_metrics), estimate, spread)
+    observed = replace(
+        observed, parts=parts, reference_metrics=reference_metrics, sampling=sampling.without_functions()
+    )
+    return TaskScore(observed, estimate, spread)
 
 
 def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:

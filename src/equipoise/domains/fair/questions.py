@@ -54,10 +54,28 @@ def check_questions(pairs: Iterable[Mapping[str, Any] | QuestionAnswer]) -> tupl
 
 
 def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
-    """The questions of a JSON or JSONL file, plain or gzipped.
+    """Read questions with answers from a JSON or JSONL file, plain or gzipped.
 
-    JSON holds a list of objects, or an object with that list under ``questions`` or ``qa_pairs``. JSONL
-    holds one object per line.
+    Parameters
+    ----------
+    path
+        JSON: a list of objects, or an object with that list under ``questions`` or ``qa_pairs``. JSONL: one object per
+        line. An object has ``question`` and ``answer``, and optionally ``id``, ``category`` and ``difficulty``.
+
+    Returns
+    -------
+    tuple of QuestionAnswer
+        The questions in the order of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "questions.jsonl")
+    ...     _ = file.write_text('{"question": "When was the mill built?", "answer": "1871"}')
+    ...     read_questions(file)[0].answer
+    '1871'
     """
     form = format_of(path)
     if form not in ("json", "jsonl"):
@@ -161,9 +179,21 @@ def _text(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> str
 
 
 def timekeeping() -> tuple[str, tuple[QuestionAnswer, ...]]:
-    """A document of some 9,000 words on how people learned to keep time, and 130 questions on it.
+    """Load the sample document and its questions.
 
-    The answers occur verbatim in the document. The questions cover all six categories and three difficulties.
+    The document has about 9,000 words about the history of timekeeping. The answers occur verbatim in it. The 130
+    questions cover all six categories and three difficulties.
+
+    Returns
+    -------
+    tuple
+        The text of the document, and the questions.
+
+    Examples
+    --------
+    >>> document, questions = timekeeping()
+    >>> len(questions)
+    130
     """
     with as_file(files("equipoise.io") / "samples" / "timekeeping") as folder:
         return read_document(folder / "timekeeping.md"), read_questions(folder / "questions.jsonl")

@@ -240,11 +240,46 @@ def validate_fixture(
     tokenizer: object = None,
     matcher: str | AnswerMatcher = "words",
 ) -> ValidationResult:
-    """Validate the questions; with a document, also the answers.
+    """Validate questions, and, if a document is given, their answers.
 
-    The document is chunked with the default parameters of the comparison, since an answer must be in one of
-    the chunks. Thresholds that end in ``_pct`` are percentages.
+    The document is divided into chunks, because an answer must be in one of them.
 
+    Parameters
+    ----------
+    qa_pairs
+        Dicts with ``question`` and ``answer``, and optionally ``category`` and ``difficulty``.
+    doc_content
+        A text, a list of texts, or documents; None validates the questions alone.
+    min_questions
+        Fewer questions are an error.
+    recommended_questions
+        Fewer questions are a warning.
+    min_multihop_pct
+        Minimum percentage of questions of the category ``multi_hop``.
+    recommended_multihop_pct
+        Recommended percentage of questions of the category ``multi_hop``.
+    min_hard_pct
+        Minimum percentage of questions of the difficulty ``hard``.
+    recommended_hard_pct
+        Recommended percentage of questions of the difficulty ``hard``.
+    chunk_size
+        Chunk size in tokens.
+    overlap
+        Overlap of consecutive chunks in tokens.
+    top_k
+        Number of retrieved chunks, for the chance level of an answer.
+    tokenizer
+        Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object.
+    matcher
+        The rule by which a chunk contains an answer.
+
+    Returns
+    -------
+    ValidationResult
+        Counts, warnings, errors, and an ``AnswerIssue`` for every answer that was not found.
+
+    Examples
+    --------
     >>> pairs = [{"question": "Who wrote it?", "answer": "Ada"}, {"question": "When?", "answer": "1844"}]
     >>> result = validate_fixture(pairs, "Ada wrote it in 1843.", tokenizer="words")
     >>> result.answers_found, result.answers_missing, result.is_valid

@@ -25,10 +25,12 @@ from equipoise.domains.phenotypes.cli import (
 )
 from equipoise.errors import InputError, ParameterError
 from equipoise.extras import install_command
+from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
     from equipoise.domains.phenotypes.cases import Case
+    from equipoise.runs.executors import Executor
 
 BENCHMARK_COMMANDS = {
     "run": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:run", "Evaluate one or more models on cases."),
@@ -85,6 +87,7 @@ class BenchmarkOptions:
     diagnose: int
     config: StatsConfig
     threads: int
+    engine: Executor
 
     @property
     def models(self) -> list[str]:
@@ -175,6 +178,7 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.ties_option,
     options.stats_options(omit=("test", "correction")),
     threads_option,
+    options.engine_options,
     options.fail_option,
 )
 
@@ -190,6 +194,8 @@ def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptio
         out.data(found.to_dict())
     else:
         out.show(*phenotype_report(found.edition, verbose=out.verbose, quiet=out.quiet))
+    for name in found.resumed:
+        out.note(with_label(name, f"loaded from {asked.output_dir}, not computed again"))
     if asked.output_dir is not None:
         _write_results(out, found, Path(asked.output_dir))
     for where, error in found.failures.items():
@@ -206,7 +212,8 @@ def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptio
 
 def _write_results(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
     """Write results and charts; the runs are already written."""
-    from equipoise.domains.phenotypes.store import VISUALIZATIONS, unrelated_runs, write_benchmark
+    from equipoise.domains.phenotypes.store import unrelated_runs, write_benchmark
+    from equipoise.runs.experiment import VISUALIZATIONS
 
     written = write_benchmark(folder, found, runs=False)
     out.note(f"wrote {folder}/")
@@ -258,7 +265,7 @@ def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_st
 
     check_strategy_applies(multi_vector, aggregation_strategy, asked.weights)
     models = asked.models
-    with out.progress(len(models) + 1) as step:
+    with options.executor_context(asked.engine, out, "a model"), out.progress(len(models) + 1) as step:
         found = run_benchmark(
             models,
             asked.cases(),
@@ -268,6 +275,7 @@ def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_st
             output=asked.output_dir,
             progress=step,
             command=out.command,
+            engine=asked.engine,
             **asked.settings,
         )
     return show_benchmark(out, found, asked)
@@ -358,7 +366,8 @@ def compare_vectors(out: Output, asked: BenchmarkOptions, strategies: str, singl
     from equipoise.domains.phenotypes.benchmark import compare_vectors as compared
 
     models = asked.models
-    with out.progress(len(models) * (2 if single else 1) + 1) as step:
+    n_steps = len(models) * (2 if single else 1) + 1
+    with options.executor_context(asked.engine, out, "a model"), out.progress(n_steps) as step:
         found = compared(
             models,
             asked.cases(),
@@ -368,6 +377,7 @@ def compare_vectors(out: Output, asked: BenchmarkOptions, strategies: str, singl
             output=asked.output_dir,
             progress=step,
             command=out.command,
+            engine=asked.engine,
             **asked.settings,
         )
     return show_benchmark(out, found, asked)

@@ -21,12 +21,15 @@ from equipoise.domains.phenotypes.cli import (
     threads_option,
 )
 from equipoise.errors import InputError
+from equipoise.runs.experiment import exit_code
+from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.runs.executors import Executor
     from equipoise.types import Finding
 
 EXTRACT_HELP = """
@@ -237,6 +240,7 @@ class ExtractionOptions:
     no_bootstrap_ci: bool
     config: StatsConfig
     threads: int
+    engine: Executor
     fail_on: str | None
 
     @property
@@ -281,6 +285,7 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--no-bootstrap-ci", is_flag=True, help="Compute no intervals (faster)."),
     options.stats_options(omit=("test", "correction", "n_permutations")),
     threads_option,
+    options.engine_options,
     options.fail_option,
 )
 
@@ -371,7 +376,7 @@ def run(
         raise ParameterError(
             f"{next(iter(own))} is given together with --tuned, which sets it", hint="omit one of them"
         )
-    with out.progress(3) as step:
+    with options.executor_context(asked.engine, out, "a model"), out.progress(3) as step:
         found = run_extraction(
             source,
             model or (DEFAULT_MODEL if chosen is None else chosen.model),
@@ -381,6 +386,7 @@ def run(
             output=asked.output,
             progress=step,
             command=out.command,
+            engine=asked.engine,
             averaging=averaging,
             measure=similarity,
             **own,
@@ -394,6 +400,8 @@ def run(
         from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES
 
         out.note(f"eq phenotypes extract has other defaults, which {DEFAULT_FOR_NOTES.flags} measures")
+    if found.resumed:
+        out.note(with_label(found.model, f"loaded from {asked.output}, not computed again"))
     if asked.output is not None:
         from equipoise.domains.phenotypes.extraction.experiment import RESULTS
 
@@ -496,7 +504,7 @@ def tune(out: Output, source: str, models: tuple[str, ...], budget: int, folds: 
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 
     named = list(models) or [DEFAULT_MODEL]
-    with out.progress(len(named) + 1) as step:
+    with options.executor_context(asked.engine, out, "a model"), out.progress(len(named) + 1) as step:
         found = tune_extraction(
             source,
             named,
@@ -507,6 +515,7 @@ def tune(out: Output, source: str, models: tuple[str, ...], budget: int, folds: 
             output=asked.output,
             progress=step,
             command=out.command,
+            engine=asked.engine,
             **asked.settings,
         )
     if out.json:
@@ -515,4 +524,10 @@ def tune(out: Output, source: str, models: tuple[str, ...], budget: int, folds: 
         out.show(*build_tuning_report(found.edition, verbose=out.verbose, quiet=out.quiet))
     if asked.output is not None:
         out.note(f"wrote {asked.output.rstrip('/')}/")
-    return exit_status(out, found.gold, found.findings, asked.fail_on)
+    for name in found.resumed:
+        out.note(with_label(name, f"loaded from {asked.output}, not computed again"))
+    for name, error in found.failures.items():
+        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
+        out.error(fields, error.render())
+    status = exit_status(out, found.gold, found.findings, asked.fail_on)
+    return exit_code(found.failures) or status

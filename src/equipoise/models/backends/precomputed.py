@@ -36,24 +36,24 @@ class PrecomputedEncoder(LocalEncoder):
     block_texts = 65_536
     cacheable = False
 
-    def __init__(self, matrix: Matrix, places: dict[str, int], card: ModelCard) -> None:
+    def __init__(self, matrix: Matrix, row_of: dict[str, int], card: ModelCard) -> None:
         self.card = card
         self.identity = f"vectors {card.revision}"
         self._matrix = matrix
-        self._places = places
+        self._places = row_of
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The stored vector of each text; a text without one is an error."""
         try:
-            places = [self._places[text] for text in texts]
+            rows = [self._places[text] for text in texts]
         except KeyError as error:
             key = str(error.args[0])
-            shown = key if len(key) <= 80 else f"{key[:80]}..."
+            excerpt = key if len(key) <= 80 else f"{key[:80]}..."
             raise InputError(
-                f"{self.card.name} holds no vector for {shown!r}",
+                f"{self.card.name} holds no vector for {excerpt!r}",
                 hint=f"it has {len(self._places):,} keys, the first is {next(iter(self._places))[:80]!r}",
             ) from None
-        return EncodedBatch(self._matrix[places].astype(np.float32), None)
+        return EncodedBatch(self._matrix[rows].astype(np.float32), None)
 
 
 def load(spec: ModelSpec) -> Encoder:
@@ -65,9 +65,9 @@ def load(spec: ModelSpec) -> Encoder:
     matrix, keys = readers[path.suffix.casefold()](path, spec)
     if len(keys) != len(matrix):
         raise ShapeError(f"{path} has {len(matrix)} vectors for {len(keys)} keys", hint="there must be as many")
-    places = {key: place for place, key in enumerate(keys)}
-    if len(places) != len(keys):
-        again = next(key for place, key in enumerate(keys) if places[key] != place)
+    row_of = {key: row for row, key in enumerate(keys)}
+    if len(row_of) != len(keys):
+        again = next(key for row, key in enumerate(keys) if row_of[key] != row)
         raise DuplicateError(f"{path} has the key {again[:80]!r} more than once", hint="keep one of them")
     card = ModelCard(
         path.name,
@@ -77,7 +77,7 @@ def load(spec: ModelSpec) -> Encoder:
         revision=f"sha256:{sha256_of(path)}",
         note=f"{len(keys):,} vectors",
     )
-    return PrecomputedEncoder(matrix, places, card)
+    return PrecomputedEncoder(matrix, row_of, card)
 
 
 def _npz(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
@@ -87,7 +87,7 @@ def _npz(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     if "ids" in spec.options:
         return matrix, _lines(as_path(spec.options["ids"]))
     key = spec.options.get("key") or _found(path, names, _KEYS, "texts or ids")
-    return matrix, [str(each) for each in read_array(f"{path}:{key}", ndim=1).tolist()]
+    return matrix, [str(key_value) for key_value in read_array(f"{path}:{key}", ndim=1).tolist()]
 
 
 def _members(path: Path) -> list[str]:
@@ -95,21 +95,21 @@ def _members(path: Path) -> list[str]:
         with ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except (OSError, BadZipFile) as error:
-        read_array(path)  # says what is wrong with the file
+        read_array(path)  # raises if the file is invalid
         raise FormatError(f"{path} is not a readable .npz file: {error}") from error
 
 
 def _npy(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     matrix = read_matrix(path)
-    given = spec.options.get("ids")
-    key_files = [as_path(given)] if given else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
-    found = next((file for file in key_files if file.is_file()), None)
-    if found is None:
+    ids_path = spec.options.get("ids")
+    key_files = [as_path(ids_path)] if ids_path else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
+    key_file = next((file for file in key_files if file.is_file()), None)
+    if key_file is None:
         raise InputError(
             f"{path} has no keys: {key_files[0]} does not exist",
             hint="write vectors:FILE.npy,ids=KEYS.txt, one key a line",
         )
-    return matrix, _lines(found)
+    return matrix, _lines(key_file)
 
 
 def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
@@ -123,8 +123,8 @@ def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
         check_parquet(path)
         table = engine.read_table(path, columns=[key, column])
     except (OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it cut off?") from error
-    keys = [str(each) for each in table.column(key).to_pylist()]
+        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it truncated?") from error
+    keys = [str(key_value) for key_value in table.column(key).to_pylist()]
     return _stacked(path, column, table.column(column).combine_chunks()), keys
 
 
@@ -143,10 +143,10 @@ def _lines(path: Path) -> list[str]:
     if path.suffix == ".json":
         from equipoise.io.json import parse_json
 
-        found = parse_json(open_text(path))
-        if not isinstance(found, list):
-            raise FormatError(f"{path} is no JSON list of keys")
-        return [str(each) for each in found]
+        keys = parse_json(open_text(path))
+        if not isinstance(keys, list):
+            raise FormatError(f"{path} is not a JSON list of keys")
+        return [str(key) for key in keys]
     return list(_split(text))
 
 
@@ -158,11 +158,11 @@ def _split(text: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in lines)
 
 
-def _found(path: Path, names: Sequence[str], usual: Sequence[str], what: str) -> str:
-    found = next((name for name in usual if name in names), None)
-    if found is None:
+def _found(path: Path, names: Sequence[str], usual: Sequence[str], role: str) -> str:
+    match = next((name for name in usual if name in names), None)
+    if match is None:
         raise InputError(
-            f"{path} has no {what} under the usual names: it holds {', '.join(names)}",
+            f"{path} has no {role} under the usual names: it holds {', '.join(names)}",
             hint="say which with column=NAME (the vectors) and key=NAME (texts or ids)",
         )
-    return found
+    return match

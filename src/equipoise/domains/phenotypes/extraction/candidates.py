@@ -64,11 +64,11 @@ def to_documents(documents: Iterable[ClinicalText] | Mapping[str, str]) -> tuple
     listed = tuple(documents)
     if not listed:
         raise InputError("there is no document", hint="give at least one text")
-    seen: set[str] = set()
+    ids: set[str] = set()
     for document in listed:
-        if document.id in seen:
+        if document.id in ids:
             raise DuplicateError(f"two documents are called {document.id}", hint="give each its own id")
-        seen.add(document.id)
+        ids.add(document.id)
     return listed
 
 

@@ -67,9 +67,9 @@ class CaseMatcher:
         self._capital = 2 * sum(start.isupper() for start in starts) > len(starts)
 
     def __call__(self, query: str) -> str:
-        known = self._known.get(query.strip().casefold())
-        if known is not None:
-            return known
+        case = self._known.get(query.strip().casefold())
+        if case is not None:
+            return case
         return query[:1].upper() + query[1:] if self._capital else query
 
     def all(self, queries: Iterable[str]) -> list[str]:
@@ -145,8 +145,8 @@ class StoredVectorScorer(FittedRetriever):
     def of_columns(self, query: Vectors, columns: Ints) -> PointArray:
         """The scores of some documents for one query vector."""
         scale = None if self._corpus.scale is None else self._corpus.scale[columns]
-        some = PreparedCorpus(self._corpus.rows[columns], scale)
-        return self._space.similarity(self._space.prepare_queries(query[None]), some)
+        subset = PreparedCorpus(self._corpus.rows[columns], scale)
+        return self._space.similarity(self._space.prepare_queries(query[None]), subset)
 
     def vector_blocks(self, vectors: Vectors, rows: int, columns: int) -> Blocks:
         """The same for query vectors."""

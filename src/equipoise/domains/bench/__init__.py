@@ -1,0 +1,1 @@
+"""Benchmarks on the data of the user, and statistics of published leaderboards."""
