@@ -44,6 +44,7 @@ server. RUN is a run directory or a folder that holds some; NAME=path gives a sy
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write.")
 @options.primary_option
 @options.stats_options()
+@click.option("--title", metavar="TEXT", default="", help="The title of the page.")
 @click.option("--charts", metavar="FOLDER", help="Write the charts here as well, as PNG and SVG.")
 @click.option("--no-charts", "plain", is_flag=True, help="Leave the charts out of the page.")
 @options.output_options
@@ -54,6 +55,7 @@ def report(
     output: str,
     primary: str | None,
     config: StatsConfig,
+    title: str,
     charts: str | None,
     plain: bool,
 ) -> int:
@@ -80,6 +82,7 @@ def report(
             config=config,
             charts=not plain,
             charts_folder=charts,
+            title=title,
             progress=step,
         )
     for caution in page.cautions:
