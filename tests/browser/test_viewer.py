@@ -47,10 +47,10 @@ def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, sto
     page.get_by_label("Filter").fill("")
     page.get_by_role("checkbox", name="Choose all runs on truth.qrels").check()
     page.get_by_role("button", name="Compare 3 runs").click()
-    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 units"
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
     page.get_by_text("Systems, order and download").click()
     page.get_by_role("link", name="HR@1", exact=True).click()
-    assert page.title() == "3 systems by HR@1 on 30 units"
+    assert page.title() == "3 systems by HR@1 on 30 queries"
     page.get_by_role("link", name="All runs").click()
     assert len(systems(page)) == 3
     assert page.evaluate(f"window.{FLAG} === undefined")
@@ -108,7 +108,7 @@ def test_runs_on_the_same_data_open_as_a_comparison(tmp_path: Path, serve, store
         store(tmp_path / name, worse=worse)
     page = opened(home(serve(tmp_path)).removesuffix("?list"))
     page.locator(".verdict").wait_for()
-    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 units"
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
     page.get_by_role("link", name="All runs").click()
     assert len(systems(page)) == 3
     assert page.locator("input[name=run]:checked").count() == 3
@@ -133,7 +133,7 @@ def test_systems_are_hidden_and_shown_in_a_comparison(tmp_path: Path, serve, sto
     assert page.locator("h1").inner_text() == "2 systems by MRR on 30 units"
     page.locator(".viewer summary").click()
     page.get_by_role("link", name="Show bm25").click()
-    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 units"
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
 
 
 def test_filter_order_and_choice_are_in_the_address(tmp_path: Path, serve, store, opened) -> None:
