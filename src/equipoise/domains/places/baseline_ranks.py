@@ -47,7 +47,7 @@ class SharedRanking:
         if self.tally is None:
             return common
         at, here = self.tally.entries(rows, places)
-        removed = self._outside(rows, places)
+        removed = self._counts_in_row(rows, places)
         size = self._sizes[rows]
         rest = (size + common.above - removed.above, common.tied - removed.tied, common.before - removed.before)
         if not len(self.tally.counts):
@@ -126,7 +126,7 @@ class SharedRanking:
         pair = self.tally.row_of[self._entries] * len(self.levels) + self.level[places]
         return np.sort(pair), np.sort(pair * len(self.counts) + self.name_ranks[places])
 
-    def _outside(self, rows: Ints, places: Ints) -> BaselineRankCounts:
+    def _counts_in_row(self, rows: Ints, places: Ints) -> BaselineRankCounts:
         """How many places of the row are above, tied, and tied with a preceding name in the common order."""
         pairs, name_ranks = self._by_level
         base = np.maximum(rows, 0) * len(self.levels)
