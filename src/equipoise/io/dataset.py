@@ -22,11 +22,11 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Items that can be retrieved, units that ask for them, and the truth of who wants what.
+    """Items that can be retrieved, units (such as queries), and the relevance of items to units.
 
-    ``items`` and ``units`` map ids to texts, ``truth`` a unit to the gains of its items, ``slices`` a
-    unit to named properties, ``splits`` a name to unit ids. A unit without truth is allowed; truth,
-    slices and splits that name unknown ids are not.
+    ``items`` and ``units`` map ids to texts, ``truth`` maps a unit to the gains of its items, ``slices`` a unit to
+    named properties, and ``splits`` a name to unit ids. A unit without truth is allowed; truth, slices and splits with
+    unknown ids are errors.
 
     >>> data = Dataset("tiny", items={"d1": "rain"}, units={"q1": "weather?"}, truth={"q1": {"d1": 1}})
     >>> data

@@ -279,7 +279,9 @@ class FittedTfidf(FittedRetriever):
         from scipy.sparse import csc_array
 
         weights, shape = self._weights, (self.documents, len(self._weights.starts) - 1)
-        return csc_array((weights.values, weights.documents, weights.starts), shape=shape).tocsr()
+        index = np.int32 if len(weights.values) < 1 << 31 else np.int64  # scikit-learn wants the smaller one
+        documents, starts = weights.documents.astype(index), weights.starts.astype(index)
+        return csc_array((weights.values, documents, starts), shape=shape).tocsr()
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """Only documents that share an n-gram are touched; the others score 0."""

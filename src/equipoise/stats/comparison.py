@@ -54,12 +54,44 @@ NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a differ
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems on the same units: estimates, contrasts of every pair, and the order they allow.
+    """Systems on the same units: estimates, differences of every pair, and the order that they allow.
 
-    ``scores`` are on the primary metric over the units that are defined for every system, so that the
-    order is on the same units. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
-    interval of its rank, ``families`` what each metric's p values were corrected for. ``needed_for_best`` is
-    the number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
+    Attributes
+    ----------
+    systems
+        Names of the systems.
+    metrics
+        Names of the metrics.
+    primary
+        The metric that decides the order.
+    better
+        Whether higher or lower values of the primary metric are better.
+    n
+        Number of units.
+    clusters
+        Number of clusters, if units depend on each other.
+    estimates
+        Estimates by system and metric.
+    contrasts
+        Differences of every pair on every metric, with interval, p value and adjusted p value.
+    scores
+        Scores on the primary metric, over the units that are defined for every system.
+    leader
+        The system with the best score.
+    bands
+        The letters of each system; systems that share a letter are not significantly different.
+    ranks
+        The interval of the rank of each system.
+    families
+        By metric, which tests the p values were adjusted for.
+    config
+        The options of the statistics.
+    findings
+        Results of the checks.
+    needed_for_best
+        The number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
+    unit_noun
+        What a unit is called, such as ``query``.
     """
 
     systems: tuple[str, ...]

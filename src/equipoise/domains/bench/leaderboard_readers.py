@@ -362,11 +362,8 @@ def _from_long(grid: RawTable, columns: Mapping[str, int], metric: str | None) -
             sizes[dataset] = int(size.value)
     if not cells:
         raise FormatError(f"{grid.name} has no score", hint="the column of scores has no number")
-    table = ScoreTable.from_units(
-        grid.name,
-        {key: {unit: number.value for unit, number in units.items()} for key, units in cells.items()},
-        has_units="unit" in columns,
-    )
+    values = {key: {unit: number.value for unit, number in units.items()} for key, units in cells.items()}
+    table = ScoreTable.from_units(grid.name, values)
     printed = {} if "unit" in columns else {key: units[""] for key, units in cells.items()}
     return replace(table, printed=printed, n_units=table.n_units or sizes, unreadable=tuple(unreadable))
 

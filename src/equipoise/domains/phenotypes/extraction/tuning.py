@@ -224,6 +224,8 @@ def tune_extraction(
         Called with the progress over the trials.
     command
         The command line that is recorded in the manifest.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Settings as in ``run_extraction``.
 
