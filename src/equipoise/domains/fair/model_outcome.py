@@ -96,7 +96,7 @@ def _measured_profile(
     models = dense_models(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
-    truncated = [None if each.truncation is None else each.truncation.truncated for each in eligible]
+    truncated = [None if evidence.truncation is None else evidence.truncation.truncated for evidence in eligible]
     return ModelProfile(
         spec=name,
         name=card.name,
@@ -104,7 +104,7 @@ def _measured_profile(
         bytes_per_vector=card.bytes_per_vector,
         truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
-        grid_chunks=sum(len(each.chunked.chunks) for each in eligible),
+        grid_chunks=sum(len(evidence.chunked.chunks) for evidence in eligible),
         grid_truncated=_sum(truncated) if models else 0,
         tied_questions=tuned.tied_questions,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
