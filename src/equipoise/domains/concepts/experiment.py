@@ -88,9 +88,11 @@ def evaluate_concepts(
     progress
         Called with the progress over the models.
     output
-        Folder for results and charts.
+        Folder for results and charts; a repeated call loads finished models from it.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
 
     Returns
     -------

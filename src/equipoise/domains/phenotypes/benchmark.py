@@ -461,11 +461,13 @@ def run_benchmark(
     weights
         Weights of label, synonyms and definition for ``all_weighted``.
     output
-        Folder for the results. Every model is written as soon as it is evaluated.
+        Folder for the results. Every model is written as soon as it is evaluated, and loaded by a repeated call.
     progress
         Called with the progress over the systems.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
         ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
@@ -518,11 +520,13 @@ def compare_vectors(
     weights
         Weights of label, synonyms and definition for ``all_weighted``.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the systems.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
     **settings
         Further settings of ``run_benchmark``.
 

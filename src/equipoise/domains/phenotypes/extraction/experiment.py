@@ -234,11 +234,13 @@ def run_extraction(
     tuned
         Parameters and fixed settings of a tuning. A conflicting setting, model or ontology is an error.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the documents.
     command
         The command line that is recorded in the manifest.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
     **settings
         Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
         fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,

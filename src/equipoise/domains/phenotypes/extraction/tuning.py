@@ -219,11 +219,13 @@ def tune_extraction(
     dataset
         One dataset of the source.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the trials.
     command
         The command line that is recorded in the manifest.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
     **settings
         Settings as in ``run_extraction``.
 
