@@ -13,7 +13,6 @@ from equipoise.checks.base import ScoredResult, TruncationStats
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.chunk_index import ChunkingParams, chunk_locations
-from equipoise.domains.fair.comparison_findings import setup_findings
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
     GridSearchResult,
@@ -22,6 +21,7 @@ from equipoise.domains.fair.grid_search import (
     select_configuration,
 )
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
+from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
 from equipoise.runs.experiment import ExperimentFolder
@@ -35,7 +35,6 @@ from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
-    from equipoise.domains.fair.plan import Plan
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.stats.result import Result
