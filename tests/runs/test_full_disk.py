@@ -175,6 +175,7 @@ def test_vectors_that_were_embedded_stay_and_embedding_goes_on(disk: Path, tmp_p
     assert sorted(each.name for each in disk.iterdir()) == [f"v{suffix}"]
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_size_of_files_has_a_hint(tmp_path: Path) -> None:
     """As ``ulimit -f`` sets it; Python ignores the signal, so that the write fails."""
     resource = pytest.importorskip("resource")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.base import BaseMetric, Metric, parameter_types
 from equipoise.metrics.catalogue import MetricCatalogue, builtin
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _cutoffs(text: str, cutoff: str) -> list[int]:
 
 def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
     """The keyword arguments of ``norm=R,capped``; a bare name switches a flag on."""
-    types = get_type_hints(metric)
+    types = parameter_types(metric)
     allowed = {field.name: types[field.name] for field in fields(metric) if field.name != "k"}  # type: ignore[arg-type]
     read: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):

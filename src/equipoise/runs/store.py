@@ -166,7 +166,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A loaded run: the result, its manifest and its path."""
+    """A run that was read from disk: the result, the manifest, and its path."""
 
     result: Result
     manifest: Manifest

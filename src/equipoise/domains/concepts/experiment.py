@@ -92,7 +92,7 @@ def evaluate_concepts(
     command
         The command line that is recorded in the manifests.
     engine
-        Executor of the models, such as a Ray cluster; the scores are the same.
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
 
     Returns
     -------

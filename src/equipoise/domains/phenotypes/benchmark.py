@@ -467,7 +467,7 @@ def run_benchmark(
     command
         The command line that is recorded in the manifests.
     engine
-        Executor of the models, such as a Ray cluster; the scores are the same.
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
         ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
@@ -526,7 +526,7 @@ def compare_vectors(
     command
         The command line that is recorded in the manifests.
     engine
-        Executor of the models, such as a Ray cluster; the scores are the same.
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Further settings of ``run_benchmark``.
 

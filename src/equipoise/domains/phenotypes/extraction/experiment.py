@@ -240,7 +240,7 @@ def run_extraction(
     command
         The command line that is recorded in the manifest.
     engine
-        Executor of the models, such as a Ray cluster; the scores are the same.
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
         fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,
