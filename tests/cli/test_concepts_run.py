@@ -102,6 +102,16 @@ def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -
     assert "semantic_similarity_score" in compared.stdout.splitlines()[0]
 
 
+def test_the_folder_of_several_tasks_gives_a_page_per_task(concepts: Run, eq: Run, folder: Path) -> None:
+    words = ("--models", "hash,dim=64", "hash,dim=128", "--task", "similarity", "quality", "-o", "results", "-q")
+    assert concepts(*words).exit_code == 0
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    tasks = {path.name for path in (folder / "results" / "runs").iterdir()}
+    pages = {path.name for path in folder.glob("page*.html")}
+    assert len(pages) == len(tasks)
+    assert "semantic_similarity_score" in (folder / "page-similarity.html").read_text()
+
+
 def test_weights_change_the_composite(concepts: Run) -> None:
     words = ("--models", "hash,dim=64", "--task", "similarity", "quality", "--json")
     done = concepts(*words, "--weight", "similarity=3", "quality=1")

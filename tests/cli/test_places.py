@@ -84,6 +84,10 @@ def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Pa
     part = load_run(folder / "results" / "logits-answerable")
     assert part.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
     assert eq(*done.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    assert "60 visits" in (folder / "page.html").read_text()
+    assert 'href="page-logits-answerable.html"' in (folder / "page.html").read_text()
+    assert 'href="page.html"' in (folder / "page-logits-answerable.html").read_text()
 
 
 def test_predictions_that_were_cut_are_scored_from_parquet(eq, folder: Path) -> None:

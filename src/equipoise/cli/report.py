@@ -65,19 +65,11 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
-    from equipoise.report.publish import STEPS, chart_note, write_report
+    from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
 
     with out.progress(STEPS) as step:
-        page = write_report(
-            named_runs(runs),
-            output,
-            primary=primary,
-            config=config,
-            charts=not plain,
-            charts_folder=charts,
-            title=title,
-            progress=step,
-        )
+        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
+        page = write_report(named_runs(runs), output, chosen, split=len(runs) == 1, progress=step)
     for caution in page.cautions:
         out.note(f"caution: {caution}")
     if out.json:
@@ -86,6 +78,8 @@ def report(
     else:
         out.text(page.verdict)
         out.note(f"wrote {output}: open it in a browser{'' if plain else chart_note()}")
+        for name, file in page.related:
+            out.note(f"wrote {Path(output).with_name(file)}: {name}")
         if charts is not None:
             out.note(f"wrote the charts to {charts}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE
