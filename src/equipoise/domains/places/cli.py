@@ -413,12 +413,15 @@ def _demo_show(out: Output, found: PlacesDemo) -> None:
 
 
 def _keep(out: Output, found: PlacesDemo, folder: Path) -> None:
-    """The files, the charts where they can be drawn, and the command that scores the same again."""
+    """The files, a run directory, the charts where they can be drawn, and the command that scores the same again."""
+    from equipoise.config import DEFAULT_STATS
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.render import render_png, render_svg
 
     try:
         found.write(folder)
+        inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
+        _write(found.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
         for chart in found.charts():
             write_bytes(folder / f"{chart.name}.svg", render_svg(chart).encode())
             write_bytes(folder / f"{chart.name}.png", render_png(chart))
