@@ -108,8 +108,8 @@ def test_every_file_that_a_guide_names_exists(guide: str) -> None:
     assert [path for path in paths if not any((root / path).exists() for root in roots)] == []
 
 
+@pytest.mark.engines("hatchling")
 def test_links_are_absolute_in_the_package_metadata() -> None:
-    pytest.importorskip("hatchling")
     text = script("package_readme").absolute_links(README, "https://forge.example/equipoise")
     targets = re.findall(r"\]\(([^)]+)\)", text)
     assert len(targets) == len(LINKS)

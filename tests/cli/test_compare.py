@@ -56,7 +56,7 @@ def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     for sentence in (
         "Paired randomisation test, two-sided; Holm over the 3 pairs on HR@1",
         "(too narrow for: diff. interval; widen the terminal or use --json)",
-        "Intervals of differences: gaffke over the paired differences, not adjusted",
+        "Intervals of differences: Gaffke over the paired differences, not adjusted",
         "so that an interval may exclude 0 with an adjusted p above 5 %.",
         "! issue EQ302  bad: HR@1 is 0",
     ):

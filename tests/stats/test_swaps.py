@@ -126,6 +126,6 @@ def test_differences_over_fewer_documents_than_the_estimates_are_told() -> None:
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
     found = compare(systems, "P(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert "where both systems have a value" in comparison_caption(found)
-    assert "P(average=macro) (11 units)" in comparison_caption(found)
+    assert "P(average=macro) (11 documents)" in comparison_caption(found)
     whole = compare(systems, "R(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert "both systems" not in comparison_caption(whole)

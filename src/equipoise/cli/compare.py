@@ -12,7 +12,7 @@ from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, n
 from equipoise.cli.output import Output, Step, pass_output
 from equipoise.cli.score import catalogue_with
 from equipoise.errors import ParameterError
-from equipoise.report.answer import AnswerOptions, cost_columns
+from equipoise.report.answer import AnswerOptions, cost_report_columns
 from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_sections
 from equipoise.runs.compare import compare as compare_systems
@@ -133,7 +133,7 @@ def show_comparison(
         return
     options = AnswerOptions(
         Vocabulary(comparison.unit_noun),
-        columns=cost_columns(comparison.order, costs or {}),
+        columns=cost_report_columns(comparison.order, costs or {}),
         details="Details: add -v. The meaning of a code: eq explain CODE.",
     )
     out.show(*comparison_sections(comparison, options=options, verbose=out.verbose, quiet=out.quiet))

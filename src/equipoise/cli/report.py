@@ -44,6 +44,7 @@ server. RUN is a run directory or a folder that holds some; NAME=path gives a sy
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write.")
 @options.primary_option
 @options.stats_options()
+@click.option("--title", metavar="TEXT", default="", help="The title of the page.")
 @click.option("--charts", metavar="FOLDER", help="Write the charts here as well, as PNG and SVG.")
 @click.option("--no-charts", "plain", is_flag=True, help="Leave the charts out of the page.")
 @options.output_options
@@ -54,6 +55,7 @@ def report(
     output: str,
     primary: str | None,
     config: StatsConfig,
+    title: str,
     charts: str | None,
     plain: bool,
 ) -> int:
@@ -63,8 +65,15 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
+    from equipoise.domains.bench.page import stored_suite, write_suite_page
     from equipoise.report.publish import STEPS, chart_note, write_report
 
+    if len(runs) == 1 and (suite := stored_suite(runs[0])) is not None:
+        with out.progress(len(suite["datasets"])) as step:
+            answer = write_suite_page(runs[0], output, config, charts=not plain, progress=step)
+        out.data({"report": output, "decision": answer.decision}) if out.json else out.text(answer.decision)
+        out.note(f"wrote {output}: open it in a browser")
+        return exits.DONE
     with out.progress(STEPS) as step:
         page = write_report(
             named_runs(runs),
@@ -73,6 +82,7 @@ def report(
             config=config,
             charts=not plain,
             charts_folder=charts,
+            title=title,
             progress=step,
         )
     for caution in page.cautions:

@@ -150,11 +150,10 @@ class CorpusMetric(Metric[E]):
 
 
 class BaseMetric(Metric[Any]):
-    """The class people extend: a name and ``calculate``.
+    """Base class of custom metrics: a name and ``calculate``.
 
-    ``calculate(evidence)`` returns either one number a unit, NaN where it has none, which then gets
-    paired tests like any built-in metric, or a single number for all units. The name may
-    also be an attribute of the class.
+    ``calculate(evidence)`` returns one number per unit (NaN where it is undefined), which gets paired tests like any
+    built-in metric, or a single number for all units. The name may also be a class attribute.
 
     >>> class Steep(BaseMetric):
     ...     def __init__(self):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.report.findings import MARKS, STYLES, sort_by_severity
-from equipoise.report.tables import STANDARD_COSTS, bounded_systems
+from equipoise.report.tables import bounded_systems, cost_columns
 from equipoise.report.terminal import OneLine, Paragraph, ReportColumn, TerminalTable, heading
 from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
 from equipoise.stats.formatting import format_percent, format_ranks
@@ -38,7 +38,7 @@ INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
-ANSWER_COSTS = ("dims", "bytes_per_vector", "seconds")
+ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
 COST_RANK = 5
 
 
@@ -184,15 +184,17 @@ def chance_sentence(comparison: Comparison, words: Vocabulary, baseline: str = "
     return f"{baseline} scores at {'most' if up else 'least'} {bound}; --corpus-size gives the exact chance level."
 
 
-def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]) -> tuple[ReportColumn, ...]:
-    """The standard costs that some system recorded, as columns that a narrow terminal drops first."""
-    columns: list[ReportColumn] = []
-    for key, (title, text) in STANDARD_COSTS.items():
-        values = [costs.get(name, {}).get(key) for name in names]
-        if key in ANSWER_COSTS and any(value is not None for value in values):
-            cells = ["-" if value is None else text(value) for value in values]
-            columns.append(ReportColumn(title, cells, right=True, rank=COST_RANK + len(columns), extra=True))
-    return tuple(columns)
+def cost_report_columns(
+    names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]
+) -> tuple[ReportColumn, ...]:
+    """The costs that some system recorded, as columns that a narrow terminal drops first."""
+    columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
+    return tuple(
+        ReportColumn(
+            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
+        )
+        for index, column in enumerate(columns)
+    )
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[OneLine]:

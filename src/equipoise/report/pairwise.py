@@ -19,6 +19,7 @@ from equipoise.report.tables import (
     chance_bound_sign,
     chance_text,
     finite_or_none,
+    method_name,
     to_value,
 )
 from equipoise.report.tables import caption as score_caption
@@ -223,11 +224,11 @@ def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
 def _interval_note(comparison: Comparison) -> str:
     """The method of the intervals of differences, and why an interval may seem to contradict its p."""
     pairs = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
-    methods = dict.fromkeys(contrast.interval.method for contrast in pairs if contrast.interval.known)
+    methods = dict.fromkeys(method_name(contrast.interval.method) for contrast in pairs if contrast.interval.known)
     if not methods:
         return ""
     bootstrap = f"from resampled {plural(comparison.unit_noun)}"
-    over = bootstrap if [*methods] == [RESAMPLED] else f"{', '.join(methods)} over the paired differences"
+    over = bootstrap if [*methods] == [method_name(RESAMPLED)] else f"{', '.join(methods)} over the paired differences"
     method = f" Intervals of differences: {over}"
     if comparison.correction == "none" or len(pairs) < 2:
         return f"{method}."
@@ -300,6 +301,7 @@ def pairwise_table(subject: RunSet) -> PairwiseTable | None:
         matrix=tuple(tuple(_win_cell(comparison, a, b) for b in comparison.order) for a in comparison.order),
         others=tuple(row for name in others for row in _pair_rows(comparison, name)),
         caption=_pairs_caption(comparison),
+        units=subject.words.plural,
     )
 
 

@@ -47,6 +47,11 @@ class Vocabulary:
     metric: str = ""
     percent: bool = False
 
+    @property
+    def plural(self) -> str:
+        """The noun for several units."""
+        return plural(self.unit)
+
     def units(self, n: int) -> str:
         """A number of units with their noun.
 

@@ -64,9 +64,12 @@ def dense_cost(
 ) -> SystemCost:
     """The cost of a model; ``used`` is what its encoder did on this data set."""
     queries, documents = data.texts
-    rates = {
-        role: _rate(encoder, used, role, texts) for role, texts in ((Role.QUERY, queries), (Role.DOCUMENT, documents))
-    }
+    # Systems that share an encoder have the same rates: they are measured once per data set.
+    if data.fingerprint not in encoder.rates:
+        encoder.rates[data.fingerprint] = {
+            role: _rate(encoder, used, role, texts) for role, texts in zip(Role, (queries, documents), strict=True)
+        }
+    rates = encoder.rates[data.fingerprint]
     model = system.model
     assert model is not None
     latencies = _latencies(system, encoder, queries or documents, documents if queries else ())

@@ -56,10 +56,10 @@ class _LabelTable(BenchData):
                     repeated.append(f"row {row + 1}")
                 label_of.setdefault(key[0], set()).add(key[1])
         conflicting = [text[:40] for text, found in label_of.items() if len(found) > 1]
-        log.add("blank_texts", "rows have no text", "they were left out", blank)
-        log.add("blank_labels", "rows have no label", "they were left out", unlabelled)
-        log.add("repeated_texts", "rows repeat a text", "they are kept, in one fold", repeated)
-        log.add("conflicting_labels", "texts have several labels", "each label counts as a row", conflicting)
+        log.add("blank_texts", blank)
+        log.add("blank_labels", unlabelled)
+        log.add("repeated_texts", repeated)
+        log.add("conflicting_labels", conflicting)
         require_rows(rows, self.name, "text", log, minimum=4)
         self._texts, self._labels = [texts[row] for row in rows], [labels[row] for row in rows]
         self._splits = [splits[row] for row in rows]
@@ -67,7 +67,7 @@ class _LabelTable(BenchData):
         names, counts = np.unique(self._labels, return_counts=True)
         if len(names) < 2:
             raise InputError(f"all texts of {self.name} have the label {names[0]}", hint="two labels are needed")
-        log.add("single_texts", "labels have a single text", "it cannot be predicted", names[counts == 1].tolist())
+        log.add("single_texts", names[counts == 1].tolist())
         if len(names) > len(rows) / 2:
             raise InputError(
                 f"{self.name} has {len(names)} labels for {len(rows)} texts", hint="is this the column of the labels?"
@@ -114,7 +114,7 @@ class _LabelTable(BenchData):
         vectors = system.vectors(distinct)
         if isinstance(vectors, np.ndarray):
             vectors = vectors.astype(np.float64)
-        return vectors[np.array([place[text] for text in self._texts])]
+        return vectors[np.array([place[text] for text in self._texts], dtype=np.int32)]
 
     def _labels_of(self, predicted: Ints, rows: Ints) -> Labels:
         """The evidence of some rows, with class names."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from equipoise.io.text import PathLike
+    from equipoise.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +172,10 @@ class LeaderboardAnalysis:
 
     @property
     def _sample(self) -> str:
-        datasets = pluralize(len(self.table.datasets), "data set")
-        if self.resample == "units":
-            return f"these {datasets}"
-        return datasets
+        if len(self.table.datasets) == 1:
+            return self.table.datasets[0]
+        these = "these " if self.resample == "units" else ""
+        return f"{these}{len(self.table.datasets)} data sets"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -307,7 +308,8 @@ def leaderboard(
         ``mean``, ``borda`` or ``zscore``. By default the mean, or Borda if the data sets have different scales.
     resample
         ``datasets``: would the order hold on other data sets? ``units``: would it hold on other units of these
-        data sets? ``both``: data sets, and units within them. By default ``both`` if there are units.
+        data sets? ``both``: data sets, and units within them. By default ``both`` if there are units, and
+        ``units`` on a single data set.
     models_in
         ``rows`` or ``columns`` of a wide table; by default the header decides.
     metric
@@ -340,7 +342,7 @@ def leaderboard(
     complete = source.complete(missing)
     chosen = _aggregate(aggregate, complete)
     units = complete.oriented_units
-    mode: Resample = resample or ("datasets" if units is None else "both")
+    mode: Resample = resample or _default_resample(units, chosen)
     if mode == "units" and chosen != "mean":
         raise ParameterError(
             f"resample='units' tests differences of means, and the aggregate is {chosen}",
@@ -363,6 +365,13 @@ def leaderboard(
         findings=_findings(source, complete),
         config=config,
     )
+
+
+def _default_resample(units: Sequence[Floats] | None, aggregate: str) -> Resample:
+    """What is resampled unless it is stated; a single data set cannot be resampled."""
+    if units is None:
+        return "datasets"
+    return "units" if len(units) == 1 and aggregate == "mean" else "both"
 
 
 def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:

@@ -54,7 +54,7 @@ exports = options.names_in("equipoise.domains.bench.leaderboard_report", "EXPORT
 @click.option(
     "--resample",
     type=ChoiceWithHint("resampling", modes),
-    help="Resample data sets, units within them, or both. Default: both if the table has units.",
+    help="Resample data sets, units within them, or both. Default: both if there are units and several data sets.",
 )
 @click.option("--models-in", type=ChoiceWithHint("orientation", lambda: ("rows", "columns")), help="Where models are.")
 @click.option("-m", "--metric", metavar="NAME", help="The metric to read where there are several.")

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 from html import escape
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
@@ -118,6 +119,8 @@ def _ranks_line(analysis: LeaderboardAnalysis) -> str:
 
 
 def _order_line(analysis: LeaderboardAnalysis) -> str:
+    if len(analysis.table.datasets) == 1:
+        return ""
     models = analysis.table.models
     first = analysis.entries[0].model
     parts = []
@@ -396,7 +399,7 @@ def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
 
 _STYLE = """\
 :root{color-scheme:light dark}
-body{margin:0 auto;max-width:70rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;
+body{margin:0 auto;max-width:70rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;overflow-wrap:anywhere;
 background:var(--chart-paper);color:var(--chart-ink)}
 h1{font-size:1.3rem}h2{font-size:1.1rem;margin-top:2rem}
 figure{margin:0 0 2rem}.wide{overflow-x:auto}
@@ -418,7 +421,7 @@ def leaderboard_html(analysis: LeaderboardAnalysis) -> str:
     except MissingExtraError as error:
         figure = f"<p class='soft'>The chart is missing: {escape(error.message)}. {escape(error.hint)}</p>"
     style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
-    title = f"Leaderboard: {analysis.table.name}"
+    title = f"Leaderboard: {Path(analysis.table.name).name}"
     sections = [
         f"<h1>{_text(title)}</h1>",
         f"<p><strong>{_text(analysis.verdict())}</strong></p>",

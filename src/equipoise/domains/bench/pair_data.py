@@ -73,9 +73,9 @@ class _PairTable(BenchData):
                 if (a, b) in seen:
                     repeated.append(f"row {row + 1}")
                 seen.add((a, b))
-        log.add("blank_texts", "pairs have an empty text", "they were left out", blank)
-        log.add("blank_labels", f"pairs have no {self._value_noun}", "they were left out", unscored)
-        log.add("repeated_pairs", "pairs repeat another", "they are kept", repeated)
+        log.add("blank_texts", blank)
+        log.add("blank_labels", unscored)
+        log.add("repeated_pairs", repeated)
         require_rows(rows, self.name, "pair", log, minimum=2)
         self._first, self._second = [one[row] for row in rows], [other[row] for row in rows]
         self._values = np.array([numbers[row] for row in rows], dtype=np.float64)
@@ -84,8 +84,6 @@ class _PairTable(BenchData):
         kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
         self.slices = slices_of(self._ids, kept.properties(used))
         self._check()
-
-    _value_noun = "score"
 
     def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
         return table.column("score", chosen)
@@ -167,7 +165,6 @@ class PairClassification(_PairTable):
     title = "classification of pairs (duplicates, entailment)"
     formats = "one table with text_a, text_b and label (0 or 1, true or false, yes or no)"
     metrics = ("AP", "F1")
-    _value_noun = "label"
 
     def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
         if chosen is None and table.find("label") is None:

@@ -13,7 +13,7 @@ from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 from equipoise.evidence.ranking import Ranking
 from equipoise.io.dataset import Dataset
-from equipoise.io.tables import format_of
+from equipoise.io.tables import table_format
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.formatting import format_count
 from equipoise.tasks.retrieval import candidate_scores, retrieve
@@ -38,7 +38,8 @@ class Retrieval(BenchData):
     split
         The split of the qrels of a BEIR folder. Default: test if there is one, otherwise all.
     text
-        The columns of the document text, joined by a space. Default: title and text.
+        The columns of the document text, joined by a space. Default: title and text. In a table of queries and
+        positives: the columns of the query, the positive and the negative.
 
     >>> data = Retrieval([{"query": "what is rye?", "positive": "Rye is a grass."}], name="tiny")
     >>> data.size
@@ -71,7 +72,7 @@ class Retrieval(BenchData):
             name = name or folder.resolve().name
             corpus, queries, qrels = _beir_parts(folder, split)
         if queries is None or qrels is None:
-            parts = _from_positives(table_of(corpus, name=name), log)
+            parts = _from_positives(table_of(corpus, name=name), text, log)
             self.name = name or "retrieval"
         else:
             self.name = name or "retrieval"
@@ -81,13 +82,13 @@ class Retrieval(BenchData):
         self.dataset = Dataset(self.name, documents, texts, truth, slices)
         first: dict[str, str] = {}
         copies = [each for each, body in documents.items() if body and first.setdefault(body, each) != each]
-        log.add("duplicate_documents", "documents repeat the text of another", "they share its rank", copies)
+        log.add("duplicate_documents", copies)
         self.issues = log.issues
         self.slices = slices
 
     @property
     def unit_ids(self) -> Sequence[str]:
-        """The judged queries."""
+        """The queries that have relevant documents."""
         return list(self.dataset.units)
 
     @property
@@ -146,7 +147,7 @@ class Reranking(BenchData):
         source = table_of(table, name=name)
         self.name = name or source.name
         log = IssueLog()
-        queries, positives, negatives, used = _query_columns(source)
+        queries, positives, negatives, used = _query_columns(source, text)
         units: dict[str, str] = {}
         self._relevant: dict[str, list[str]] = {}
         self._candidates: dict[str, list[str]] = {}
@@ -164,12 +165,10 @@ class Reranking(BenchData):
             else:
                 units[unit] = query
                 self._relevant[unit], self._candidates[unit] = relevant, relevant + others
-        log.add("blank_queries", "rows have no query", "they were left out", blank)
-        log.add("no_candidates", "queries have no positive or no negative", "they were left out", lacking)
+        log.add("blank_queries", blank)
+        log.add("no_candidates", lacking)
         log.add(
             "positive_and_negative",
-            "queries list a text as positive and negative",
-            "it counts as positive",
             conflicting,
         )
         require_rows(list(units), self.name, "query", log)
@@ -250,7 +249,7 @@ def _beir_parts(folder: Path, split: str | None) -> tuple[Path, Path, list[Path]
     corpus, queries = table_file(folder, "corpus"), table_file(folder, "queries")
     below = folder / "qrels"
     if below.is_dir():
-        files = {stem_of(file): file for file in sorted(below.iterdir()) if format_of(file) is not None}
+        files = {stem_of(file): file for file in sorted(below.iterdir()) if table_format(file) is not None}
     else:
         single = table_file(folder, "qrels")
         files = {} if single is None else {"qrels": single}
@@ -301,20 +300,16 @@ def _from_tables(
                     f"for query {query}",
                     hint="keep one judgement per query and document",
                 )
-    judged = {query: truth[query] for query in asked if any(gain > 0 for gain in truth.get(query, {}).values())}
+    relevant = {query: truth[query] for query in asked if any(gain > 0 for gain in truth.get(query, {}).values())}
     log.add(
         "unknown_documents",
-        "judgements name documents that are not in the corpus",
-        "they were ignored",
         unknown_documents,
     )
-    log.add("unknown_queries", "judgements name unknown queries", "they were ignored", unknown_queries)
-    log.add("bad_relevance", "judgements have no number as relevance", "they were ignored", bad_gains)
+    log.add("unknown_queries", unknown_queries)
+    log.add("bad_relevance", bad_gains)
     log.add(
         "unjudged_queries",
-        "queries have no relevant document",
-        "they were left out",
-        [each for each in asked if each not in judged],
+        [each for each in asked if each not in relevant],
     )
     if truth == {} and (unknown_documents or unknown_queries):
         raise InputError(
@@ -323,9 +318,9 @@ def _from_tables(
         )
     return (
         documents,
-        {query: asked[query] for query in judged},
-        judged,
-        {query: properties[query] for query in judged if properties.get(query)},
+        {query: asked[query] for query in relevant},
+        relevant,
+        {query: properties[query] for query in relevant if properties.get(query)},
     )
 
 
@@ -339,8 +334,6 @@ def _documents(corpus: BenchTable, text: Sequence[str], log: IssueLog) -> dict[s
     documents = _by_id(corpus, id_column, corpus.joined(columns), log, "document")
     log.add(
         "empty_documents",
-        "documents are empty",
-        "they are ranked last",
         [each for each, body in documents.items() if not body],
     )
     return documents
@@ -352,8 +345,6 @@ def _queries(table: BenchTable, log: IssueLog) -> tuple[dict[str, str], dict[str
     found = _by_id(table, id_column, table.texts(text_column), log, "query")
     log.add(
         "blank_queries",
-        "queries have no text",
-        "they were left out",
         [each for each, text in found.items() if not text],
     )
     properties = dict(zip(ids, table.properties([id_column, text_column]), strict=True))
@@ -376,16 +367,27 @@ def _by_id(table: BenchTable, id_column: str, texts: Sequence[str], log: IssueLo
         else:
             found[each] = text
     plural = "documents" if noun == "document" else "queries"
-    log.add(f"repeated_{plural}", f"{plural} are listed twice", "they count once", repeated)
-    log.add(f"{noun}_without_id", f"{plural} have no id", "they were left out", without)
+    log.add(f"repeated_{plural}", repeated)
+    log.add(f"{noun}_without_id", without)
     return found
 
 
 # One table of queries with positives and negatives.
 
 
-def _query_columns(table: BenchTable) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
-    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists."""
+def _query_columns(
+    table: BenchTable, text: Sequence[str]
+) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
+    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
+
+    ``text`` names the columns of the query, the positive and, if there are three, the negative.
+    """
+    if text:
+        chosen = [table.column("text", each) for each in text]
+        if not 2 <= len(chosen) <= 3:
+            raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
+        lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
+        return table.texts(chosen[0]), lists[0], lists[1], chosen
     query = table.column("query")
     found: dict[str, list[str]] = {}
     for role in ("positive", "negative"):
@@ -409,9 +411,9 @@ def _merged_lists(table: BenchTable, columns: Sequence[str]) -> list[list[str]]:
     return [[text for part in parts for text in part[row]] for row in range(len(table))]
 
 
-def _from_positives(table: BenchTable, log: IssueLog) -> Parts:
+def _from_positives(table: BenchTable, text: Sequence[str], log: IssueLog) -> Parts:
     """The corpus is every positive and negative, once; equal queries are one query."""
-    queries, positives, negatives, used = _query_columns(table)
+    queries, positives, negatives, used = _query_columns(table, text)
     documents: dict[str, str] = {}
     units: dict[str, str] = {}
     truth: dict[str, dict[str, float]] = {}
@@ -434,9 +436,9 @@ def _from_positives(table: BenchTable, log: IssueLog) -> Parts:
             units[unit] = query
             truth.setdefault(unit, {}).update(dict.fromkeys(ids, 1.0))
             slices.setdefault(unit, dict(properties[row]))
-    log.add("blank_queries", "rows have no query", "they were left out", blank)
-    log.add("unjudged_queries", "queries have no positive", "they were left out", lacking)
-    log.add("repeated_queries", "rows repeat a query", "their positives count for one query", repeated)
+    log.add("blank_queries", blank)
+    log.add("unjudged_queries", lacking)
+    log.add("repeated_queries", repeated)
     return (
         {each: text for text, each in documents.items()},
         units,

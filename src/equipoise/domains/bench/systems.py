@@ -40,7 +40,7 @@ DEFAULT_DEPTH = 50
 
 
 class RandomEncoder(LocalEncoder):
-    """A vector of normal random numbers per text, seeded by the text: a model that knows nothing of the text."""
+    """A vector of normal random numbers per text, seeded by the text: the random baseline."""
 
     cacheable = False
     symmetric = True
@@ -75,6 +75,8 @@ class MeasuredEncoder(LocalEncoder):
         self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
         self.cacheable, self.normalizes, self.prompts = encoder.cacheable, encoder.normalizes, encoder.prompts
         self.use = EncoderUse()
+        self.rates: dict[str, dict[Role, float]] = {}
+        """Texts per second by data set and role."""
         self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
@@ -139,7 +141,7 @@ class SystemSpec:
     def why_not(self, data: BenchData) -> str:
         """Why it cannot be evaluated on a data set; empty if it can."""
         if data.needs_vectors and not self.has_vectors:
-            return f"{self.name} ranks documents and has no vectors for {data.kind}"
+            return f"{self.name} has no vectors for {data.kind}"
         return ""
 
     def version(self) -> str:

@@ -91,6 +91,8 @@ def evaluate_concepts(
         Folder for results and charts.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
 
     Returns
     -------

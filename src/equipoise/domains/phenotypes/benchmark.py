@@ -470,6 +470,8 @@ def run_benchmark(
         Called with the progress over the systems.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
         ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
@@ -527,6 +529,8 @@ def compare_vectors(
         Called with the progress over the systems.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Further settings of ``run_benchmark``.
 

@@ -85,7 +85,7 @@ class SharedRanking:
     def _common(self) -> BaselineRankCounts:
         """Every class by everybody's counts alone."""
         places = np.flatnonzero(self.kept)
-        counts = _placed(np.zeros(len(places), dtype=np.int64), self.level[places], self.named[places])
+        counts = _rank_within_rows(np.zeros(len(places), dtype=np.int64), self.level[places], self.named[places])
         full = [np.zeros(len(self.counts), dtype=np.int64) for _ in counts]
         for column, part in zip(full, counts, strict=True):
             column[places] = part
@@ -104,7 +104,7 @@ class SharedRanking:
             return BaselineRankCounts(*(np.zeros(0, dtype=np.int64),) * 3)
         at = self._entries
         keys = tally.counts[at] * len(self.levels) + self.level[tally.places[at]]
-        counts = _placed(tally.row_of[at], keys, self.named[tally.places[at]])
+        counts = _rank_within_rows(tally.row_of[at], keys, self.named[tally.places[at]])
         full = [np.zeros(len(tally.counts), dtype=np.int64) for _ in counts]
         for column, part in zip(full, counts, strict=True):
             column[at] = part
@@ -140,7 +140,7 @@ class SharedRanking:
         )
 
 
-def _placed(rows: Ints, keys: Ints, name_rank: Ints) -> BaselineRankCounts:
+def _rank_within_rows(rows: Ints, keys: Ints, name_rank: Ints) -> BaselineRankCounts:
     """Each entry within its row: larger keys, other equal ones, and of these those of a larger name."""
     order = np.lexsort((name_rank, keys, rows))
     new_row, new_key = (column[order][1:] != column[order][:-1] for column in (rows, keys))
@@ -231,7 +231,7 @@ def _block(
     standing, (first, first_tied) = order.standing(shared, targets), order.firsts(shared)
     if not tallies:
         return BaselineTargetRanks(*standing, first, first_tied)
-    unit, place = _visited(tallies[-1], personal_rows[-1], order.kept)
+    unit, place = _visited_places(tallies[-1], personal_rows[-1], order.kept)
     personal = _personal(tallies, [rows[unit] for rows in personal_rows], place)
     common = order.keys(shared[unit], place)
     target = _personal(tallies, personal_rows, targets)
@@ -281,7 +281,7 @@ def _taken_out(
     )
 
 
-def _visited(tally: ContextCounts, rows: Ints, predictable: Bools) -> tuple[Ints, Ints]:
+def _visited_places(tally: ContextCounts, rows: Ints, predictable: Bools) -> tuple[Ints, Ints]:
     """All places visited by the user of each unit, with the index of the unit."""
     lengths = tally.lengths(rows)
     unit = np.repeat(np.arange(len(rows)), lengths)

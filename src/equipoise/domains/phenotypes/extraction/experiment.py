@@ -239,6 +239,8 @@ def run_extraction(
         Called with the progress over the documents.
     command
         The command line that is recorded in the manifest.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
         fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,
