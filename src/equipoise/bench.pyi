@@ -8,6 +8,6 @@ from equipoise.domains.bench.pair_data import Bitext as Bitext
 from equipoise.domains.bench.pair_data import PairClassification as PairClassification
 from equipoise.domains.bench.pair_data import Similarity as Similarity
 from equipoise.domains.bench.recognition import read_data as read_data
+from equipoise.domains.bench.reranking_data import Reranking as Reranking
 from equipoise.domains.bench.results import BenchComparison as BenchComparison
-from equipoise.domains.bench.retrieval_data import Reranking as Reranking
 from equipoise.domains.bench.retrieval_data import Retrieval as Retrieval

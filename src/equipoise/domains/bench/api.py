@@ -13,7 +13,7 @@ PUBLIC_NAMES = {
     "Classification": "equipoise.domains.bench.label_data",
     "Clustering": "equipoise.domains.bench.label_data",
     "PairClassification": "equipoise.domains.bench.pair_data",
-    "Reranking": "equipoise.domains.bench.retrieval_data",
+    "Reranking": "equipoise.domains.bench.reranking_data",
     "Retrieval": "equipoise.domains.bench.retrieval_data",
     "Similarity": "equipoise.domains.bench.pair_data",
     "compare": "equipoise.domains.bench.experiment",
