@@ -78,7 +78,7 @@ def test_the_metric_of_ones_own_is_scored_like_any_other(tmp_path: Path) -> None
     plugin = tmp_path / "my_metric.py"
     plugin.write_text(block("python", "class Steep"), encoding="utf-8")
     run, truth = str(SAMPLES / "chargrams.trec"), str(SAMPLES / "truth.qrels")
-    printed = eq("score", "--run", run, "--qrels", truth, "--plugin", str(plugin), "-m", "steep", "-m", "MRR")
+    printed = eq("score", run, "--qrels", truth, "--plugin", str(plugin), "-m", "steep", "-m", "MRR")
     found = [re.search(rf"{name} +(?:[a-z]+ +)?([0-9.]+)", printed) for name in ("steep", "MRR")]
     steep, plain = (float(each[1]) for each in found if each)
     assert 0 < steep < plain

@@ -300,7 +300,7 @@ def test_a_watcher_sees_rate_and_remaining_time_and_the_report_stays_on_stdout(f
     assert process.returncode == 0
     assert "wrote v.npz: 1,500 vectors" in said
     assert "1500/1500" in shown.decode()
-    assert "per second" in shown.decode()
+    assert "remaining" in shown.decode()
 
 
 # -- hosted --------------------------------------------------------------------------------------------
@@ -416,9 +416,9 @@ def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> Non
     monkeypatch.setenv("COLUMNS", "80")
     said = eq("ls", "models").stdout
     head, _, *lines = said.splitlines()
-    assert head.split() == ["model", "here", "dims", "tokens", "licence"]
+    assert head.split() == ["model", "installed", "dims", "tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
-    assert "too narrow for: what it is;" in said
+    assert "too narrow for: title;" in said
 
 
 @pytest.mark.engines("sentence_transformers")

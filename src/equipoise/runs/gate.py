@@ -167,7 +167,7 @@ def check_gate(
     if not asked and against is None:
         raise ParameterError(
             "the gate asks for nothing",
-            hint="eq gate RUN --min 'nDCG@10>=0.60', or --no-worse-than BASELINE",
+            hint="eq gate RUN --require 'nDCG@10>=0.60', or --no-worse-than BASELINE",
         )
     if against is not None and not (isfinite(against.margin) and against.margin >= 0):
         raise ParameterError(
