@@ -1,8 +1,8 @@
-"""Bringing systems to a comparison: one name each, the same metrics, the same way of scoring."""
+"""Compare systems: unique names, the same metrics, the same scoring rules, then paired differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,8 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
-from equipoise.runs.manifest import STATUS_SETTINGS
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
-from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
@@ -31,7 +29,7 @@ EvidenceOrResult = Evidence | Result
 
 @dataclass(frozen=True)
 class AlignedSystems:
-    """Results ready to be compared; ``metrics`` holds those whose spelling is known here."""
+    """Results on the same metrics; ``metrics`` maps the names of known metrics to their objects."""
 
     results: list[Result]
     names: list[str]
@@ -48,36 +46,36 @@ def align_systems(
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
 ) -> AlignedSystems:
-    """A result of every system on the same metrics, the primary one among them."""
+    """A result of every system on the same metrics, the primary one included."""
     entries = _entries(systems)
-    _refuse_mixed_ties(entries, config.ties)
-    spelling = _MetricNames.of(entries, catalogue)
-    names = spelling.names(_usual(entries) if metrics is None else metrics)
+    _check_same_ties(entries, config.ties)
+    parser = _MetricNames.of(entries, catalogue)
+    names = parser.names(_default_names(entries) if metrics is None else metrics)
     if primary is not None:
-        chosen = spelling.names(primary)
-        if len(chosen) > 1:
+        primaries = parser.names(primary)
+        if len(primaries) > 1:
             raise ParameterError(
-                f"{primary} names {len(chosen)} metrics, and only one can be primary",
-                hint=f"write {chosen[0]}",
+                f"{primary} names {len(primaries)} metrics, and only one can be primary",
+                hint=f"write {primaries[0]}",
             )
-        primary = chosen[0]
+        primary = primaries[0]
         names = list(dict.fromkeys([*names, primary]))
     # Checks that quote one metric quote the first.
-    led = list(dict.fromkeys([primary or names[0], *names]))
+    primary_first = list(dict.fromkeys([primary or names[0], *names]))
     scorer = partial(evaluate, chance=chance, catalogue=catalogue)
-    results = [_result(system, entry, led, spelling.known, config, scorer) for system, entry in entries.items()]
-    return AlignedSystems(results, names, primary or names[0], spelling.known)
+    results = [_result(system, entry, primary_first, parser.known, config, scorer) for system, entry in entries.items()]
+    return AlignedSystems(results, names, primary or names[0], parser.known)
 
 
 def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict[str, EvidenceOrResult]:
-    """The systems by name, each of them evidence or a result."""
+    """Evidence or a result by the name of the system."""
     if not isinstance(systems, Mapping):
         named: dict[str, EvidenceOrResult] = {}
-        for place, each in enumerate(systems):
-            name = getattr(each, "system", f"number {place + 1}")
+        for number, result in enumerate(systems, start=1):
+            name = getattr(result, "system", f"number {number}")
             if name in named:
-                raise DuplicateError(f"two results are called {name!r}", hint="give each system a name of its own")
-            named[name] = each
+                raise DuplicateError(f"two results are called {name!r}", hint="give each system a unique name")
+            named[name] = result
         systems = named
     for name, entry in systems.items():
         if not isinstance(entry, Evidence | Result):
@@ -87,13 +85,13 @@ def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict
             )
     if len(systems) < 2:
         raise ParameterError(
-            f"a comparison needs at least two systems; {len(systems)} was given", hint="add another run"
+            f"a comparison needs at least two systems; there is {len(systems) or 'none'}", hint="add another run"
         )
     return dict(systems)
 
 
-def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) -> None:
-    """Systems whose equal scores were treated differently are not compared on equal terms."""
+def _check_same_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) -> None:
+    """Raise an error if systems were scored with different tie policies."""
     used: dict[str, str] = {}
     for name, entry in entries.items():
         policy = entry.settings.get("ties") if isinstance(entry, Result) else str(ties)
@@ -103,36 +101,36 @@ def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str
         (one, first), (other, second), *_ = used.items()
         raise ParameterError(
             f"{first} was scored with ties={one} and {second} with ties={other}",
-            hint=f"score them alike: --{one}" if one.startswith("like ") else f"score them alike: ties={one!r}",
+            hint=f"score both with --{one}" if one.startswith("like ") else f"score both with ties={one!r}",
         )
 
 
-def _usual(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
-    """The metrics that all results have; where there is only evidence, the usual ones of its kind."""
+def _default_names(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
+    """The metrics that all results have; without results, the default metrics of the evidence."""
     results = [entry for entry in entries.values() if isinstance(entry, Result)]
     if results:
-        shared = [name for name in results[0].names if all(name in each.names for each in results)]
+        shared = [name for name in results[0].names if all(name in result.names for result in results)]
         if not shared:
-            told = "; ".join(f"{each.system} has {', '.join(each.names) or 'none'}" for each in results)
+            metrics = "; ".join(f"{result.system} has {', '.join(result.names) or 'none'}" for result in results)
             raise ParameterError(
-                f"the results share no metric: {told}", hint="score every system with the same metrics"
+                f"the results share no metric: {metrics}", hint="score every system with the same metrics"
             )
         return shared
     return default_metrics(_evidence_of(entries)[0].kind)
 
 
 def _evidence_of(entries: Mapping[str, EvidenceOrResult]) -> list[Evidence]:
-    found = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
-    return [evidence for evidence in found if evidence is not None]
+    evidence = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
+    return [item for item in evidence if item is not None]
 
 
 @dataclass(frozen=True)
 class _MetricNames:
-    """Metrics by their canonical names; a name that only the results know stands for itself."""
+    """Parses metric names. A name that only the stored results have is kept as it is."""
 
     kind: type[Evidence] | None
     catalogue: MetricCatalogue | None
-    held: frozenset[str]
+    stored: frozenset[str]
     known: dict[str, Metric[Any]]
 
     @classmethod
@@ -140,27 +138,27 @@ class _MetricNames:
         kinds = {type(evidence) for evidence in _evidence_of(entries)}
         if len(kinds) > 1:
             raise ParameterError(
-                f"the systems bring {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
-                hint="compare systems on evidence of one kind",
+                f"the systems have {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
+                hint="compare systems with one kind of evidence",
             )
         names = [frozenset(entry.names) for entry in entries.values() if isinstance(entry, Result)]
-        held = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
-        return cls(next(iter(kinds), None), catalogue, held, {})
+        stored = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
+        return cls(next(iter(kinds), None), catalogue, stored, {})
 
     def names(self, metrics: MetricNames) -> list[str]:
         names: dict[str, None] = {}
         for expression in [metrics] if isinstance(metrics, str | Metric) else metrics:
             try:
-                found = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
+                parsed = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
             except (UnknownNameError, ParameterError):
-                if expression not in self.held:
+                if expression not in self.stored:
                     raise
                 names[str(expression)] = None
             else:
-                self.known.update((metric.name, metric) for metric in found)
-                names.update((metric.name, None) for metric in found)
+                self.known.update((metric.name, metric) for metric in parsed)
+                names.update((metric.name, None) for metric in parsed)
         if not names:
-            raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
+            raise ParameterError("there is no metric", hint="for example nDCG@10 or HR@{1,3,5,10}")
         return list(names)
 
 
@@ -172,45 +170,48 @@ def _result(
     config: StatsConfig,
     scorer: Callable[..., Result],
 ) -> Result:
-    """The system's result with all these metrics, scored now where it has to be."""
+    """The result of the system with all these metrics; it is scored only if it has to be."""
     metrics = [known.get(name, name) for name in names]
     if isinstance(entry, Evidence):
         return scorer(entry, metrics, system=system, config=config)
     result = entry if entry.system == system else _renamed(entry, system)
     if set(names) <= set(result.names) and config.clusters is None:
-        return _led_by(result, names, known)
+        return _with_primary_findings(result, names, known)
     if result.evidence is None:
         raise ParameterError(
-            f"the result of {system} lacks metrics or clusters, and has no evidence to be scored again",
-            hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
+            f"the result of {system} lacks metrics or clusters, and has no evidence to compute them from",
+            hint=f"compare on {', '.join(result.names)}, or score the system again",
         )
     clusters = result.clusters if config.clusters is None else config.clusters
-    again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
-    again = scorer(result.evidence, metrics, system=system, config=again_config)
+
+    rescored = scorer(
+        result.evidence,
+        metrics,
+        system=system,
+        config=replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters),
+    )
     status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
-    again = replace(again, settings={**again.settings, **status})
-    return replace(again, findings=run_checks(again) + again.findings)
+    rescored = replace(rescored, settings={**rescored.settings, **status})
+    return replace(rescored, findings=run_checks(rescored) + rescored.findings)
 
 
-def _led_by(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
-    """The result, with what depends on which metric is named first looked at anew."""
+def _with_primary_findings(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
+    """The result with the findings about its primary metric computed for the first of ``names``."""
     metrics = {name: known[name] for name in names if name in known}
     if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
         return result
-    others = (each for each in result.findings if not concerns_primary_metric(each))
-    anew = (each for each in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(each))
-    return replace(result, findings=(*others, *anew))
+    others = (finding for finding in result.findings if not concerns_primary_metric(finding))
+    checked = run_checks(ScoredResult(result, metrics))
+    return replace(result, findings=(*others, *filter(concerns_primary_metric, checked)))
 
 
 def _renamed(result: Result, system: str) -> Result:
-    """The result under another name, in its findings too."""
+    """The result and its findings with another system name."""
     findings = tuple(
         replace(finding, subject=system) if finding.subject == result.system else finding for finding in result.findings
     )
     return replace(result, system=system, findings=findings)
 
-
-# The two verbs of the program: evaluate one system, compare several.
 
 __all__ = ["compare", "evaluate"]
 
@@ -227,37 +228,30 @@ def compare(
     """Compare two or more systems, pair by pair, on the same units.
 
     ``systems`` maps names to evidence or to results, or is a sequence of results. The order and the tie
-    bands are made on ``primary``, by default the first metric. Systems that were not measured on the
-    same units are refused with the difference, and so are results that say of themselves that the data or
-    the rule was another. Unequal tuning is a finding. Results are used as they are; one that lacks a metric
-    or the clusters is scored again from its evidence.
+    groups are those of ``primary``, by default the first metric. Systems with different units are an error,
+    and so are results with other data or other scoring rules. Unequal tuning is a finding. A result that
+    lacks a metric or the clusters is scored again from its evidence; other results are used as they are.
 
     >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
     """
-    lined_up = align_systems(systems, metrics, primary, config, chance=chance, catalogue=catalogue)
+    aligned = align_systems(systems, metrics, primary, config, chance=chance, catalogue=catalogue)
     comparison = compare_results(
-        [_as_measured(result) for result in lined_up.results],
-        metrics=lined_up.names,
-        primary=lined_up.primary,
+        [_with_ordered_ties(result) for result in aligned.results],
+        metrics=aligned.names,
+        primary=aligned.primary,
         config=config,
-        metric_objects=lined_up.metrics,
+        metric_objects=aligned.metrics,
     )
-    of_systems = tuple(finding for result in lined_up.results for finding in result.findings)
-    found = (*_of_terms(lined_up.results), *of_systems, *run_checks(comparison))
-    return replace(comparison, findings=tuple(dict.fromkeys(found)))
+    subjects = (TuningBudgets, TruncationBySystem, ComparedSystems)
+    findings = [finding for subject in subjects for finding in run_checks(subject.of_results(aligned.results))]
+    findings += [finding for result in aligned.results for finding in result.findings]
+    return replace(comparison, findings=tuple(dict.fromkeys([*findings, *run_checks(comparison)])))
 
 
-def _of_terms(results: Sequence[Result]) -> Iterator[Finding]:
-    """What is wrong with comparing these results, as far as they say how they were measured."""
-    yield from run_checks(TuningBudgets.of_results(results))
-    yield from run_checks(TruncationBySystem.of_results(results))
-    yield from run_checks(ComparedSystems.of_results(results))
-
-
-def _as_measured(result: Result) -> Result:
-    """The result with its equal scores in the order they were measured in: resampling measures again."""
+def _with_ordered_ties(result: Result) -> Result:
+    """The result with tied scores in the order of its tie policy, because resampling scores again."""
     evidence, ties = result.evidence, result.settings.get("ties")
     if isinstance(evidence, Ranking) and ties is not None:
         return replace(result, evidence=evidence.ordered(ties))
