@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.lexical import BM25Retriever, TfidfRetriever
 
 WORDS = r"\w+"
@@ -117,7 +117,7 @@ def by_scikit_learn(documents: list[str], queries: list[str], kind: str, quick: 
 
     def asked() -> Any:
         vectoriser, table = model
-        return leading_columns_of((vectoriser.transform(queries) @ table).toarray(), K)[1]
+        return top_columns((vectoriser.transform(queries) @ table).toarray(), K)[1]
 
     times = 1 if quick else 3
     theirs, model = fastest(built, times=times)

@@ -1,11 +1,13 @@
 # Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
 
 from equipoise import accounts as accounts
+from equipoise import bench as bench
 from equipoise import concepts as concepts
 from equipoise import fair as fair
 from equipoise import phenotypes as phenotypes
 from equipoise import places as places
 from equipoise import shards as shards
+from equipoise.config import StatsConfig as StatsConfig
 from equipoise.domains.fair.compat import BinaryEvaluator as BinaryEvaluator
 from equipoise.domains.fair.experiment import optimize_model as optimize_model
 from equipoise.domains.fair.experiment import run_fair_comparison as run_fair_comparison

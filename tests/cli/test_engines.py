@@ -40,7 +40,7 @@ def test_vectors_that_could_not_be_kept_are_a_warning(eq: Run, folder: Path) -> 
     done = eq(*BUILD, "--model-name", "py:cluster_cells.Plain,identity=plain")
     assert done.exit_code == 0, done.output
     (warning,) = (line for line in done.stderr.splitlines() if line.startswith("warning: "))
-    assert "vectors are computed and not kept" in warning
+    assert "vectors.sqlite" in warning
 
 
 def test_a_device_beside_a_cluster_is_refused_before_anybody_is_looked_for(eq: Run, folder: Path, nobody: str) -> None:

@@ -215,8 +215,8 @@ def test_units_that_a_run_never_answered_close_the_gate_unless_they_are_allowed(
         run = {f"q{unit}": {"a": 1.0, "b": 0.5} for unit in range(answered)}
         ranking = Ranking.from_runs(qrels, run, corpus_size=9)
         save_run(folder / name, evaluate(ranking, "MRR", system=name), manifest=Manifest(name).finish())
-    closed(eq("gate", "hole", "--require", "MRR>=0.1"), "the run lacks units of the truth")
-    closed(eq("gate", "base", "--no-worse-than", "hole"), "the baseline lacks units of the truth")
+    closed(eq("gate", "hole", "--require", "MRR>=0.1"), "the run lacks units of the ground truth")
+    closed(eq("gate", "base", "--no-worse-than", "hole"), "the baseline lacks units of the ground truth")
     assert eq("gate", "hole", "--require", "MRR>=0.1", "--allow-missing").exit_code == 0
 
 
@@ -264,7 +264,7 @@ def test_other_parameters_of_a_metric_close_the_gate(eq, stored: Stored) -> None
 def test_a_partial_run_closes_the_gate(eq, stored: Stored) -> None:
     base, part = stored("base", GOOD), stored("part", GOOD, status="partial")
     closed(eq("gate", part, "--require", "MRR>=0.1"), "the run of part is partial: stopped")
-    closed(eq("gate", base, "--no-worse-than", part), "the baseline decides nothing")
+    closed(eq("gate", base, "--no-worse-than", part), "the baseline cannot be used")
 
 
 def test_a_figure_without_a_value_closes_the_gate(eq, folder: Path, stored: Stored) -> None:
@@ -296,13 +296,13 @@ def test_a_loss_on_too_few_units_to_judge_closes_the_gate(options: list[str], eq
 def test_a_second_metric_does_not_open_a_gate_that_the_first_closes(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 5), stored("worse", [50, 49, 48, 47, 46])
     closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR"), "a significant loss (p 0.031, 5 units)")
-    closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "MR"), "cannot be judged")
+    closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "MR"), "cannot be tested")
 
 
 def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their_spread(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 30), stored("worse", [4] * 30)
     words = ("gate", worse, "--no-worse-than", base, "-m", "MR", "--margin")
-    closed(eq(*words, "1"), "30 units without any spread")
+    closed(eq(*words, "1"), "30 units without variation")
     assert eq(*words, "3").exit_code == 0
 
 

@@ -6,6 +6,7 @@ import json
 import pickle
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_a_cache_is_read_without_opening_its_models(eq, folder: Path, monkeypatc
     monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
     with VectorCache() as cache:
         cache.put_many("identity", "any", ["a"], embedder("hash", dim=4, cache=False).embed(["a"]))
-    with sqlite3.connect(folder / "cache" / "vectors.sqlite") as db:
+    with closing(sqlite3.connect(folder / "cache" / "vectors.sqlite")) as db, db:
         db.execute("INSERT INTO names VALUES ('identity', ?)", (CODE,))
         db.execute("UPDATE spaces SET identity = identity")
     assert eq("cache").exit_code in (0, 2)

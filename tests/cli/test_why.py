@@ -29,8 +29,8 @@ def test_two_libraries_are_told_apart_convention_by_convention(eq) -> None:
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "MRR@10: mteb and ranx agree on 0.5000"  # and yet for different reasons
-    rows = [line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "judged"))]
-    assert rows == [["equal", "scores"], ["judged", "queries", "that", "the", "run", "misses"]]
+    rows = [line.split()[:-3] for line in lines if line.endswith(" 1") and line.startswith(("equal", "queries of"))]
+    assert rows == [["equal", "scores"], ["queries", "of", "the", "qrels", "that", "the", "run", "misses"]]
     assert "    mteb: equal scores are ordered by document id, descending" in lines
     assert [line for line in lines if line.startswith("note: ")] != []
     assert "as called: ranx.evaluate(Qrels(qrels), Run(run), metric)" in " ".join(done.stdout.split())
@@ -156,7 +156,7 @@ def test_scoring_as_a_library_says_so(eq) -> None:
     assert done.exit_code == 0, done.stderr
     assert "Scored as trec_eval as pytrec_eval-terrier 0.5.11 wraps it" in done.stdout
     assert "as called: trec_eval -m MEASURE qrels run" in done.stdout
-    assert "- a judged query that the run misses is left out of the mean" in done.stdout
+    assert "- a query of the qrels that the run misses is left out of the mean" in done.stdout
     assert "Next: eq why run.trec --qrels own.qrels --like trec_eval -m MRR" in done.stdout
     quiet = eq("score", "run.trec", "--qrels", "own.qrels", "--like", "trec_eval", "-m", "MRR", "-q")
     assert "Scored as trec_eval" in quiet.stdout

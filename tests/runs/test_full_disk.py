@@ -28,7 +28,7 @@ from marked import marked
 from toy_ontology import obo
 
 KIB = 1024
-ROOM = "make room: what was finished before stays, and the same command goes on"
+ROOM = "free disk space: finished results are kept, and the same command resumes"
 VECTORS = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
 
 
@@ -175,6 +175,7 @@ def test_vectors_that_were_embedded_stay_and_embedding_goes_on(disk: Path, tmp_p
     assert sorted(each.name for each in disk.iterdir()) == [f"v{suffix}"]
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_size_of_files_has_a_hint(tmp_path: Path) -> None:
     """As ``ulimit -f`` sets it; Python ignores the signal, so that the write fails."""
     resource = pytest.importorskip("resource")

@@ -11,11 +11,13 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
 from equipoise.cli.metric_names import catalogue_with
-from equipoise.cli.output import Output, Step, after_comparison, pass_output
+from equipoise.cli.output import Output, Step, pass_output
 from equipoise.errors import ParameterError
-from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.answer import AnswerOptions, cost_report_columns
+from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_sections
 from equipoise.runs.compare import compare as compare_systems
+from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -135,13 +137,16 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
     if out.to:
         from equipoise.report.export import export
 
-        out.content(export(runs, comparison, out.to))
+        out.file(export(runs, comparison, out.to))
         return
-    findings = sort_by_severity(comparison.findings)
-    out.show(*comparison_sections(comparison, verbose=out.verbose, quiet=out.quiet))
-    if not out.quiet:
-        out.show(*findings_section(findings, verbose=out.verbose))
-        out.text(after_comparison(findings, comparison.primary))
+    answer = AnswerOptions(
+        Vocabulary(comparison.unit_noun),
+        columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
+        details="Details: add -v. The meaning of a code: eq explain CODE.",
+    )
+    out.show(*comparison_sections(comparison, options=answer, verbose=out.verbose, quiet=out.quiet))
+    if out.verbose:
+        out.show(*findings_section(comparison.findings, verbose=True))
 
 
 def _estimates(comparison: Comparison) -> dict[str, dict[str, Any]]:

@@ -370,16 +370,18 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def embedding_map(engine: Executor, *, cores: int = 1) -> ExecutorMap | None:
     """How texts are embedded on the engine; None for this process."""
-    return None if engine.name == "local" else partial(engine.as_finished, cores=cores)
+    from equipoise.runs.runner import executor_map
+
+    return executor_map(engine, n_cores=cores) if engine.is_remote else None
 
 
 @contextmanager
 def executor_context(engine: Executor, out: Output, unit: str = "a job") -> Iterator[Executor]:
     """The started engine. Notes say where it runs, and what is lost. ``unit`` describes one job."""
-    engine.unit, engine.tell = unit, out.note
+    engine.item_label, engine.on_message = unit, out.note
     with engine:
-        if engine.name != "local":
-            out.note(f"running on {engine.place}")
+        if engine.is_remote:
+            out.note(f"running on {engine.description}")
         try:
             yield engine
         finally:

@@ -37,7 +37,7 @@ class Output:
     command: tuple[str, ...] = ()
     to: str = ""
     """The format of tables, one of ``TABLE_FORMATS``; empty for the terminal."""
-    file: str | None = None
+    path: str | None = None
     """The file that gets the output instead of the terminal."""
     _buffer: list[str] = field(default_factory=list)
 
@@ -52,35 +52,35 @@ class Output:
             command=("eq", *words),
         )
 
-    def set_format(self, to: str | None, file: str | None) -> None:
+    def set_format(self, to: str | None, path: str | None) -> None:
         """Write tables as ``to``, by default what the suffix of the file says."""
-        if file is not None:
+        if path is not None:
             from equipoise.runs.experiment import check_writable
 
-            suffix = PurePath(file).suffix.casefold()
+            suffix = PurePath(path).suffix.casefold()
             to = to or ("json" if self.json else FORMAT_OF_SUFFIX.get(suffix))
             if to is None:
                 raise ParameterError(
-                    f"{file} has no suffix of a table format",
+                    f"{path} has no suffix of a table format",
                     hint=f"use {', '.join(FORMAT_OF_SUFFIX)}, or choose the format with --to",
                 )
-            check_writable(file, example="table.md")
+            check_writable(path, example="table.md")
         if self.json and to not in (None, "json"):
             raise ParameterError(f"--json and --to {to} exclude each other", hint="keep one of them")
         self.json = self.json or to == "json"
-        self.to, self.file = "" if to in (None, "json") else to, file
+        self.to, self.path = "" if to in (None, "json") else to, path
 
     def finish(self) -> None:
         """Write the file of ``-o``, if there is one."""
-        if self.file is not None and self._buffer:
+        if self.path is not None and self._buffer:
             from equipoise.io.atomic import write_text
 
-            write_text(self.file, "".join(self._buffer))
-            self.note(f"wrote {self.file}")
+            write_text(self.path, "".join(self._buffer))
+            self.note(f"wrote {self.path}")
 
     def write(self, text: str) -> None:
         """Write to standard output, or to the file of ``-o``."""
-        if self.file is None:
+        if self.path is None:
             sys.stdout.write(text)
         else:
             self._buffer.append(text)
@@ -108,9 +108,9 @@ class Output:
         if not self.to:
             self.write(inert(text if text.endswith("\n") else f"{text}\n"))
 
-    def content(self, text: str) -> None:
+    def file(self, text: str) -> None:
         """Write the content of a file. Control characters are escaped only if the output is a terminal."""
-        self.write(inert(text) if self.file is None and sys.stdout.isatty() else text)
+        self.write(inert(text) if self.path is None and sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Write a note to standard error, unless ``--quiet`` is set."""

@@ -42,6 +42,7 @@ folder with run directories; NAME=path renames a system.
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The HTML file.")
 @options.primary_option
 @options.stats_options()
+@click.option("--title", metavar="TEXT", default="", help="The title of the page.")
 @click.option("--charts", metavar="FOLDER", help="Also write the charts here, as PNG and SVG.")
 @click.option("--no-charts", "plain", is_flag=True, help="No charts in the page.")
 @options.output_options
@@ -52,6 +53,7 @@ def report(
     output: str,
     primary: str | None,
     config: StatsConfig,
+    title: str,
     charts: str | None,
     plain: bool,
 ) -> int:
@@ -61,8 +63,15 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
+    from equipoise.domains.bench.page import stored_suite, write_suite_page
     from equipoise.report.publish import STEPS, chart_note, write_report
 
+    if len(runs) == 1 and (suite := stored_suite(runs[0])) is not None:
+        with out.progress(len(suite["datasets"])) as step:
+            answer = write_suite_page(runs[0], output, config, charts=not plain, progress=step)
+        out.data({"report": output, "decision": answer.decision}) if out.json else out.text(answer.decision)
+        out.note(f"wrote {output}: open it in a browser")
+        return exits.DONE
     with out.progress(STEPS) as step:
         page = write_report(
             named_runs(runs),
@@ -71,6 +80,7 @@ def report(
             config=config,
             charts=not plain,
             charts_folder=charts,
+            title=title,
             progress=step,
         )
     for caution in page.cautions:
@@ -221,7 +231,7 @@ def _exported(runs: Sequence[StoredRun], comparison: Comparison | None, to: str,
 
 def _write(out: Output, text: str, path: str | None) -> None:
     if path is None:
-        out.content(text)
+        out.file(text)
     else:
         write_text(path, text)
         out.note(f"wrote {path}")

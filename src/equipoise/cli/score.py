@@ -169,7 +169,7 @@ def score(
         written = [] if output is None else write_runs(runs, output, step)
     results = [result for result, _ in runs]
     if out.to == "csv":
-        out.content(_csv(runs))
+        out.file(_csv(runs))
     else:
         _show(out, results, written, inputs, reading)
     findings = [finding for result in results for finding in result.findings]

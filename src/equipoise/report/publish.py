@@ -36,11 +36,12 @@ def write_report(
     config: StatsConfig = DEFAULT_STATS,
     charts: bool = True,
     charts_folder: PathLike | None = None,
+    title: str = "",
     progress: Callable[[str], None] = lambda message: None,
 ) -> Report:
     """Write the report of these runs, each with its name in the report, and return the report.
 
-    The charts are also written to ``charts_folder`` as PNG and SVG files.
+    The charts are also written to ``charts_folder`` as PNG and SVG files. ``title`` replaces the title of the page.
     """
     if charts_folder is not None:
         require_extra("vl_convert", extra="report")
@@ -53,7 +54,7 @@ def write_report(
     progress("comparing")
     comparison = compare_runs(stored, primary=primary, config=config)
     progress("building the report")
-    report = build_report(stored, comparison)
+    report = build_report(stored, comparison, heading=title)
     progress("writing it")
     text = render_html(report, charts=charts)
     if charts_folder is not None:

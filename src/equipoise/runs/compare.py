@@ -1,8 +1,8 @@
-"""Compare systems: unique names, the same metrics, the same scoring rules, then paired differences."""
+"""Compare systems: unique names, the same metrics and the same protocol, then all pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
+from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
@@ -29,7 +30,7 @@ EvidenceOrResult = Evidence | Result
 
 @dataclass(frozen=True)
 class AlignedSystems:
-    """Results on the same metrics; ``metrics`` maps the names of known metrics to their objects."""
+    """Results ready to be compared; ``metrics`` has those that the catalogue knows."""
 
     results: list[Result]
     names: list[str]
@@ -46,35 +47,37 @@ def align_systems(
     chance: bool = True,
     catalogue: MetricCatalogue | None = None,
 ) -> AlignedSystems:
-    """A result of every system on the same metrics, the primary one included."""
+    """A result of every system on the same metrics, the primary one among them."""
     entries = _entries(systems)
     _check_same_ties(entries, config.ties)
-    parser = _MetricNames.of(entries, catalogue)
-    names = parser.names(_default_names(entries) if metrics is None else metrics)
+    resolver = _MetricResolver.of(entries, catalogue)
+    names = resolver.names(_shared_metrics(entries) if metrics is None else metrics)
     if primary is not None:
-        primaries = parser.names(primary)
-        if len(primaries) > 1:
+        chosen = resolver.names(primary)
+        if len(chosen) > 1:
             raise ParameterError(
-                f"{primary} names {len(primaries)} metrics, and only one can be primary",
-                hint=f"write {primaries[0]}",
+                f"{primary} names {len(chosen)} metrics, and only one can be primary",
+                hint=f"write {chosen[0]}",
             )
-        primary = primaries[0]
+        primary = chosen[0]
         names = list(dict.fromkeys([*names, primary]))
     # Checks that quote one metric quote the first.
     primary_first = list(dict.fromkeys([primary or names[0], *names]))
     scorer = partial(evaluate, chance=chance, catalogue=catalogue)
-    results = [_result(system, entry, primary_first, parser.known, config, scorer) for system, entry in entries.items()]
-    return AlignedSystems(results, names, primary or names[0], parser.known)
+    results = [
+        _result(system, entry, primary_first, resolver.known, config, scorer) for system, entry in entries.items()
+    ]
+    return AlignedSystems(results, names, primary or names[0], resolver.known)
 
 
 def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict[str, EvidenceOrResult]:
-    """Evidence or a result by the name of the system."""
+    """The systems by name, each of them evidence or a result."""
     if not isinstance(systems, Mapping):
         named: dict[str, EvidenceOrResult] = {}
-        for number, result in enumerate(systems, start=1):
+        for number, result in enumerate(systems, 1):
             name = getattr(result, "system", f"number {number}")
             if name in named:
-                raise DuplicateError(f"two results are called {name!r}", hint="give each system a unique name")
+                raise DuplicateError(f"two results are called {name!r}", hint="give each system its own name")
             named[name] = result
         systems = named
     for name, entry in systems.items():
@@ -85,13 +88,13 @@ def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict
             )
     if len(systems) < 2:
         raise ParameterError(
-            f"a comparison needs at least two systems; there is {len(systems) or 'none'}", hint="add another run"
+            f"a comparison needs at least two systems; {len(systems)} was given", hint="add another run"
         )
     return dict(systems)
 
 
 def _check_same_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) -> None:
-    """Raise an error if systems were scored with different tie policies."""
+    """Raise an error if equal scores were ordered differently: such systems are not comparable."""
     used: dict[str, str] = {}
     for name, entry in entries.items():
         policy = entry.settings.get("ties") if isinstance(entry, Result) else str(ties)
@@ -105,45 +108,45 @@ def _check_same_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) 
         )
 
 
-def _default_names(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
-    """The metrics that all results have; without results, the default metrics of the evidence."""
+def _shared_metrics(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
+    """The metrics that all results have; with evidence only, the default ones of its kind."""
     results = [entry for entry in entries.values() if isinstance(entry, Result)]
     if results:
         shared = [name for name in results[0].names if all(name in result.names for result in results)]
         if not shared:
-            metrics = "; ".join(f"{result.system} has {', '.join(result.names) or 'none'}" for result in results)
+            listed = "; ".join(f"{result.system} has {', '.join(result.names) or 'none'}" for result in results)
             raise ParameterError(
-                f"the results share no metric: {metrics}", hint="score every system with the same metrics"
+                f"the results share no metric: {listed}", hint="score every system with the same metrics"
             )
         return shared
     return default_metrics(_evidence_of(entries)[0].kind)
 
 
 def _evidence_of(entries: Mapping[str, EvidenceOrResult]) -> list[Evidence]:
-    evidence = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
-    return [item for item in evidence if item is not None]
+    stored = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
+    return [evidence for evidence in stored if evidence is not None]
 
 
 @dataclass(frozen=True)
-class _MetricNames:
-    """Parses metric names. A name that only the stored results have is kept as it is."""
+class _MetricResolver:
+    """Metrics by their canonical names; a name that only the results have is used as it is."""
 
     kind: type[Evidence] | None
     catalogue: MetricCatalogue | None
-    stored: frozenset[str]
+    in_results: frozenset[str]
     known: dict[str, Metric[Any]]
 
     @classmethod
-    def of(cls, entries: Mapping[str, EvidenceOrResult], catalogue: MetricCatalogue | None) -> _MetricNames:
+    def of(cls, entries: Mapping[str, EvidenceOrResult], catalogue: MetricCatalogue | None) -> _MetricResolver:
         kinds = {type(evidence) for evidence in _evidence_of(entries)}
         if len(kinds) > 1:
             raise ParameterError(
                 f"the systems have {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
-                hint="compare systems with one kind of evidence",
+                hint="compare systems on evidence of one kind",
             )
         names = [frozenset(entry.names) for entry in entries.values() if isinstance(entry, Result)]
-        stored = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
-        return cls(next(iter(kinds), None), catalogue, stored, {})
+        in_results = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
+        return cls(next(iter(kinds), None), catalogue, in_results, {})
 
     def names(self, metrics: MetricNames) -> list[str]:
         names: dict[str, None] = {}
@@ -151,14 +154,14 @@ class _MetricNames:
             try:
                 parsed = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
             except (UnknownNameError, ParameterError):
-                if expression not in self.stored:
+                if expression not in self.in_results:
                     raise
                 names[str(expression)] = None
             else:
                 self.known.update((metric.name, metric) for metric in parsed)
                 names.update((metric.name, None) for metric in parsed)
         if not names:
-            raise ParameterError("there is no metric", hint="for example nDCG@10 or HR@{1,3,5,10}")
+            raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
         return list(names)
 
 
@@ -170,7 +173,7 @@ def _result(
     config: StatsConfig,
     scorer: Callable[..., Result],
 ) -> Result:
-    """The result of the system with all these metrics; it is scored only if it has to be."""
+    """The result of the system with all these metrics, computed if it lacks some."""
     metrics = [known.get(name, name) for name in names]
     if isinstance(entry, Evidence):
         return scorer(entry, metrics, system=system, config=config)
@@ -179,34 +182,31 @@ def _result(
         return _with_primary_findings(result, names, known)
     if result.evidence is None:
         raise ParameterError(
-            f"the result of {system} lacks metrics or clusters, and has no evidence to compute them from",
-            hint=f"compare on {', '.join(result.names)}, or score the system again",
+            f"the result of {system} lacks metrics or clusters, and has no evidence to compute them",
+            hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
         )
-    clusters = result.clusters if config.clusters is None else config.clusters
+    from equipoise.runs.manifest import STATUS_SETTINGS
 
-    rescored = scorer(
-        result.evidence,
-        metrics,
-        system=system,
-        config=replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters),
-    )
+    clusters = result.clusters if config.clusters is None else config.clusters
+    again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
+    again = scorer(result.evidence, metrics, system=system, config=again_config)
     status = {name: result.settings[name] for name in STATUS_SETTINGS if name in result.settings}
-    rescored = replace(rescored, settings={**rescored.settings, **status})
-    return replace(rescored, findings=run_checks(rescored) + rescored.findings)
+    again = replace(again, settings={**again.settings, **status})
+    return replace(again, findings=run_checks(again) + again.findings)
 
 
 def _with_primary_findings(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
-    """The result with the findings about its primary metric computed for the first of ``names``."""
+    """The result with the findings about the primary metric, if that is another one than before."""
     metrics = {name: known[name] for name in names if name in known}
     if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
         return result
     others = (finding for finding in result.findings if not concerns_primary_metric(finding))
-    checked = run_checks(ScoredResult(result, metrics))
-    return replace(result, findings=(*others, *filter(concerns_primary_metric, checked)))
+    new = (finding for finding in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(finding))
+    return replace(result, findings=(*others, *new))
 
 
 def _renamed(result: Result, system: str) -> Result:
-    """The result and its findings with another system name."""
+    """The result under another name, in its findings too."""
     findings = tuple(
         replace(finding, subject=system) if finding.subject == result.system else finding for finding in result.findings
     )
@@ -227,11 +227,33 @@ def compare(
 ) -> Comparison:
     """Compare two or more systems, pair by pair, on the same units.
 
-    ``systems`` maps names to evidence or to results, or is a sequence of results. The order and the tie
-    groups are those of ``primary``, by default the first metric. Systems with different units are an error,
-    and so are results with other data or other scoring rules. Unequal tuning is a finding. A result that
-    lacks a metric or the clusters is scored again from its evidence; other results are used as they are.
+    Every pair of systems gets the mean difference with its interval, a paired test and a p value that is adjusted for
+    the number of pairs. Systems that are not significantly different share a tie band. Systems that were not evaluated
+    on the same units, the same data or with the same rule are an error. Unequal tuning is a finding.
 
+    Parameters
+    ----------
+    systems
+        Names mapped to evidence or to results, or a sequence of results. A result that lacks a metric or the clusters
+        is scored again from its evidence.
+    metrics
+        Metric names such as ``nDCG@10`` or ``HR@{1,10}``, or metrics. By default those of ``DEFAULT_METRICS``.
+    primary
+        The metric that decides the order and the tie bands; by default the first one.
+    config
+        Confidence level, resamples, permutations, seed, test, correction, ties and clusters.
+    chance
+        Whether chance levels are computed; without them they are NaN.
+    catalogue
+        Metrics in addition to the built-in ones.
+
+    Returns
+    -------
+    Comparison
+        Results, pairwise differences, tie bands and rank intervals; ``verdict()`` is the conclusion in words.
+
+    Examples
+    --------
     >>> a, b = (Ranking.from_ranks(ranks, candidates=9) for ranks in ([1] * 9, [1, 2, 3] * 3))
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
@@ -244,14 +266,20 @@ def compare(
         config=config,
         metric_objects=aligned.metrics,
     )
-    subjects = (TuningBudgets, TruncationBySystem, ComparedSystems)
-    findings = [finding for subject in subjects for finding in run_checks(subject.of_results(aligned.results))]
-    findings += [finding for result in aligned.results for finding in result.findings]
-    return replace(comparison, findings=tuple(dict.fromkeys([*findings, *run_checks(comparison)])))
+    system_findings = tuple(finding for result in aligned.results for finding in result.findings)
+    findings = (*_protocol_findings(aligned.results), *system_findings, *run_checks(comparison))
+    return replace(comparison, findings=tuple(dict.fromkeys(findings)))
+
+
+def _protocol_findings(results: Sequence[Result]) -> Iterator[Finding]:
+    """Findings about unequal protocols of these results."""
+    yield from run_checks(TuningBudgets.of_results(results))
+    yield from run_checks(TruncationBySystem.of_results(results))
+    yield from run_checks(ComparedSystems.of_results(results))
 
 
 def _with_ordered_ties(result: Result) -> Result:
-    """The result with tied scores in the order of its tie policy, because resampling scores again."""
+    """The result with its equal scores in the order of its tie rule, because resampling scores them again."""
     evidence, ties = result.evidence, result.settings.get("ties")
     if isinstance(evidence, Ranking) and ties is not None:
         return replace(result, evidence=evidence.ordered(ties))

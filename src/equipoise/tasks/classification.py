@@ -1,8 +1,9 @@
-"""Classification: from a score matrix to a ranking and labels, on the host or a device; and a linear probe."""
+"""Classification: from a score matrix to a ranking and labels, on the host or a device; and classifiers on vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -175,9 +176,10 @@ def classify_on_device(
     return parts[0] if len(parts) == 1 else ClassificationOutput.joined(parts)
 
 
-# A linear probe: logistic regression on the vectors.
+# Classifiers on vectors: logistic regression and nearest neighbours by cross-validation, and few-shot.
 
 FOLDS = 5
+NEIGHBOURS = 5
 _STEPS = 5000
 
 
@@ -196,27 +198,106 @@ def linear_probe(space: Space, *, folds: int = FOLDS, groups: Sequence[Any] | No
     """
     if space.labels is None or space.classes is None or len(np.unique(space.labels)) < 2:
         raise UndefinedError("a probe needs points of two classes", hint="Space.of(vectors, labels=...) adds classes")
-    count = len(space) if groups is None else len(set(groups))
-    parts = parts_of(
-        list(range(len(space))),
-        max(2, min(folds, count)),
-        stratify=space.labels.tolist(),
-        groups=groups,
-        rng=np.random.default_rng(seed),
-    )
-    predicted = np.empty(len(space), dtype=np.int64)
-    vectors = space.vectors.astype(np.float64)
-    for train, test in parts:
-        predicted[test] = _predicted(vectors[train], space.labels[train], vectors[test])
+    splits = class_folds(space.labels, folds=folds, groups=groups, seed=seed)
+    predicted = cross_validated_classes(logistic_classes, space.vectors.astype(np.float64), space.labels, splits)
     return Labels(space.unit_ids, space.labels, predicted, space.classes)
 
 
-def _predicted(known: Floats, labels: Ints, asked: Floats) -> Ints:
-    """The classes of new rows; where only one class is known, it is that."""
-    if len(np.unique(labels)) < 2:
-        return np.full(len(asked), labels[0], dtype=np.int64)
-    middle, spread = known.mean(axis=0), known.std(axis=0)
-    spread[spread == 0] = 1.0
+def class_folds(
+    codes: Ints, *, folds: int = FOLDS, groups: Sequence[Any] | None = None, seed: int = 0
+) -> list[tuple[Ints, Ints]]:
+    """Train and test positions of a stratified cross-validation; groups are never split."""
+    count = len(codes) if groups is None else len(set(groups))
+    return parts_of(
+        list(range(len(codes))),
+        max(2, min(folds, count)),
+        stratify=codes.tolist(),
+        groups=groups,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def cross_validated_classes(
+    classify_rows: Callable[[Any, Ints, Any], Ints], vectors: Any, codes: Ints, splits: Sequence[tuple[Ints, Ints]]
+) -> Ints:
+    """The predicted class of every row by a classifier that was trained on the other folds."""
+    predicted = np.empty(len(codes), dtype=np.int64)
+    for train, test in splits:
+        predicted[test] = classify_rows(vectors[train], codes[train], vectors[test])
+    return predicted
+
+
+def logistic_classes(known: Any, codes: Ints, rows: Any) -> Ints:
+    """Logistic regression on standardised coordinates; sparse matrices are scaled and not centred."""
+    if len(np.unique(codes)) < 2:
+        return np.full(rows.shape[0], codes[0], dtype=np.int64)
+    if isinstance(known, np.ndarray):
+        mean, spread = known.mean(axis=0), known.std(axis=0)
+        spread[spread == 0] = 1.0
+        known, rows = (known - mean) / spread, (rows - mean) / spread
     engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression(max_iter=_STEPS)
-    engine.fit((known - middle) / spread, labels)
-    return np.asarray(engine.predict((asked - middle) / spread), dtype=np.int64)
+    engine.fit(known, codes)
+    return np.asarray(engine.predict(rows), dtype=np.int64)
+
+
+def nearest_neighbour_classes(known: Any, codes: Ints, rows: Any, *, k: int = NEIGHBOURS) -> Ints:
+    """The class with the largest sum of cosines among the ``k`` nearest rows.
+
+    >>> nearest_neighbour_classes(np.eye(2), np.array([0, 1]), np.array([[0.9, 0.1]]), k=1)
+    array([0])
+    """
+    cosines = _dense(_unit(rows) @ _unit(known).T)
+    k = min(k, cosines.shape[1])
+    nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+    votes = np.zeros((len(cosines), int(codes.max()) + 1))
+    # 3 is added, so that the number of votes decides, and cosines only between equal numbers.
+    np.add.at(votes, (np.arange(len(cosines))[:, None], codes[nearest]), 3.0 + np.take_along_axis(cosines, nearest, 1))
+    return np.asarray(votes.argmax(axis=1), dtype=np.int64)
+
+
+SHOTS, EXPERIMENTS, MTEB_SEED = 8, 10, 42
+"""Training texts per class, repetitions and seed of MTEB's classification tasks."""
+
+
+def few_shot_hits(
+    vectors: Any, codes: Ints, train: Ints, test: Ints | None, *, shots: int = SHOTS, experiments: int = EXPERIMENTS
+) -> Floats:
+    """The share of experiments in which each row is classified correctly, in MTEB's few-shot protocol.
+
+    Each experiment trains a logistic regression (100 iterations, no scaling) on ``shots`` rows per class out of
+    ``train`` and predicts ``test``; the samples are those that MTEB draws with its seed. Without ``test``, the rows
+    that were not drawn are predicted. A row that was drawn in every experiment has NaN.
+    """
+    engine = require_extra("sklearn.linear_model", extra="concepts").LogisticRegression
+    hits, tested = np.zeros(len(codes)), np.zeros(len(codes))
+    order = list(range(len(train)))
+    for _ in range(experiments):
+        np.random.RandomState(MTEB_SEED).shuffle(order)
+        counts: dict[int, int] = {}
+        drawn = []
+        for place in order:
+            label = int(codes[train[place]])
+            if counts.get(label, 0) < shots:
+                drawn.append(int(train[place]))
+                counts[label] = counts.get(label, 0) + 1
+        asked = np.setdiff1d(train, drawn) if test is None else test
+        if len(asked) and len(counts) > 1:
+            model = engine(max_iter=100)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # 100 iterations may not converge; that is the protocol
+                model.fit(vectors[np.array(drawn)], codes[drawn])
+            hits[asked] += model.predict(vectors[asked]) == codes[asked]
+            tested[asked] += 1
+    return np.divide(hits, tested, out=np.full(len(codes), np.nan), where=tested > 0)
+
+
+def _unit(rows: Any) -> Any:
+    """Rows of length one; a sparse matrix is expected to have them already."""
+    if not isinstance(rows, np.ndarray):
+        return rows
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows, dtype=np.float64), where=lengths > 0)
+
+
+def _dense(matrix: Any) -> Floats:
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray(), dtype=np.float64)

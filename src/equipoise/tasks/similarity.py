@@ -92,3 +92,14 @@ def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
         [pair.expected for pair in pairs],
         unit_ids=[pair.id for pair in pairs],
     )
+
+
+def row_cosines(one: Any, other: Any) -> Floats:
+    """The cosine of each row with the same row of the other, for arrays or sparse matrices of unit rows.
+
+    >>> row_cosines(np.eye(2), np.array([[0.6, 0.8], [0.0, 0.0]])).round(6).tolist()
+    [0.6, 0.0]
+    """
+    if isinstance(one, np.ndarray):
+        return paired_cosine(one.astype(np.float64), np.asarray(other, dtype=np.float64))
+    return np.asarray(one.multiply(other).sum(axis=1), dtype=np.float64).ravel()

@@ -18,7 +18,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.extras import install_command
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import check_writable, exit_code
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -280,7 +280,8 @@ def evaluate(
             **settings,
         )
     _show_evaluation(out, evaluation, output)
-    return exits.gate(out, evaluation.findings, fail_on)
+    gate = exits.gate(out, evaluation.findings, fail_on)
+    return exit_code(evaluation.failures) or gate
 
 
 def read_user_vectors(arguments: tuple[str, ...], geometry: str | None) -> dict[str, NodeVectors]:
@@ -317,6 +318,9 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
         out.data(evaluation.to_dict())
     else:
         out.show(*accounts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+    for name, error in evaluation.failures.items():
+        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
+        out.error(fields, f"{name}: {error.render()}")
     if output is not None:
         write_outputs(out, evaluation, Path(output))
 

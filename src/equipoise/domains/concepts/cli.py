@@ -13,18 +13,19 @@ from equipoise.checks.registry import run_checks
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
-from equipoise.cli.options import MultiValueOption, SeveralCommand
+from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.concept_set_reader import read_with_issues
 from equipoise.domains.concepts.dataset_report import concept_set_report, summary_lines
 from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import ParameterError
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.results import ConceptEvaluation
+    from equipoise.runs.executors import Executor
 
 COMMANDS = {
     "run": CommandEntry(
@@ -112,6 +113,7 @@ scale_option = click.option(
 @options.threads_option
 @options.device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
+@engine_options
 @options.fail_option
 @options.table_options(file=False)
 @options.output_options
@@ -129,12 +131,12 @@ def run(
     threads: int,
     device: str | None,
     config: StatsConfig,
+    engine: Executor,
 ) -> int:
     """See ``RUN_HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
     from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks
     from equipoise.runs.experiment import check_writable, exit_code
-    from equipoise.runs.progress import report_progress
 
     if output is not None:
         check_writable(output)
@@ -142,19 +144,18 @@ def run(
     concept_set = read_concept_set(data, scale=similarity_scale)
     specs = options.models_on_device(models or _installed_models(), device, out)
     steps = len(specs) * (len(select_tasks(concept_set, tasks)[0]) + 1)
-    with (
-        out.progress(steps) as step,
-        report_progress(output, "concepts", steps, command=out.command, step=step) as tell,
-    ):
+    with executor_context(engine, out, "a model"), out.progress(steps) as step:
         evaluation = evaluate_concepts(
             specs,
             concept_set,
             tasks=tasks or None,
             weights=weights_by_task,
-            progress=tell,
+            progress=step,
+            output=output,
             command=out.command,
             config=config,
             threads=threads,
+            engine=engine,
         )
     _show(out, evaluation, output)
     gate = exits.gate(out, evaluation.findings, fail_on)
@@ -198,9 +199,9 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
         out.data(evaluation.to_dict())
     else:
         out.show(*concepts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+    for name in evaluation.resumed:
+        out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:
-        # After the report, so that the results are not lost if they cannot be written.
-        evaluation.write(output)
         evaluation.draw(output)
         out.note(f"wrote {output}")
     for name, error in evaluation.failures.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,13 +27,16 @@ from equipoise.domains.concepts.report import (
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
+from equipoise.runs.experiment import RUNS, ExperimentFolder, folder_names
+from equipoise.runs.manifest import Manifest, redact_secrets
+from equipoise.runs.store import save_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
     from equipoise.stats.contrasts import Contrast
-    from equipoise.stats.result import Estimate
+    from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
 
 
@@ -50,6 +53,13 @@ class ModelScores:
     zeros: tuple[str, ...] = ()
     """The texts with a zero vector."""
 
+    @property
+    def results(self) -> Iterator[tuple[str, str, Result]]:
+        """The kind of evidence, the task and the result of every stored run."""
+        for task, score in self.tasks.items():
+            for evidence, result in score.observed.results.items():
+                yield evidence, task, score.stored if evidence == score.observed.main else result
+
 
 @dataclass(frozen=True)
 class ConceptEvaluation:
@@ -65,6 +75,8 @@ class ConceptEvaluation:
     skipped_tasks: Mapping[str, str]
     config: StatsConfig = CONCEPT_STATS
     command: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+    """The models that were loaded from the output folder instead of computed."""
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
         """The scores of a model, with the composite if it is defined; a failed model raises its error."""
@@ -213,10 +225,40 @@ class ConceptEvaluation:
         return evaluation_dict(self)
 
     def write(self, folder: str | Path) -> Path:
-        """Write the results, and one run directory per model and kind of evidence, to a folder."""
-        from equipoise.domains.concepts.store import write_evaluation
+        """Write the results, and one run directory per model and kind of evidence, to a folder.
 
-        return write_evaluation(Path(folder), self)
+        The run directories are runs/EVIDENCE/MODEL. The weighted score of a task is in that of its main evidence.
+        """
+        target = ExperimentFolder(Path(folder))
+        target.check_writable()
+        names = folder_names(self.scores)
+        for model, model_scores in self.scores.items():
+            for evidence, task, result in model_scores.results:
+                stored = replace(result, findings=self._stored_findings(model, result))
+                save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
+        return target.write_results(self.to_dict())
+
+    def _manifest(self, model: str, task: str) -> Manifest:
+        score = self.scores[model].tasks[task]
+        return Manifest(
+            system=model,
+            command=redact_secrets(self.command),
+            seed=self.config.seed,
+            datasets={f"{self.concept_set.name} {score.blend.needs}": self.concept_set.fingerprint},
+            parameters={
+                "model": model,
+                "task": task,
+                "blend": score.blend.formula,
+                "resampled for the blend": score.observed.sampling.told,
+            },
+            cost={"dims": self.scores[model].dims},
+        )
+
+    def _stored_findings(self, model: str, result: Result) -> tuple[Finding, ...]:
+        """The findings of a run directory: those of its model, and those of all models together."""
+        others = set(self.scores) - {model}
+        shared = (finding for finding in self.findings if finding.subject not in others)
+        return tuple(dict.fromkeys((*shared, *result.findings)))
 
     def draw(self, folder: str | Path) -> list[Path]:
         """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""

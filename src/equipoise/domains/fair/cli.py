@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -208,7 +209,8 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
     if out.json:
         out.data(comparison.to_dict())
     else:
-        out.show(*fair_report(comparison.report_data, verbose=out.verbose, quiet=out.quiet))
+        data = comparison.report_data
+        out.show(*fair_report(data, verbose=out.verbose, quiet=out.quiet, details=_details(comparison, output)))
     if output is not None:
         out.note(f"wrote {output}")
         if not is_json_file(Path(output)):
@@ -217,8 +219,6 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
     _report_failures(out, comparison)
     if comparison.failures and output is not None:
         out.note(RESUME_NOTE)
-    if not out.quiet and not out.json:
-        out.text(_next_command(comparison, output))
 
 
 def _report_failures(out: Output, comparison: FairComparison) -> None:
@@ -245,15 +245,14 @@ def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path
             out.note(f"{', '.join(names)} in {folder} {verb} not part of this comparison ({reason})")
 
 
-def _next_command(comparison: FairComparison, output: str | None) -> str:
-    """The suggested next command."""
-    from equipoise.cli.output import after_comparison, suggestion
-    from equipoise.report.findings import sort_by_severity
+def _details(comparison: FairComparison, output: str | None) -> str:
+    """Where the rest is: further tables, and the report if there is an output folder."""
     from equipoise.runs.experiment import is_json_file
 
-    if output is not None and not is_json_file(Path(output)) and len(comparison.outcomes) > 1:
-        return suggestion(["eq", "compare", *map(str, comparison.runs(output))])
-    return after_comparison(sort_by_severity(comparison.findings), "HR@10")
+    more = "Details: add -v (all tables and findings)."
+    if output is None or is_json_file(Path(output)) or len(comparison.outcomes) < 2:
+        return more
+    return f"{more} HTML report: {shlex.join(['eq', 'report', output])}."
 
 
 def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> int:

@@ -61,20 +61,22 @@ def _about_answers(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
     widest = min(holders_of, key=lambda chunking: len(split[_name(chunking)]))
     # Split answers have a separate finding that covers all chunkings.
     answers = [
-        AnswerOccurrences(question.id, question.answer, places, max(len(holders), min(1, places)))
-        for question, places, holders in zip(plan.dataset.questions, occurrences, holders_of[widest], strict=True)
+        AnswerOccurrences(question.id, question.answer, n_occurrences, max(len(holders), min(1, n_occurrences)))
+        for question, n_occurrences, holders in zip(
+            plan.dataset.questions, occurrences, holders_of[widest], strict=True
+        )
     ]
     chunks = len(plan.indexed_chunks[widest].chunked.chunks)
-    found = run_checks(AnswersInDocument(answers, chunks, _name(widest)))
-    return found if plan.settings.joins else (*found, *run_checks(SplitAnswers(split, len(answers))))
+    findings = run_checks(AnswersInDocument(answers, chunks, _name(widest)))
+    return findings if plan.settings.joins else (*findings, *run_checks(SplitAnswers(split, len(answers))))
 
 
 def _split_answers(plan: Plan, occurrences: Sequence[int], holders_of: Sequence[Ints]) -> list[AnswerOccurrences]:
     """The answers that occur in the document and in no chunk."""
     return [
-        AnswerOccurrences(question.id, question.answer, places, 0)
-        for question, places, holders in zip(plan.dataset.questions, occurrences, holders_of, strict=True)
-        if places and not len(holders)
+        AnswerOccurrences(question.id, question.answer, n_occurrences, 0)
+        for question, n_occurrences, holders in zip(plan.dataset.questions, occurrences, holders_of, strict=True)
+        if n_occurrences and not len(holders)
     ]
 
 

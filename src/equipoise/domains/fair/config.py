@@ -122,8 +122,10 @@ class FairConfig:
 
     def params(self, chunking: ChunkingParams, top_k: int) -> dict[str, Any]:
         """A configuration as results name it; the chunker is included if there are several."""
-        named = {} if self.chunkers == ("fixed",) and chunking.chunker == "fixed" else {"chunker": chunking.chunker}
-        return named | {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
+        chunker_param = (
+            {} if self.chunkers == ("fixed",) and chunking.chunker == "fixed" else {"chunker": chunking.chunker}
+        )
+        return chunker_param | {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
 
     @property
     def fingerprint(self) -> str:
@@ -182,13 +184,13 @@ def checked_settings(
         baseline=_baseline(baseline_params),
         defaults=frozenset(
             name
-            for name, given in (
+            for name, values in (
                 ("chunk_sizes", chunk_sizes),
                 ("overlaps", overlaps),
                 ("top_ks", top_ks),
                 ("baseline", baseline_params),
             )
-            if given is None
+            if values is None
         ),
         budget=budget,
         folds=1 if folds is None else _validate_int("folds", folds, 1),
@@ -233,16 +235,19 @@ def fitted_settings(settings: FairConfig, tokens: int) -> FairConfig:
 
 
 def _baseline(params: Mapping[str, Any] | None) -> tuple[ChunkingParams, int]:
-    given: Params = {**BASELINE, **(params or {})}
-    known = (*BASELINE, "chunker")
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"it has {', '.join(known)}"
+    baseline_params: Params = {**BASELINE, **(params or {})}
+    names = (*BASELINE, "chunker")
+    for name in baseline_params:
+        if name not in names:
+            hint = did_you_mean(name, names) or f"it has {', '.join(names)}"
             raise ParameterError(f"the baseline has no parameter {name!r}", hint=hint)
-    (name,) = _chunkers([given.get("chunker", "fixed")])
-    size, overlap = _validate_int("chunk_size", given["chunk_size"], 1), _validate_int("overlap", given["overlap"], 0)
+    (name,) = _chunkers([baseline_params.get("chunker", "fixed")])
+    size, overlap = (
+        _validate_int("chunk_size", baseline_params["chunk_size"], 1),
+        _validate_int("overlap", baseline_params["overlap"], 0),
+    )
     (point,) = parameter_grid(valid=overlap_fits, chunk_size=[size], overlap=[overlap])
-    return ChunkingParams(name, **point), _validate_int("top_k", given["top_k"], 1)  # type: ignore[arg-type]
+    return ChunkingParams(name, **point), _validate_int("top_k", baseline_params["top_k"], 1)  # type: ignore[arg-type]
 
 
 def _chunkers(names: Iterable[Any]) -> tuple[str, ...]:
@@ -259,12 +264,14 @@ def _fields(chunker: str) -> tuple[str, ...]:
     return tuple(CHUNKERS[chunker].__dataclass_fields__)
 
 
-def _validate_ints(name: str, given: Iterable[Any] | None, default: tuple[int, ...], minimum: int) -> tuple[int, ...]:
-    if given is None:
+def _validate_ints(
+    name: str, requested: Iterable[Any] | None, default: tuple[int, ...], minimum: int
+) -> tuple[int, ...]:
+    if requested is None:
         return default
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise ParameterError(f"{name} is {given!r}, not a list", hint=f"write {name}={list(default)}")
-    values = tuple(_validate_int(name, value, minimum) for value in given)
+    if isinstance(requested, str | bytes | Mapping) or not isinstance(requested, Iterable):
+        raise ParameterError(f"{name} is {requested!r}, not a list", hint=f"write {name}={list(default)}")
+    values = tuple(_validate_int(name, value, minimum) for value in requested)
     if not values:
         raise ParameterError(f"{name} is an empty list", hint=f"omit it for the default {list(default)}")
     return tuple(dict.fromkeys(values))

@@ -217,11 +217,11 @@ def select_configuration(
         points.append(settings.baseline)
     trials = tuple(_trial(observed, chunking, k, settings) for chunking, k in points)
     values = np.array([observed[chunking].hits[k - 1] for chunking, k in points])
-    allowed = _allowed(trials, configurations, settings)
+    allowed = _eligible_trials(trials, configurations, settings)
     costs = _costs(trials, settings)
     best = select_best(values, costs=costs, allowed=allowed)
     score = (
-        _nested(values, splits, trials, costs, allowed, dataset, settings)
+        _nested_scores(values, splits, trials, costs, allowed, dataset, settings)
         if splits
         else _HeldOutScore(values[best], np.full((1, len(dataset.ids)), best), np.full(len(dataset.ids), best))
     )
@@ -284,7 +284,7 @@ def _frontier(observed: Mapping[ChunkingParams, GridEvidence], settings: FairCon
     )
 
 
-def _allowed(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:
+def _eligible_trials(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:
     """The eligible trials: those of the grid within the budget. A baseline outside the grid is not eligible."""
     in_grid = np.arange(len(trials)) < configurations
     if settings.budget is None:
@@ -307,7 +307,7 @@ def _costs(trials: tuple[Trial, ...], settings: FairConfig) -> Floats | None:
     return np.array([trial.cost for trial in trials], dtype=np.float64)
 
 
-def _nested(
+def _nested_scores(
     values: Floats,
     splits: list[Split],
     trials: tuple[Trial, ...],

@@ -12,7 +12,7 @@ from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
 from equipoise.report.charts.files import write_charts
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment import RUNS, folder_names, is_json_file, write_results
+from equipoise.runs.experiment import ExperimentFolder, is_json_file, write_json
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import Plan
@@ -93,6 +93,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                 estimate=each.result[self.plan.settings.metric],
                 tuning=each.tuning,
                 tokens=each.profile.retrieved_tokens,
+                dimensions=each.profile.dimensions,
                 tied_questions=each.profile.tied_questions,
                 slices=self.slices[each.profile.spec],
             )
@@ -112,7 +113,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*fair_report(self.report_data))
+        return render_text(*fair_report(self.report_data, verbose=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; the fields of embedding-eval are in percent, all others are fractions."""
@@ -170,13 +171,13 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         """Write results.json and one run directory per model to a folder, or embedding-eval's list to a .json file."""
         target = Path(output)
         if is_json_file(target):
-            return [write_results(target, self.to_embedding_eval())]
+            return [write_json(target, self.to_embedding_eval())]
         written = []
         for outcome, path in zip(self.outcomes, self.runs(target), strict=True):
             if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
                 write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
-        return [write_results(target, self.to_dict()), *written]
+        return [ExperimentFolder(target).write_results(self.to_dict()), *written]
 
     def draw(self, output: str | Path) -> list[Path]:
         """Write the charts of the runs in a folder; nothing if charts cannot be drawn here."""
@@ -185,12 +186,12 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     def runs(self, output: str | Path) -> list[Path]:
         """The run directory of each model in an output folder."""
-        names = folder_names([*self.keys])
-        return [Path(output) / RUNS / names[outcome.profile.spec] for outcome in self.outcomes]
+        paths = ExperimentFolder(Path(output)).run_paths(self.keys)
+        return [paths[outcome.profile.spec] for outcome in self.outcomes]
 
     def unrelated_runs(self, output: str | Path) -> dict[str, bool]:
         """Runs in the folder that are not part of this comparison, and whether their setup is the same."""
-        return unrelated_runs(Path(output), folder_names([*self.keys]).values(), self.plan)
+        return unrelated_runs(ExperimentFolder(Path(output)), self.keys, self.plan)
 
     def __repr__(self) -> str:
         nested = self.plan.settings.nested

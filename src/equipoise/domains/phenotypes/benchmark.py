@@ -48,22 +48,26 @@ from equipoise.domains.phenotypes.scoring import (
     benchmark_result,
     case_details,
     case_slices,
+    dataset_settings,
     failure_message,
     rank_cases_jointly,
 )
-from equipoise.domains.phenotypes.store import write_system_run
+from equipoise.domains.phenotypes.store import write_system_runs
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
 from equipoise.models.resolve import open_retriever, resolve_models
+from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermIndex
     from equipoise.models.encoder import ModelCard
     from equipoise.models.retriever import Retriever
+    from equipoise.runs.executors import Executor
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
@@ -110,6 +114,10 @@ class TermSystemResult:
         return self.result.system
 
 
+VERSION = "phenotype benchmark 1"
+"""Increased when the same inputs give other scores."""
+
+
 @dataclass(frozen=True, eq=False)
 class BenchmarkContext:
     """What all models of a benchmark share."""
@@ -117,8 +125,16 @@ class BenchmarkContext:
     resolved_cases: ResolvedCases
     similarity: TermSimilarity
     settings: BenchmarkConfig
-    reranker: TermReranker | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A worker loads the reranker itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "reranker"}
+
+    @cached_property
+    def reranker(self) -> TermReranker | None:
+        """The reranker, if one is requested; it is loaded once per process."""
+        return _make_reranker(self.settings, self.ontology)
 
     @property
     def ontology(self) -> Ontology:
@@ -139,31 +155,33 @@ class BenchmarkContext:
         """The number of stored top terms per case."""
         return max(MIN_DEPTH, *self.settings.ks)
 
-    def evaluate_model(self, model: Any, name: str, step: ProgressCallback) -> list[TermSystemResult]:
+    def key(self, name: str, system: Retriever) -> str:
+        """The resume key of one model."""
+        settings = replace(self.settings, index_dir=None, threads=1)
+        data = dataset_settings(self.resolved_cases, self.similarity)
+        return resume_key(VERSION, name, system.fingerprint, data, self.resolved_cases.properties, settings, self.depth)
+
+    def evaluate_model(self, system: Retriever, name: str, progress: ProgressCallback) -> list[TermSystemResult]:
         """Evaluate the model with every representation; shared work is done once."""
         representations = self.settings.representations
-        found: list[TermSystemResult] = []
-        with open_retriever(self._placed(model), threads=self.settings.threads) as system:
-            for multi_vector in (False, True):
-                wanted = [
-                    representation for representation in representations if representation.multi_vector == multi_vector
-                ]
-                if wanted:
-                    step(f"{name}: {'multi' if multi_vector else 'single'}-vector")
-                    found += self._measured(system, name, wanted, multi_vector)
-        return sorted(found, key=lambda each: representations.index(each.representation))
+        outcomes: list[TermSystemResult] = []
+        for multi_vector in (False, True):
+            selected = [
+                representation for representation in representations if representation.multi_vector == multi_vector
+            ]
+            if selected:
+                progress(f"{name}: {'multi' if multi_vector else 'single'}-vector")
+                outcomes += self._evaluate_representations(system, name, selected, multi_vector)
+        return sorted(outcomes, key=lambda outcome: representations.index(outcome.representation))
 
-    def _placed(self, model: Any) -> Any:
+    def on_device(self, model: Any) -> Any:
         """The model on the requested device, if it accepts one."""
         device = self.settings.device
-        if device is None or not isinstance(model, str):
-            return model
-        if not supports_device(model):
-            self.notes.append(f"{model} runs on the CPU: a device applies to models of the kind st:")
+        if device is None or not isinstance(model, str) or not supports_device(model):
             return model
         return str(parse_spec(model).with_options(device=device))
 
-    def _measured(
+    def _evaluate_representations(
         self, system: Retriever, name: str, representations: Sequence[TermRepresentation], multi_vector: bool
     ) -> list[TermSystemResult]:
         begun = perf_counter()
@@ -227,6 +245,20 @@ class BenchmarkContext:
         )
 
 
+def evaluate_job(job: Job[Any], context: JobContext[BenchmarkContext]) -> JobOutput[list[TermSystemResult]]:
+    """Evaluate one model with every representation, unless its stored results have the same key.
+
+    Results with failed cases have no key, so that a repeated command tries these cases again.
+    """
+    bench = context.shared
+    with open_retriever(bench.on_device(job.inputs), threads=bench.settings.threads) as system:
+        key = bench.key(job.name, system)
+        if key == context.stored_key:
+            return JobOutput(None, key)
+        outcomes = bench.evaluate_model(system, job.name, context.progress)
+    return JobOutput(outcomes, "" if any(outcome.retrieved.failures for outcome in outcomes) else key)
+
+
 def _score_blocks(
     terms: TermRetriever, representations: Sequence[TermRepresentation], reranker: TermReranker | None
 ) -> ScoreBlocks:
@@ -264,6 +296,9 @@ class PhenotypeBenchmark:
     comparison: Comparison | None
     findings: tuple[Finding, ...] = ()
     command: tuple[str, ...] = ()
+    failed_models: Mapping[str, EquipoiseError] = field(default_factory=dict)
+    resumed: tuple[str, ...] = ()
+    """The models that were loaded from the output folder instead of computed."""
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -279,12 +314,13 @@ class PhenotypeBenchmark:
 
     @property
     def failures(self) -> dict[str, EquipoiseError]:
-        """The cases that a system could not answer, as ``system, case``, each with its reason."""
-        return {
-            f"{each.name}, case {case}": error
-            for each in self.outcomes
-            for case, error in each.retrieved.failures.items()
+        """The models that failed, and the cases that a system could not answer as ``system, case``."""
+        failed_cases = {
+            f"{outcome.name}, case {case}": error
+            for outcome in self.outcomes
+            for case, error in outcome.retrieved.failures.items()
         }
+        return {**self.failed_models, **failed_cases}
 
     @property
     def edition(self) -> BenchmarkReportData:
@@ -314,8 +350,13 @@ class PhenotypeBenchmark:
         )
 
     def _failed(self) -> str:
-        told = [f"{each.name}: {failure_message(each.retrieved)}" for each in self.outcomes if each.retrieved.failures]
-        return "; ".join(told)
+        failed = [f"{name} failed: {error.message}" for name, error in self.failed_models.items()]
+        failed += [
+            f"{outcome.name}: {failure_message(outcome.retrieved)}"
+            for outcome in self.outcomes
+            if outcome.retrieved.failures
+        ]
+        return "; ".join(failed)
 
     def verdict(self) -> str:
         """The verdict of the comparison; the MRR if there is one system."""
@@ -401,21 +442,53 @@ def run_benchmark(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> PhenotypeBenchmark:
     """Evaluate models on cases: MRR and six metrics at 1, 3, 5 and 10, with intervals and chance levels.
 
-    ``models`` are specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``. ``cases`` are a
-    file, dicts, or the sample cases where none are given. With ``multi_vector`` every label, synonym and definition
-    has a vector; ``strategy`` aggregates their scores. All terms of the ontology are ranked for every case, so that all
-    models and representations are compared at the same depth. Further ``settings``: ``reranker``
-    (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
-    ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown`` ids, and ``n_diagnosed_labels``: how many
-    labels are evaluated for self-retrieval. With ``output``, every model is written there as soon as it is
-    measured.
+    All terms of the ontology are ranked for every case, so that all models and representations are compared at the same
+    depth.
+
+    Parameters
+    ----------
+    models
+        Specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``.
+    cases
+        A file, dicts, or the name of a sample; by default the sample cases.
+    ontology
+        The ontology, its path, or ``hpo``.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    strategy
+        How the scores of several vectors are aggregated to the score of a term.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    output
+        Folder for the results. Every model is written as soon as it is evaluated.
+    progress
+        Called with the progress over the systems.
+    command
+        The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+    **settings
+        Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
+        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
+        and ``n_diagnosed_labels``.
+
+    Returns
+    -------
+    PhenotypeBenchmark
+        One result per model, and their comparison.
+
+    Examples
+    --------
+    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english", multi_vector=True)  # doctest: +SKIP
+    >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
-    return _run(models, cases, ontology, representations, settings, output, progress, command)
+    return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
 
 
 def compare_vectors(
@@ -429,15 +502,49 @@ def compare_vectors(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> PhenotypeBenchmark:
     """Compare one vector per term with one vector per text and several aggregation strategies.
 
-    All strategies of a model are measured in the same pass over the same scores; further ``settings`` are
-    those of ``run_benchmark``.
+    All strategies of a model are evaluated in one pass over the same scores.
+
+    Parameters
+    ----------
+    models
+        One model spec or several, or objects with ``encode``.
+    cases
+        A file, dicts, or the name of a sample; by default the sample cases.
+    ontology
+        The ontology, its path, or ``hpo``.
+    strategies
+        Aggregation strategies of multi-vector scores, such as ``label_synonyms_max``.
+    single
+        Whether one vector per term is included.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    output
+        Folder for the results.
+    progress
+        Called with the progress over the systems.
+    command
+        The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+    **settings
+        Further settings of ``run_benchmark``.
+
+    Returns
+    -------
+    PhenotypeBenchmark
+        One result per model and strategy, and their comparison.
+
+    Examples
+    --------
+    >>> compare_vectors("tfidf:", "english", strategies=["label_only", "all_max"]).verdict()  # doctest: +SKIP
     """
     representations = term_representations(strategies, single=single, weights=weights)
-    return _run(models, cases, ontology, representations, settings, output, progress, command)
+    return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
 
 
 def _run(
@@ -449,34 +556,55 @@ def _run(
     output: str | Path | None,
     progress: ProgressCallback | None,
     command: Sequence[str],
+    engine: Executor | None,
 ) -> PhenotypeBenchmark:
-    known = options.keys() - BenchmarkConfig.__dataclass_fields__.keys()
-    if known:
+    unknown = options.keys() - BenchmarkConfig.__dataclass_fields__.keys()
+    if unknown:
         raise ParameterError(
-            f"a benchmark has no setting {sorted(known)[0]}",
+            f"a benchmark has no setting {sorted(unknown)[0]}",
             hint=f"there are {', '.join(BenchmarkConfig.__dataclass_fields__)}",
         )
     settings = BenchmarkConfig(**{**options, "representations": representations}).checked()
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        check_writable(folder)
+    folder = ExperimentFolder.of(output)
     named = resolve_models(models)
     check_device_is_used(settings.device, named.values(), settings.reranker)
     bench = prepare_benchmark(cases, ontology, settings)
-    outcomes: list[TermSystemResult] = []
-    total = len(named) * len({representation.multi_vector for representation in settings.representations}) + 1
-    with report_progress(folder, "phenotype benchmark", total, command=command, step=progress) as step:
-        for name, model in named.items():
-            for outcome in bench.evaluate_model(model, name, step):
-                outcomes.append(outcome)
-                if folder is not None:
-                    write_system_run(folder, outcome, bench, command)
-        step("comparing")
-        found = compare_systems(outcomes, bench, command)
-        for before, after in zip(outcomes, found.outcomes, strict=True):
-            if folder is not None and after.result.findings != before.result.findings:
-                write_system_run(folder, after, bench, command)
-        return found
+    bench = replace(bench, notes=_device_notes(named.values(), settings))
+    store = None
+    if folder is not None:
+        store = ArtifactStore[list[TermSystemResult]](
+            folder.artifacts, lambda outcomes: write_system_runs(folder, outcomes, bench, command)
+        )
+    n_steps = len(named) * len({representation.multi_vector for representation in settings.representations}) + 1
+    with report_progress(output, "phenotype benchmark", n_steps, command=command, step=progress) as report:
+        jobs = [Job(name, model) for name, model in named.items()]
+        results = run_jobs(
+            evaluate_job, jobs, bench, executor=engine, store=store, progress=report, n_cores=settings.threads
+        )
+        results.raise_if_all_failed()
+        report("comparing")
+        outcomes = [outcome for outputs in results.outputs.values() for outcome in outputs]
+        benchmark = compare_systems(outcomes, bench, command)
+        benchmark = replace(benchmark, failed_models=results.failures, resumed=results.resumed)
+        if folder is not None:
+            changed = [
+                after
+                for before, after in zip(outcomes, benchmark.outcomes, strict=True)
+                if after.result.findings != before.result.findings or after.model in results.resumed
+            ]
+            write_system_runs(folder, changed, bench, command)
+        return benchmark
+
+
+def _device_notes(models: Iterable[Any], settings: BenchmarkConfig) -> tuple[str, ...]:
+    """A note for each model that does not use the requested device."""
+    if settings.device is None:
+        return ()
+    return tuple(
+        f"{model} runs on the CPU: a device applies to models of the kind st:"
+        for model in models
+        if isinstance(model, str) and not supports_device(model)
+    )
 
 
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
@@ -490,7 +618,9 @@ def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: B
             f"none of {pluralize(len(resolved_cases.cases), 'case')} has an expected term, so nothing can be scored",
             hint='name the terms that should be found: "hpo_ids": ["HP:0001250"]',
         )
-    return BenchmarkContext(resolved_cases, similarity, settings, _make_reranker(settings, terms))
+    bench = BenchmarkContext(resolved_cases, similarity, settings)
+    _ = bench.reranker  # loaded here, so that an error comes before any model is evaluated
+    return bench
 
 
 def compare_systems(

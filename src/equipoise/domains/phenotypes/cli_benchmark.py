@@ -24,10 +24,12 @@ from equipoise.domains.phenotypes.cli import (
 )
 from equipoise.errors import InputError, ParameterError
 from equipoise.extras import install_command
+from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
     from equipoise.domains.phenotypes.cases import Case
+    from equipoise.runs.executors import Executor
 
 BENCHMARK_COMMANDS = {
     "run": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:run", "Evaluate one or more models on cases."),
@@ -87,6 +89,7 @@ class BenchmarkOptions:
     n_diagnosed_labels: int
     config: StatsConfig
     threads: int
+    engine: Executor
 
     @property
     def model_specs(self) -> list[str]:
@@ -188,6 +191,7 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.ties_option,
     options.stats_options(),
     options.threads_option,
+    options.engine_options,
     options.fail_option,
     options.table_options(file=False),
 )
@@ -204,6 +208,8 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: Benchm
         out.data(evaluation.to_dict())
     else:
         out.show(*phenotype_report(evaluation.edition, verbose=out.verbose, quiet=out.quiet))
+    for name in evaluation.resumed:
+        out.note(with_label(name, f"loaded from {settings.output}, not computed again"))
     if settings.output is not None:
         _write_results(out, evaluation, Path(settings.output))
     for where, error in evaluation.failures.items():
@@ -220,7 +226,8 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: Benchm
 
 def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> None:
     """Write results and charts; the runs are already written."""
-    from equipoise.domains.phenotypes.store import VISUALIZATIONS, unrelated_runs, write_benchmark
+    from equipoise.domains.phenotypes.store import unrelated_runs, write_benchmark
+    from equipoise.runs.experiment import VISUALIZATIONS
 
     written = write_benchmark(folder, evaluation, runs=False)
     out.note(f"wrote {folder}/")
@@ -272,7 +279,7 @@ def run(out: Output, settings: BenchmarkOptions, multi_vector: bool, aggregation
 
     check_strategy_applies(multi_vector, aggregation_strategy, settings.weights)
     models = settings.model_specs
-    with out.progress(len(models) + 1) as step:
+    with options.executor_context(settings.engine, out, "a model"), out.progress(len(models) + 1) as step:
         evaluation = run_benchmark(
             models,
             settings.cases(),
@@ -282,6 +289,7 @@ def run(out: Output, settings: BenchmarkOptions, multi_vector: bool, aggregation
             output=settings.output,
             progress=step,
             command=out.command,
+            engine=settings.engine,
             **settings.settings,
         )
     return show_benchmark(out, evaluation, settings)
@@ -375,7 +383,8 @@ def compare_vectors(out: Output, settings: BenchmarkOptions, strategies: str, si
     from equipoise.domains.phenotypes.benchmark import compare_vectors as compared
 
     models = settings.model_specs
-    with out.progress(len(models) * (2 if single else 1) + 1) as step:
+    n_steps = len(models) * (2 if single else 1) + 1
+    with options.executor_context(settings.engine, out, "a model"), out.progress(n_steps) as step:
         evaluation = compared(
             models,
             settings.cases(),
@@ -385,6 +394,7 @@ def compare_vectors(out: Output, settings: BenchmarkOptions, strategies: str, si
             output=settings.output,
             progress=step,
             command=out.command,
+            engine=settings.engine,
             **settings.settings,
         )
     return show_benchmark(out, evaluation, settings)

@@ -20,12 +20,15 @@ from equipoise.domains.phenotypes.cli import (
     open_or_build_indexes,
 )
 from equipoise.errors import InputError
+from equipoise.runs.experiment import exit_code
+from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.runs.executors import Executor
     from equipoise.types import Finding
 
 EXTRACT_HELP = """
@@ -256,6 +259,7 @@ class ExtractionOptions:
     config: StatsConfig
     threads: int
     device: str | None
+    engine: Executor
     fail_on: str | None
 
     @property
@@ -301,6 +305,7 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.stats_options(),
     options.threads_option,
     options.device_option,
+    options.engine_options,
     options.fail_option,
     options.table_options(file=False),
 )
@@ -396,7 +401,7 @@ def run(
             f"{next(iter(pipeline))} and --tuned-parameters set the same parameter", hint="omit one of them"
         )
     spec = model or (DEFAULT_MODEL if tuned is None else tuned.model)
-    with out.progress(3) as step:
+    with options.executor_context(shared.engine, out, "a model"), out.progress(3) as step:
         evaluation = run_extraction(
             source,
             options.models_on_device([spec], shared.device, out)[spec],
@@ -406,6 +411,7 @@ def run(
             output=shared.output,
             progress=step,
             command=out.command,
+            engine=shared.engine,
             averaging=averaging,
             measure=similarity_measure,
             **pipeline,
@@ -419,6 +425,8 @@ def run(
         from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES
 
         out.note(f"eq phenotypes extract has other defaults: {DEFAULT_FOR_NOTES.flags} evaluates them")
+    if evaluation.resumed:
+        out.note(with_label(evaluation.model, f"loaded from {shared.output}, not computed again"))
     if shared.output is not None:
         from equipoise.domains.phenotypes.extraction.experiment import RESULTS
 
@@ -514,7 +522,7 @@ def tune(
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 
     specs = list(options.models_on_device(models or (DEFAULT_MODEL,), shared.device, out).values())
-    with out.progress(len(specs) + 1) as step:
+    with options.executor_context(shared.engine, out, "a model"), out.progress(len(specs) + 1) as step:
         tuning = tune_extraction(
             source,
             specs,
@@ -525,6 +533,7 @@ def tune(
             output=shared.output,
             progress=step,
             command=out.command,
+            engine=shared.engine,
             **shared.settings,
         )
     if out.json:
@@ -533,4 +542,10 @@ def tune(
         out.show(*build_tuning_report(tuning.edition, verbose=out.verbose, quiet=out.quiet))
     if shared.output is not None:
         out.note(f"wrote {shared.output.rstrip('/')}/")
-    return exit_status(out, tuning.gold, tuning.findings, shared.fail_on)
+    for name in tuning.resumed:
+        out.note(with_label(name, f"loaded from {shared.output}, not computed again"))
+    for name, error in tuning.failures.items():
+        fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
+        out.error(fields, error.render())
+    status = exit_status(out, tuning.gold, tuning.findings, shared.fail_on)
+    return exit_code(tuning.failures) or status

@@ -67,8 +67,8 @@ class TermRepresentation:
         if not self.multi_vector:
             return self
         parse_strategy(self.strategy, self.weights)
-        known = self.strategy.strip().casefold()
-        return replace(self, strategy=known if known in STRATEGIES else self.strategy.strip())
+        name = self.strategy.strip().casefold()
+        return replace(self, strategy=name if name in STRATEGIES else self.strategy.strip())
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,8 @@ def check_device_is_used(device: str | None, models: Iterable[Any], reranker: An
     """Raise an error for an unavailable device, and for a GPU that no model would use."""
     if device is None:
         return
-    where = torch_device(device)
-    if where.type == "cpu" or reranker_supports_device(reranker) or any(map(supports_device, models)):
+    torch_target = torch_device(device)
+    if torch_target.type == "cpu" or reranker_supports_device(reranker) or any(map(supports_device, models)):
         return
     raise ParameterError(
         "none of these models runs on a GPU",

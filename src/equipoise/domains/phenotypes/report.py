@@ -8,12 +8,11 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
+from equipoise.report.answer import INCOMPLETE_MARK, incomplete_run_notes
 from equipoise.report.findings import findings_section, sort_by_severity
 from equipoise.report.pairwise import (
-    INCOMPLETE_MARK,
     chance_note,
     comparison_caption,
-    incomplete_run_notes,
     primary_columns,
 )
 from equipoise.report.tables import caption as score_caption

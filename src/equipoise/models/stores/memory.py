@@ -33,11 +33,11 @@ class VectorTable:
         """The rows in use; a view that the next change may invalidate."""
         return self._matrix[: len(self)]
 
-    def names(self, places: Ints) -> Ids:
+    def names(self, rows: Ints) -> Ids:
         """The ids of some rows, in an array of the same shape."""
-        found = np.empty(places.size, dtype=object)
-        found[:] = [self._names[place] for place in places.ravel().tolist()]
-        return found.reshape(places.shape)
+        names = np.empty(rows.size, dtype=object)
+        names[:] = [self._names[row] for row in rows.ravel().tolist()]
+        return names.reshape(rows.shape)
 
     def upsert(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         """Append rows, or replace those whose id is there."""
@@ -57,14 +57,14 @@ class VectorTable:
         """Remove rows by id; the number of those that were there."""
         before = len(self)
         for name in ids:
-            place = self._place.pop(name, None)
-            if place is None:
+            row = self._place.pop(name, None)
+            if row is None:
                 continue
             self._texts.pop(name, None)
             last = self._names.pop()
             if last != name:
-                self._names[place], self._place[last] = last, place
-                self._matrix[place] = self._matrix[len(self)]
+                self._names[row], self._place[last] = last, row
+                self._matrix[row] = self._matrix[len(self)]
         self.appended_only &= len(self) == before
         return before - len(self)
 
@@ -114,8 +114,8 @@ class MemoryStore(VectorStore):
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         if self._ready is None:
             self._ready = SearchCorpus.of(self._table.vectors, self.geometry)
-        found = nearest_neighbors(queries, self._ready, k)
-        return self._table.names(found.indices), found.scores.astype(np.float64)
+        neighbors = nearest_neighbors(queries, self._ready, k)
+        return self._table.names(neighbors.indices), neighbors.scores.astype(np.float64)
 
     def _delete(self, ids: list[str]) -> int:
         self._ready = None

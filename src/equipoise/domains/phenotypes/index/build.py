@@ -108,7 +108,34 @@ def build_index(
     progress: Progress | None = None,
     **options: Any,
 ) -> TermIndex:
-    """Embed the terms of an ontology and store the vectors; see ``build_index_with_report``."""
+    """Embed the terms of an ontology and store the vectors.
+
+    If the folder has an older index of the same model, only new texts are embedded. An interrupted build resumes.
+
+    Parameters
+    ----------
+    ontology
+        The ontology.
+    model_spec
+        The spec of an embedding model, or an ``Embedder``.
+    folder
+        Where indexes are stored.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    progress
+        Called with the progress of embedding.
+    **options
+        Options of the model, such as ``cache`` and ``threads``.
+
+    Returns
+    -------
+    TermIndex
+        The stored index.
+
+    Examples
+    --------
+    >>> build_index(load_ontology(), "wordllama", "indexes", multi_vector=True)  # doctest: +SKIP
+    """
     return build_index_with_report(
         ontology, model_spec, folder, multi_vector=multi_vector, progress=progress, **options
     ).index
@@ -151,7 +178,30 @@ def build_index_with_report(
 def open_index(
     folder: PathLike, ontology: Ontology, model_spec: str | Embedder, multi_vector: bool, **options: Any
 ) -> TermIndex:
-    """Open the index of this model and ontology; an error if there is none or it does not match."""
+    """Open the index of a model and an ontology. A missing index, or one that does not match, is an error.
+
+    Parameters
+    ----------
+    folder
+        Where indexes are stored.
+    ontology
+        The ontology.
+    model_spec
+        The spec of an embedding model, or an ``Embedder``.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    **options
+        Options of the model, such as ``cache`` and ``threads``.
+
+    Returns
+    -------
+    TermIndex
+        The stored index.
+
+    Examples
+    --------
+    >>> open_index("indexes", load_ontology(), "wordllama", multi_vector=True)  # doctest: +SKIP
+    """
     model = _load_model(model_spec, **options)
     place = index_folder(folder, ontology, model.card.spec, multi_vector)
     if not current_path(place).is_dir():

@@ -1,0 +1,1 @@
+"""``eq bench``: a benchmark of embedding models on your own data."""

@@ -1,0 +1,21 @@
+"""Public names of the benchmark: embedding models on your own data.
+
+from equipoise import bench
+
+comparison = bench.compare(models=["minilm", my_model], data=["support/", "faq.csv"])
+print(comparison.decision)
+"""
+
+PUBLIC_NAMES = {
+    "BenchComparison": "equipoise.domains.bench.results",
+    "BenchData": "equipoise.domains.bench.data",
+    "Bitext": "equipoise.domains.bench.pair_data",
+    "Classification": "equipoise.domains.bench.label_data",
+    "Clustering": "equipoise.domains.bench.label_data",
+    "PairClassification": "equipoise.domains.bench.pair_data",
+    "Reranking": "equipoise.domains.bench.retrieval_data",
+    "Retrieval": "equipoise.domains.bench.retrieval_data",
+    "Similarity": "equipoise.domains.bench.pair_data",
+    "compare": "equipoise.domains.bench.experiment",
+    "read_data": "equipoise.domains.bench.recognition",
+}

@@ -1,0 +1,221 @@
+"""``eq bench``: compare embedding models on your own data sets, and list the kinds of data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli import output as exits
+from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.options import MultiValueOption, SeveralCommand
+from equipoise.cli.output import Output, pass_output
+from equipoise.errors import EquipoiseError, ParameterError
+from equipoise.types import Finding, Severity
+
+if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
+
+COMMANDS = {
+    "run": CommandEntry("equipoise.domains.bench.cli:run", "Compare models on your data sets."),
+    "ls": CommandEntry("equipoise.domains.bench.cli:ls", "List kinds of data, formats and metrics."),
+}
+
+BENCH_HELP = """
+\b
+  eq bench run support/ faq.csv tickets.csv --models minilm bm25: -o results/
+  eq bench ls
+
+Benchmark embedding models on your own data: retrieval, reranking, similarity, pairs,
+classification, clustering and parallel sentences.
+"""
+
+
+@click.group(cls=LazyGroup, entries=COMMANDS, help=BENCH_HELP, short_help="Benchmark models on your own data.")
+def bench() -> None:
+    """See ``BENCH_HELP``."""
+
+
+RUN_HELP = """
+\b
+  eq bench run support/ faq.csv --models minilm use bm25: -o results/
+  eq bench run support/ --models minilm --dims 64 128 256 --dtypes int8 binary
+  eq bench run clustering:tickets.csv few-shot:tickets.csv --models minilm --text subject body
+
+Compare embedding models on your own data sets. DATA is a BEIR folder, a CSV, TSV, JSONL or parquet
+table, or a folder saved by the package datasets. The kind is recognised by the files and columns,
+or named: retrieval:PATH, reranking:, similarity:, pair-classification:, classification:, few-shot:,
+clustering:, bitext:.
+
+Every system is scored with intervals and compared in pairs on the same units. BM25, TF-IDF and
+random vectors are added as baselines. With several data sets, means over data sets have intervals
+from a bootstrap over data sets and units. With -o FOLDER, results are stored as soon as they are
+finished, and the same command run again computes only what is missing.
+"""
+
+dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
+
+
+@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Compare models on your data sets.")
+@click.argument("data", nargs=-1, metavar="DATA [DATA ...]")
+@click.option(
+    "--models",
+    cls=MultiValueOption,
+    type=options.ModelType(),
+    metavar="MODEL ...",
+    help="The models; see eq ls models.",
+)
+@click.option("--text", cls=MultiValueOption, metavar="COLUMN ...", help="Columns of text, such as title body.")
+@click.option("--split", metavar="NAME", help="Split of the qrels of BEIR folders.  [default: test]")
+@click.option(
+    "--dims",
+    cls=MultiValueOption,
+    commas=True,
+    type=click.IntRange(min=1),
+    metavar="N ...",
+    help="Also evaluate vectors truncated to so many dimensions.",
+)
+@click.option(
+    "--dtypes",
+    cls=MultiValueOption,
+    commas=True,
+    type=options.ChoiceWithHint("dtype", dtypes),
+    metavar="NAME ...",
+    help="Also evaluate vectors stored as float16, int8 or binary.",
+)
+@click.option(
+    "--rerankers",
+    cls=MultiValueOption,
+    metavar="SPEC ...",
+    help="Also rerank the first hits of every system, such as maxsim:minilm.",
+)
+@click.option("--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Hits to rerank.")
+@click.option("--no-baselines", is_flag=True, help="Do not add BM25, TF-IDF and random vectors.")
+@click.option(
+    "--price",
+    "prices",
+    cls=MultiValueOption,
+    metavar="MODEL=USD ...",
+    help="Price of a hosted model per million tokens.",
+)
+@click.option("--device", metavar="NAME", help="Device of sentence-transformers models: cuda, mps, cpu.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model.")
+@click.option("-o", "--output", metavar="FOLDER", help="Write results and runs here, and resume from here.")
+@options.stats_options()
+@options.fail_option
+@options.output_options
+@pass_output
+def run(
+    out: Output,
+    /,
+    data: tuple[str, ...],
+    models: tuple[str, ...],
+    no_baselines: bool,
+    prices: tuple[str, ...],
+    output: str | None,
+    fail_on: str | None,
+    config: StatsConfig,
+    **settings: Any,
+) -> int:
+    """See ``RUN_HELP``."""
+    if not data:
+        raise ParameterError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
+    if not models and no_baselines:
+        raise ParameterError("no model was named", hint="name models with --models; eq ls models lists them")
+    from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
+    from equipoise.runs.experiment import exit_code
+
+    threads = settings.pop("threads")
+    plan = plan_benchmark(
+        list(models), list(data), baselines=not no_baselines, output=output, config=config, **settings
+    )
+    content = plan.stored()
+    failures: Mapping[str, EquipoiseError] = {}
+    if content is None:
+        with out.progress(len(plan.jobs)) as step:
+            comparison = run_benchmark(
+                plan, prices=_prices(prices), threads=threads, progress=step, command=out.command
+            )
+        content, failures = comparison.to_dict(), comparison.failures
+        if output is not None:
+            out.note(f"wrote {output}")
+    else:
+        out.note(f"read {output}: nothing was computed again")
+    _show(out, content, output)
+    for name, error in failures.items():
+        fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
+        out.error(fields, f"{name}: {error.render()}")
+    findings = [Finding(**{**each, "severity": Severity(each["severity"])}) for each in content["findings"]]
+    return exit_code(failures) or exits.gate(out, findings, fail_on)
+
+
+def _prices(words: tuple[str, ...]) -> dict[str, float]:
+    """US dollars per million tokens by model, from words such as ``openai:text-embedding-3-small=0.02``."""
+    prices: dict[str, float] = {}
+    for word in words:
+        model, _, number = word.rpartition("=")
+        try:
+            prices[model] = float(number)
+        except ValueError:
+            raise ParameterError(f"the price {word!r} has no number", hint="write MODEL=USD") from None
+    return prices
+
+
+def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
+    """Print the answer or the JSON data, and the next command."""
+    from equipoise.cli.output import suggestion
+    from equipoise.domains.bench.report import AnswerView, answer_parts
+
+    if out.json:
+        out.data(content)
+        return
+    views = [AnswerView.from_dict(each) for each in content["answers"]]
+    out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
+    if out.quiet:
+        return
+    if output is not None:
+        out.text(suggestion(["eq", "report", str(Path(output))]))
+    elif len(views) > 1 and not out.verbose:
+        out.text("\nNext: -v shows every data set, -o FOLDER stores the results")
+
+
+LS_HELP = """
+\b
+  eq bench ls
+  eq bench ls --json
+
+List the kinds of data, their formats, and their metrics. The first metric decides the order.
+"""
+
+
+@click.command(help=LS_HELP, short_help="List kinds of data, formats and metrics.")
+@options.output_options
+@pass_output
+def ls(out: Output, /) -> int:
+    """See ``LS_HELP``."""
+    from equipoise.domains.bench.recognition import KINDS
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+
+    kinds = list(KINDS.values())
+    if out.json:
+        out.data(
+            [
+                {"kind": each.kind, "title": each.title, "formats": each.formats, "metrics": list(each.metrics)}
+                for each in kinds
+            ]
+        )
+        return exits.DONE
+    out.show(
+        TerminalTable(
+            [
+                ReportColumn("kind", [each.kind for each in kinds]),
+                ReportColumn("metrics", [", ".join(each.metrics) for each in kinds]),
+                ReportColumn("format", [each.formats for each in kinds], shortens="end"),
+            ]
+        ),
+        *([] if out.quiet else [Paragraph(""), Paragraph("few-shot:PATH is classification in MTEB's protocol.")]),
+    )
+    return exits.DONE

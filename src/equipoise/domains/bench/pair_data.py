@@ -1,0 +1,255 @@
+"""Data of pairs of texts: similarity with scores, classification with binary labels, and parallel sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.domains.bench.data import BenchData, EvaluatedSystem, IssueLog, Observation, require_rows, slices_of
+from equipoise.domains.bench.tables import BenchTable, as_number, as_text, table_of
+from equipoise.errors import FormatError, InputError
+from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.ranking import Ranking
+from equipoise.runs.unit_table import UnitContent
+from equipoise.stats.formatting import format_count
+from equipoise.tasks.similarity import row_cosines
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats
+
+BINARY = {
+    "0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0,
+    "not_duplicate": 0.0, "duplicate": 1.0, "not_entailment": 0.0, "entailment": 1.0, "contradiction": 0.0,
+}  # fmt: skip
+"""Labels of pairs that are read as negative or positive."""
+
+
+def text_columns(table: BenchTable, text: Sequence[str]) -> tuple[str, str]:
+    """The two columns of text: as chosen, by their usual names, or two columns named after languages."""
+    if text:
+        if len(text) != 2:
+            raise InputError(f"pairs have two text columns, and {len(text)} were named", hint="--text FIRST SECOND")
+        return table.column("text_a", text[0]), table.column("text_b", text[1])
+    if table.find("text_a") is None and len(languages := language_columns(table)) == 2:
+        return languages[0], languages[1]
+    return table.column("text_a"), table.column("text_b")
+
+
+def language_columns(table: BenchTable) -> list[str]:
+    """Columns named like language codes: en, de, deu, en_US."""
+    codes = [name for name in table.columns if name.casefold().replace("-", "_").partition("_")[0].isalpha()]
+    return [
+        name
+        for name in codes
+        if len(name.replace("-", "_").partition("_")[0]) in (2, 3) and name.casefold() not in ("id", "uid", "qid")
+    ]
+
+
+class _PairTable(BenchData):
+    """Rows with two texts, and a number for those kinds that have one."""
+
+    unit = "pair"
+
+    def __init__(self, table: Any, *, name: str = "", text: Sequence[str] = (), value: str | None = None) -> None:
+        source = table_of(table, name=name)
+        self.name = name or source.name
+        log = IssueLog()
+        first, second = text_columns(source, text)
+        column = self._value_column(source, value)
+        used = [first, second, *([column] if column else [])]
+        one, other = source.texts(first), source.texts(second)
+        numbers = [0.0] * len(source) if column is None else self._numbers(source, column)
+        rows, blank, unscored, repeated = [], [], [], []
+        seen: set[tuple[str, str]] = set()
+        for row, (a, b, number) in enumerate(zip(one, other, numbers, strict=True)):
+            if not a or not b:
+                blank.append(f"row {row + 1}")
+            elif number is None:
+                unscored.append(f"row {row + 1}")
+            else:
+                rows.append(row)
+                if (a, b) in seen:
+                    repeated.append(f"row {row + 1}")
+                seen.add((a, b))
+        log.add("blank_texts", blank)
+        log.add("blank_labels", unscored)
+        log.add("repeated_pairs", repeated)
+        require_rows(rows, self.name, "pair", log, minimum=2)
+        self._first, self._second = [one[row] for row in rows], [other[row] for row in rows]
+        self._values = np.array([numbers[row] for row in rows], dtype=np.float64)
+        self._ids = [str(row + 1) for row in rows]
+        self.issues = log.issues
+        kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
+        self.slices = slices_of(self._ids, kept.properties(used))
+        self._check()
+
+    def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
+        return table.column("score", chosen)
+
+    def _numbers(self, table: BenchTable, column: str) -> list[float | None]:
+        return [as_number(value) for value in table.columns[column]]
+
+    def _check(self) -> None:
+        """Raise an error for values that cannot be scored."""
+
+    @property
+    def unit_ids(self) -> Sequence[str]:
+        """The rows of the table."""
+        return self._ids
+
+    @property
+    def size(self) -> str:
+        """The number of pairs."""
+        return f"{format_count(len(self._ids))} pairs"
+
+    @property
+    def content(self) -> Any:
+        """Texts and values."""
+        return [self._ids, self._first, self._second, self._values.tolist()]
+
+    @property
+    def texts(self) -> tuple[Sequence[str], Sequence[str]]:
+        """All texts are documents."""
+        return [], list(dict.fromkeys([*self._first, *self._second]))
+
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+        """The cosine of each pair."""
+        cosines = self._cosines(system)
+        return Observation(Pairs.of(cosines, self._values, unit_ids=self._ids), details=self._details())
+
+    def _cosines(self, system: EvaluatedSystem) -> Floats:
+        texts = list(self.texts[1])
+        place = {text: row for row, text in enumerate(texts)}
+        vectors = system.vectors(texts)
+        one, other = ([place[text] for text in side] for side in (self._first, self._second))
+        return row_cosines(vectors[one], vectors[other])
+
+    def _details(self) -> dict[str | int, UnitContent]:
+        return {
+            unit: UnitContent(f"{a} | {b}", (f"{value:g}",), self.slices.get(unit, {}))
+            for unit, a, b, value in zip(self._ids, self._first, self._second, self._values.tolist(), strict=True)
+        }
+
+
+class Similarity(_PairTable):
+    """Pairs of texts with a similarity score by people.
+
+    >>> rows = [{"text_a": "a", "text_b": "b", "score": 1}, {"text_a": "a", "text_b": "c", "score": 4}]
+    >>> Similarity(rows).size
+    '2 pairs'
+    """
+
+    kind = "similarity"
+    title = "semantic similarity of pairs"
+    formats = "one table with text_a, text_b and score (also sentence1, sentence2, similarity, ...)"
+    metrics = ("Spearman", "Pearson")
+
+    def _check(self) -> None:
+        if np.ptp(self._values) == 0:
+            raise InputError(
+                f"all scores of {self.name} are {self._values[0]:g}", hint="a correlation needs two scores"
+            )
+
+
+class PairClassification(_PairTable):
+    """Pairs of texts with a binary label: duplicates, paraphrases, entailment.
+
+    >>> rows = [{"text_a": "a", "text_b": "b", "label": 1}, {"text_a": "a", "text_b": "c", "label": "no"}]
+    >>> PairClassification(rows).size
+    '2 pairs, 1 positive'
+    """
+
+    kind = "pair-classification"
+    title = "classification of pairs (duplicates, entailment)"
+    formats = "one table with text_a, text_b and label (0 or 1, true or false, yes or no)"
+    metrics = ("AP", "F1")
+
+    def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
+        if chosen is None and table.find("label") is None:
+            chosen = table.find("score")
+        return table.column("label", chosen)
+
+    def _numbers(self, table: BenchTable, column: str) -> list[float | None]:
+        texts = [as_text(value).casefold() for value in table.columns[column]]
+        unknown = sorted({text for text in texts if text and text not in BINARY})
+        if unknown:
+            raise FormatError(
+                f"the column {column} of {table.name} has the label {unknown[0]!r}; labels of pairs are binary",
+                hint="write 0 and 1; leave out rows of other classes, such as neutral",
+            )
+        return [BINARY.get(text) for text in texts]
+
+    def _check(self) -> None:
+        if np.ptp(self._values) == 0:
+            raise InputError(
+                f"all pairs of {self.name} have the label {self._values[0]:g}", hint="both labels must occur"
+            )
+
+    @property
+    def size(self) -> str:
+        """Pairs, and how many of them are positive."""
+        return f"{format_count(len(self._ids))} pairs, {format_count(int(self._values.sum()))} positive"
+
+
+class Bitext(_PairTable):
+    """Parallel sentences: each text must find its translation among all translations, in both directions.
+
+    >>> Bitext([{"en": "a dog", "de": "ein Hund"}, {"en": "a cat", "de": "eine Katze"}]).size
+    '2 pairs, both directions'
+    """
+
+    kind = "bitext"
+    title = "bitext mining (parallel sentences)"
+    formats = "one table with text_a and text_b, or with two columns named after languages (en, de)"
+    unit = "search"
+    metrics = ("HR@1", "MRR")
+    needs_vectors = False
+
+    def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
+        return None
+
+    @property
+    def unit_ids(self) -> Sequence[str]:
+        """Each pair in both directions."""
+        return [f"{unit} {direction}" for direction in ("a>b", "b>a") for unit in self._ids]
+
+    @property
+    def clusters(self) -> Mapping[str, str] | None:
+        """The two directions of a pair are resampled together."""
+        return {unit: unit.split(" ")[0] for unit in self.unit_ids}
+
+    @property
+    def size(self) -> str:
+        """The number of pairs."""
+        return f"{format_count(len(self._ids))} pairs, both directions"
+
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+        """The rank of the translation in both directions; equal texts are one target."""
+        units = list(self.unit_ids)
+        half = len(self._ids)
+        directions = ((self._first, self._second, units[:half]), (self._second, self._first, units[half:]))
+        rankings = [_ranking(system, queries, targets, ids) for queries, targets, ids in directions]
+        return Observation(Ranking.concatenated(rankings), details=self._both_details())
+
+    def _both_details(self) -> dict[str | int, UnitContent]:
+        sides = (*zip(self._first, self._second, strict=True), *zip(self._second, self._first, strict=True))
+        return {
+            unit: UnitContent(
+                query, (target,), {**self.slices.get(unit.split(" ")[0], {}), "direction": unit.split(" ")[1]}
+            )
+            for unit, (query, target) in zip(self.unit_ids, sides, strict=True)
+        }
+
+
+def _ranking(system: EvaluatedSystem, queries: Sequence[str], targets: Sequence[str], ids: Sequence[str]) -> Ranking:
+    documents = list(dict.fromkeys(targets))
+    place = {text: row for row, text in enumerate(documents)}
+    return Ranking.from_blocks(
+        system.retriever.fit(documents).score_blocks(list(queries)),
+        [[place[target]] for target in targets],
+        units=len(queries),
+        corpus=len(documents),
+        unit_ids=list(ids),
+    )

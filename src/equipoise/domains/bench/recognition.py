@@ -1,0 +1,156 @@
+"""Which kind of data a source is: named as ``kind:PATH``, or recognised by its files and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.label_data import Classification, Clustering
+from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
+from equipoise.domains.bench.retrieval_data import Reranking, Retrieval, is_beir_folder
+from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_of, table_of
+from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
+
+KINDS: dict[str, type[BenchData]] = {
+    each.kind: each
+    for each in (Retrieval, Reranking, Similarity, PairClassification, Classification, Clustering, Bitext)
+}
+"""The kinds of data by name."""
+
+PREFIXES: dict[str, tuple[type[BenchData], Mapping[str, Any]]] = {
+    **{name: (kind, {}) for name, kind in KINDS.items()},
+    "few-shot": (Classification, {"protocol": "few-shot"}),
+    "sts": (Similarity, {}),
+    "pairs": (PairClassification, {}),
+}
+"""What can precede a path with a colon."""
+
+
+def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None, name: str = "") -> BenchData:
+    """Read a data set and recognise its kind.
+
+    Parameters
+    ----------
+    source
+        A path, ``kind:PATH``, a frame, a ``datasets`` object, or rows in Python. A ``BenchData`` is returned unchanged.
+    text
+        The columns of text: two for pairs, one or more (joined) otherwise.
+    split
+        The split of a BEIR folder.
+    name
+        The name in reports. Default: the name of the file or folder.
+
+    Returns
+    -------
+    BenchData
+        A ``Retrieval``, ``Similarity``, ``Classification`` or another kind of data.
+
+    Examples
+    --------
+    >>> read_data([{"text_a": "a", "text_b": "b", "score": s} for s in (1.0, 2.5)]).kind
+    'similarity'
+    """
+    if isinstance(source, BenchData):
+        return source
+    prefix = ""
+    if isinstance(source, str):
+        head, colon, rest = source.partition(":")
+        if colon and head.casefold() in PREFIXES and not Path(source).exists():
+            prefix, source = head.casefold(), rest
+    if isinstance(source, str | PathLike):
+        path = Path(source)
+        if not path.exists():
+            raise InputError(f"there is no file or folder {path}", hint="check the path; eq bench ls lists the formats")
+        name = name or _name(path)
+    kind, options = PREFIXES[prefix] if prefix else (None, {})
+    if isinstance(source, str | PathLike) and is_beir_folder(Path(source)):
+        if kind not in (None, Retrieval):
+            raise FormatError(f"{source} is a retrieval folder, not {prefix} data", hint="leave the prefix out")
+        return Retrieval(source, name=name, split=split, text=text)
+    table = table_of(source, name=name)
+    chosen = kind or recognise(table, text)
+    built: BenchData = chosen(table, name=name or table.name, text=text, **options)  # type: ignore[call-arg]
+    return built
+
+
+def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = None) -> list[BenchData]:
+    """Several data sets with unique names."""
+    given = (
+        [sources] if isinstance(sources, str | PathLike | BenchData) or hasattr(sources, "columns") else list(sources)
+    )
+    if not given:
+        raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
+    found = _read_all(given, text, split)
+    names = [each.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise DuplicateError(f"two data sets are named {name}", hint="rename one of the files")
+    return found
+
+
+def _read_all(sources: Sequence[Any], text: Sequence[str], split: str | None) -> list[BenchData]:
+    """All data sets; ``text`` and ``split`` apply to those that have them, and to one of them at least."""
+    if len(sources) == 1 or not (text or split):
+        return [read_data(each, text=text, split=split) for each in sources]
+    found, refusals = [], []
+    for each in sources:
+        try:
+            found.append(read_data(each, text=text, split=split))
+        except (UnknownNameError, InputError) as error:
+            refusals.append(error)
+            try:
+                found.append(read_data(each))
+            except EquipoiseError:
+                raise error from None
+    if len(refusals) == len(sources):
+        raise refusals[0]
+    return found
+
+
+def recognise(table: BenchTable, text: Sequence[str] = ()) -> type[BenchData]:
+    """The kind that fits the columns of a table; an error lists what was found."""
+    has = {role for role in ("query", "positive", "negative", "text_a", "text_b", "score", "label") if table.find(role)}
+    if {"query", "positive"} <= has and table.find("positive") != table.find("query"):
+        return Reranking if _has_candidate_lists(table) else Retrieval
+    if {"text_a", "text_b"} <= has or len(text) == 2 or ("label" not in has and len(language_columns(table)) == 2):
+        if "label" in has and _is_binary(table, "label"):
+            return PairClassification
+        if "score" in has:
+            return PairClassification if _is_binary(table, "score") else Similarity
+        if "label" in has:
+            return Similarity if _is_numeric(table, "label") else PairClassification
+        return Bitext
+    if "label" in has and (table.find("text") or text):
+        return Classification
+    raise FormatError(
+        f"the columns of {table.name} fit no kind of data: {', '.join(table.columns)}",
+        hint="rename the columns (eq bench ls lists the names), or name the kind and the text: KIND:PATH --text COLUMN",
+    )
+
+
+def _has_candidate_lists(table: BenchTable) -> bool:
+    """Whether each query has its own candidates: lists of negatives, or a plural column."""
+    column = table.find("negative")
+    if column is None:
+        return False
+    return column.casefold().endswith("s") or any(len(each) > 1 for each in table.lists(column))
+
+
+def _values(table: BenchTable, role: str) -> list[str]:
+    column = table.find(role)
+    return [] if column is None else [text for value in table.columns[column] if (text := as_text(value).casefold())]
+
+
+def _is_binary(table: BenchTable, role: str) -> bool:
+    return all(value in BINARY for value in _values(table, role))
+
+
+def _is_numeric(table: BenchTable, role: str) -> bool:
+    return all(as_number(value) is not None for value in _values(table, role))
+
+
+def _name(path: Path) -> str:
+    return path.resolve().name if path.is_dir() else stem_of(path)

@@ -1,0 +1,256 @@
+"""The result of a benchmark: a comparison per data set, the aggregate, the costs, and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from math import inf, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.domains.bench.aggregate import Aggregate, aggregate
+from equipoise.domains.bench.costs import SystemCost
+from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.systems import RANDOM
+from equipoise.errors import EquipoiseError, UnknownNameError
+from equipoise.runs.experiment import ExperimentFolder
+from equipoise.types import Direction, Finding
+
+if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
+    from equipoise.runs.unit_table import UnitContents
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Estimate, Result
+
+
+@dataclass(frozen=True)
+class ScoredSystem:
+    """A system on a data set: its result and its cost. ``resumed``: it was read from an earlier run."""
+
+    name: str
+    result: Result
+    cost: SystemCost
+    resumed: bool = False
+    details: UnitContents = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DataComparison:
+    """All systems on one data set. ``comparison`` is None for a single system."""
+
+    data: BenchData
+    systems: Sequence[ScoredSystem]
+    comparison: Comparison | None
+
+    @property
+    def better(self) -> Direction:
+        """Whether higher values of the primary metric are better."""
+        return self.systems[0].result[self.data.primary].better
+
+    def system(self, name: str) -> ScoredSystem:
+        """The system of this name."""
+        for each in self.systems:
+            if each.name == name:
+                return each
+        raise UnknownNameError.of(f"system on {self.data.name}", name, [each.name for each in self.systems])
+
+    def result(self, name: str) -> Result:
+        """The result of a system."""
+        return self.system(name).result
+
+    def estimate(self, name: str) -> Estimate:
+        """The primary metric of a system."""
+        return self.result(name)[self.data.primary]
+
+    def score(self, name: str) -> float:
+        """The value of the primary metric."""
+        return self.estimate(name).value
+
+    @property
+    def order(self) -> list[str]:
+        """The systems, best first."""
+        if self.comparison is not None:
+            return list(self.comparison.order)
+        return [each.name for each in self.systems]
+
+    @property
+    def leader(self) -> str:
+        """The system with the best score."""
+        return self.order[0]
+
+    @property
+    def tied_with_leader(self) -> list[str]:
+        """The systems that are not significantly worse than the leader."""
+        return [] if self.comparison is None else list(self.comparison.tied_with_leader)
+
+    def is_better(self, a: str, b: str) -> bool:
+        """Whether ``a`` is significantly better than ``b``."""
+        if self.comparison is None:
+            return False
+        return self.comparison.contrast(a, b).winner(self.comparison.alpha) == a
+
+
+@dataclass(frozen=True)
+class BenchDecision:
+    """What follows from a benchmark.
+
+    ``tied`` are the systems that are not significantly worse than the ``best``. ``cheapest`` is the cheapest of both.
+    ``dropped`` maps a system to one that is significantly better and not more expensive. ``above_random`` is False if
+    random vectors are not significantly worse than the best: the data cannot decide.
+    """
+
+    best: str
+    tied: tuple[str, ...]
+    cheapest: str
+    dropped: Mapping[str, str]
+    above_random: bool = True
+
+
+@dataclass(frozen=True)
+class BenchComparison:
+    """A benchmark: one comparison per data set, and what they say together.
+
+    ``failures`` are errors by system and data set, ``skipped`` the reasons why a system does not apply to a kind of
+    data, ``baselines`` the systems that were added.
+    """
+
+    datasets: Sequence[DataComparison]
+    failures: Mapping[str, EquipoiseError]
+    skipped: Sequence[str]
+    baselines: Sequence[str]
+    config: StatsConfig
+    key: str = ""
+
+    @cached_property
+    def aggregate(self) -> Aggregate | None:
+        """Mean score and mean rank over the data sets; None for one data set."""
+        return aggregate(self.datasets, self.config)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of all comparisons."""
+        found = [
+            each.comparison.findings if each.comparison is not None else each.systems[0].result.findings
+            for each in self.datasets
+        ]
+        return tuple(dict.fromkeys(finding for part in found for finding in part))
+
+    @property
+    def resumed(self) -> bool:
+        """Whether every result was read from an earlier run."""
+        return all(system.resumed for each in self.datasets for system in each.systems)
+
+    def __getitem__(self, name: str) -> DataComparison:
+        """The comparison on a data set."""
+        for each in self.datasets:
+            if each.data.name == name:
+                return each
+        raise UnknownNameError.of("data set", name, [each.data.name for each in self.datasets])
+
+    def cost(self, name: str) -> tuple[float, float]:
+        """Mean seconds per document, and bytes per vector; unknown costs are infinite."""
+        costs = [system.cost for each in self.datasets for system in each.systems if system.name == name]
+        seconds = [cost.seconds_per_document for cost in costs if not isnan(cost.seconds_per_document)]
+        stored = [cost.bytes_per_vector for cost in costs if not isnan(cost.bytes_per_vector)]
+        return sum(seconds) / len(seconds) if seconds else inf, stored[0] if stored else 0.0 if seconds else inf
+
+    @cached_property
+    def decision(self) -> BenchDecision:
+        """The best system, those not significantly worse, the cheapest of them, and what can be dropped."""
+        board = self.aggregate or self.datasets[0]
+        best = board.leader
+        tied = tuple(name for name in board.tied_with_leader if name != RANDOM)
+        cheapest = min((best, *tied), key=self.cost)
+        above_random = best != RANDOM and RANDOM not in board.tied_with_leader
+        ranked = [row.system for row in board.rows] if isinstance(board, Aggregate) else board.order
+        dropped = {}
+        for name in ranked:
+            if name in self.baselines or name == best:
+                continue
+            rivals = [other for other in ranked if self._is_better(other, name) and self._not_costlier(other, name)]
+            if rivals:
+                dropped[name] = rivals[0]
+        return BenchDecision(best, tied, cheapest, dropped, above_random)
+
+    def _is_better(self, a: str, b: str) -> bool:
+        if self.aggregate is not None:
+            return self.aggregate.significant[a][b]
+        return a != b and self.datasets[0].is_better(a, b)
+
+    def _not_costlier(self, a: str, b: str) -> bool:
+        """Whether ``a`` takes at most as much time (within 10 %) and as many bytes as ``b``."""
+        (seconds, stored), (other_seconds, other_stored) = self.cost(a), self.cost(b)
+        return seconds <= 1.1 * other_seconds and stored <= other_stored
+
+    def to_frame(self) -> Any:
+        """One row per data set, system and metric, as a pandas frame."""
+        from equipoise.types import require_extra
+
+        return require_extra("pandas", extra="accounts").DataFrame(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per data set, system and metric."""
+        return [
+            {
+                "dataset": each.data.name,
+                "kind": each.data.kind,
+                "system": system.name,
+                "metric": estimate.metric,
+                "primary": estimate.metric == each.data.primary,
+                "value": estimate.value,
+                "low": estimate.interval.low,
+                "high": estimate.interval.high,
+                "chance": estimate.chance,
+                "n": estimate.n,
+                **system.cost.to_dict(),
+            }
+            for each in self.datasets
+            for system in each.systems
+            for estimate in system.result.estimates.values()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON."""
+        from equipoise.domains.bench.report import bench_views
+
+        decision = self.decision
+        return {
+            "key": self.key,
+            "decision": {**asdict(decision), "dropped": dict(decision.dropped)},
+            "answers": [asdict(view) for view in bench_views(self)],
+            "aggregate": None if self.aggregate is None else asdict(self.aggregate),
+            "datasets": [
+                {
+                    "name": each.data.name,
+                    "kind": each.data.kind,
+                    "size": each.data.size,
+                    "primary": each.data.primary,
+                    "fingerprint": each.data.fingerprint,
+                    "issues": [asdict(issue) for issue in each.data.issues],
+                    "comparison": None if each.comparison is None else each.comparison.to_dict(),
+                    "systems": [
+                        {
+                            "name": system.name,
+                            "estimates": [estimate.to_dict() for estimate in system.result.estimates.values()],
+                            "cost": system.cost.to_dict(),
+                        }
+                        for system in each.systems
+                    ],
+                }
+                for each in self.datasets
+            ],
+            "failures": {name: {"code": error.code, "message": error.message} for name, error in self.failures.items()},
+            "findings": [asdict(finding) for finding in self.findings],
+            "skipped": list(self.skipped),
+            "baselines": list(self.baselines),
+        }
+
+    def write(self, folder: str | Path) -> Path:
+        """Write results.json into a folder, beside the run directories."""
+        return ExperimentFolder(Path(folder)).write_results(self.to_dict())
+
+    def __repr__(self) -> str:
+        from equipoise.domains.bench.report import bench_views
+
+        return f"<BenchComparison: {bench_views(self)[0].decision}>"

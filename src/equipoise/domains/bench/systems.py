@@ -1,0 +1,338 @@
+"""The systems of a benchmark: models, variants of their vectors, hybrids, rerankers and baselines.
+
+Models that differ only in what happens after the encoder (dimensions, storage, prompts) share one encoder, and every
+text is encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.domains.bench.data import BenchData
+from equipoise.errors import UndefinedError
+from equipoise.models.backends.python_object import from_object
+from equipoise.models.dense import DenseRetriever
+from equipoise.models.embedder import Embedder, embedder
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, encode_with_token_counts
+from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, parse_fusion
+from equipoise.models.lexical import FittedTfidf, TfidfRetriever
+from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.rerank import RerankedRetriever, reranker
+from equipoise.models.resolve import resolve_models
+from equipoise.models.retriever import LEXICAL, Retriever, is_fusion, retriever, spec_kind
+from equipoise.types import Role
+
+if TYPE_CHECKING:
+    from equipoise.models.cache import VectorCache
+
+RANDOM = "random"
+RERANKED = " > "
+POSTPROCESSING = ("dim", "dtype", "normalize", "query_prompt", "document_prompt", "geometry", "store")
+"""Options of a spec that do not change the encoder."""
+DEFAULT_DEPTH = 50
+
+
+class RandomEncoder(LocalEncoder):
+    """A vector of normal random numbers per text, seeded by the text: the random baseline."""
+
+    cacheable = False
+    symmetric = True
+
+    def __init__(self, dims: int = 64) -> None:
+        self.card = ModelCard("random vectors", RANDOM, dims=dims, origin="computed")
+        self.identity = f"random normal 1 dims={dims}"
+        self._dims = dims
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """The same text has the same vector."""
+        seeds = (int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in texts)
+        rows = [np.random.default_rng(seed).standard_normal(self._dims, dtype=np.float32) for seed in seeds]
+        return EncodedBatch(np.array(rows, dtype=np.float32), None)
+
+
+@dataclass
+class EncoderUse:
+    """What an encoder has done so far: texts and seconds by role. Cached texts are not counted."""
+
+    texts: dict[Role, int] = field(default_factory=lambda: dict.fromkeys(Role, 0))
+    seconds: dict[Role, float] = field(default_factory=lambda: dict.fromkeys(Role, 0.0))
+    load_seconds: float = 0.0
+
+
+class MeasuredEncoder(LocalEncoder):
+    """An encoder that measures its time and, without a vector cache, keeps its vectors in memory."""
+
+    def __init__(self, encoder: Encoder, *, memoise: bool) -> None:
+        self.inner = encoder
+        self.card, self.identity = encoder.card, encoder.identity
+        self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
+        self.cacheable, self.normalizes, self.prompts = encoder.cacheable, encoder.normalizes, encoder.prompts
+        self.use = EncoderUse()
+        self.rates: dict[str, dict[Role, float]] = {}
+        """Texts per second by data set and role."""
+        self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
+
+    def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """Vectors and lengths; texts that were encoded before come from memory."""
+        if self._memory is None:
+            return self.measured(texts, role)
+        memory, key = self._memory, "any" if self.symmetric else str(role)
+        new = [text for text in dict.fromkeys(texts) if (key, text) not in memory]
+        if new:
+            batch = self.measured(new, role)
+            for place, text in enumerate(new):
+                memory[key, text] = batch.vectors[place], None if batch.counts is None else batch.counts[place]
+        found = [memory[key, text] for text in texts]
+        counts = [count for _, count in found if count is not None]
+        vectors = np.array([vector for vector, _ in found], dtype=np.float32)
+        return EncodedBatch(vectors, counts if len(counts) == len(found) else None)
+
+    def measured(self, texts: Sequence[str], role: Role) -> EncodedBatch:
+        """Encode now, and count texts and seconds."""
+        start = perf_counter()
+        batch = encode_with_token_counts(self.inner, texts, role)
+        self.use.seconds[role] += perf_counter() - start
+        self.use.texts[role] += len(texts)
+        return batch
+
+    def token_counts(self, texts: Sequence[str]) -> list[int] | None:
+        """Those of the encoder."""
+        return self.inner.token_counts(texts)
+
+    def close(self) -> None:
+        """Close the encoder and forget its vectors."""
+        self.inner.close()
+        if self._memory is not None:
+            self._memory.clear()
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """One system as it was requested: a name, the model, and a reranker of its first hits."""
+
+    name: str
+    model: Any
+    reranker: str | None = None
+    depth: int = DEFAULT_DEPTH
+    baseline: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The kind of its spec; empty for a Python object."""
+        return "" if _is_random(self.model) else spec_kind(self.model)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether it can embed a single text: not BM25, fusions and rerankers."""
+        return self.reranker is None and self.kind not in ("bm25", "sum", "rrf")
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether its name identifies it, so that a stored run can be used again."""
+        return isinstance(self.model, str)
+
+    def why_not(self, data: BenchData) -> str:
+        """Why it cannot be evaluated on a data set; empty if it can."""
+        if data.needs_vectors and not self.has_vectors:
+            return f"{self.name} has no vectors for {data.kind}"
+        return ""
+
+    def version(self) -> str:
+        """What a stored run depends on: the spec, and the time stamps of local model files."""
+        stamps = []
+        if isinstance(self.model, str):
+            for part in parse_fusion(self.model)[2] if is_fusion(self.model) else [self.model]:
+                path = Path(parse_spec(part).name).expanduser() if part != RANDOM and parse_spec(part).name else None
+                if path is not None and path.exists():
+                    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+                    stamps += [f"{each} {each.stat().st_size} {each.stat().st_mtime_ns}" for each in files]
+        return "\n".join([self.name, f"{self.reranker} {self.depth}", *stamps])
+
+
+def expand_systems(
+    models: Any,
+    *,
+    dims: Sequence[int] = (),
+    dtypes: Sequence[str] = (),
+    rerankers: Sequence[str] = (),
+    depth: int = DEFAULT_DEPTH,
+    device: str | None = None,
+    baselines: bool = True,
+    data: Sequence[BenchData] = (),
+) -> list[SystemSpec]:
+    """The models, their variants by dimensions and storage, each of these reranked, and the baselines.
+
+    >>> [each.name for each in expand_systems(["hash"], dims=[64], dtypes=["int8"], baselines=False)]
+    ['hash', 'hash,dim=64,dtype=int8']
+    """
+    given = models if isinstance(models, Mapping) else [each for each in _listed(models) if not _is_random(each)]
+    systems: dict[str, SystemSpec] = {}
+    for name, model in (given if isinstance(given, Mapping) else resolve_models(given)).items():
+        for variant_name, variant in _variants(name, model, dims, dtypes, device):
+            systems[variant_name] = SystemSpec(variant_name, variant)
+    for system in list(systems.values()):
+        for each in rerankers:
+            name = f"{system.name}{RERANKED}{each}"
+            systems[name] = SystemSpec(name, system.model, each, depth)
+    if baselines:
+        ranking = any(not each.needs_vectors for each in data)
+        for spec in (*(["bm25:"] if ranking else []), "tfidf:", RANDOM):
+            systems.setdefault(spec, SystemSpec(spec, spec, baseline=True))
+    return list(systems.values())
+
+
+def _is_random(model: Any) -> bool:
+    return isinstance(model, str) and model == RANDOM
+
+
+def _listed(models: Any) -> list[Any]:
+    return [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+
+
+def _variants(
+    name: str, model: Any, dims: Sequence[int], dtypes: Sequence[str], device: str | None
+) -> list[tuple[str, Any]]:
+    """The model itself, then every combination of dimensions and storage; only models that embed have variants."""
+    if not isinstance(model, str) or spec_kind(model) in (*LEXICAL, "sum", "rrf"):
+        return [(name, model)]
+    placed = f"{model},device={device}" if device is not None and spec_kind(model) == "st" else model
+    found = [(name, placed)]
+    for dim in dims or (None,):
+        for dtype in dtypes or (None,):
+            options = {"dim": dim, "dtype": None if dtype == "float32" else dtype}
+            suffix = "".join(f",{key}={value}" for key, value in options.items() if value is not None)
+            if suffix:
+                found.append((f"{name}{suffix}", f"{placed}{suffix}"))
+    return found
+
+
+class OpenSystem:
+    """A system that is loaded: a retriever, and vectors where it has them."""
+
+    def __init__(self, spec: SystemSpec, retriever: Retriever) -> None:
+        self.spec, self._retriever = spec, retriever
+
+    @property
+    def retriever(self) -> Retriever:
+        """The system as a retriever."""
+        return self._retriever
+
+    @property
+    def model(self) -> Embedder | None:
+        """The model of a dense system; None for lexical systems and fusions."""
+        found = self._retriever.base if isinstance(self._retriever, RerankedRetriever) else self._retriever
+        return found.embedder if isinstance(found, DenseRetriever) else None
+
+    def vectors(self, texts: Sequence[str], role: Role = Role.DOCUMENT) -> Any:
+        """One row per text; a sparse matrix of unit rows for TF-IDF, fitted on these texts."""
+        if self.model is not None and self.spec.has_vectors:
+            return self.model.embed(texts, role)
+        if isinstance(self._retriever, TfidfRetriever):
+            fitted = self._retriever.fit(texts)
+            assert isinstance(fitted, FittedTfidf)
+            return fitted.document_matrix()
+        raise UndefinedError(f"{self.spec.name} has no vectors", hint="use a model that embeds")
+
+
+class SystemPool:
+    """Opens systems; encoders are shared between systems and closed when no later system needs them."""
+
+    def __init__(self, *, cache: VectorCache | Path | str | bool | None = None, threads: int = 1) -> None:
+        self._cache, self._threads = cache, threads
+        self._encoders: dict[str, MeasuredEncoder] = {}
+
+    def open(self, spec: SystemSpec) -> OpenSystem:
+        """The system, loaded."""
+        base = self._retriever(spec.model)
+        if spec.reranker is not None:
+            base = RerankedRetriever(base, reranker(spec.reranker), depth=spec.depth)
+        return OpenSystem(spec, base)
+
+    def encoder_of(self, system: OpenSystem) -> MeasuredEncoder | None:
+        """The shared encoder of a dense system."""
+        found = None if system.model is None else system.model.encoder
+        return found if isinstance(found, MeasuredEncoder) else None
+
+    def keep_only(self, systems: Iterable[SystemSpec]) -> None:
+        """Close the encoders that none of these systems needs."""
+        needed = {key for system in systems for key in _encoder_keys(system.model)}
+        for key in [key for key in self._encoders if key not in needed]:
+            self._encoders.pop(key).close()
+
+    def _retriever(self, model: Any) -> Retriever:
+        if isinstance(model, Retriever):
+            return model
+        if isinstance(model, str) and is_fusion(model):
+            kind, options, parts = parse_fusion(model)
+            systems = [self._retriever(part) for part in parts]
+            if kind == "sum":
+                return SumFusion(systems)
+            return ReciprocalRankFusion(systems, **{name: float(value) for name, value in options.items()})
+        if isinstance(model, str) and not _is_random(model) and spec_kind(model) in LEXICAL:
+            return retriever(model)
+        return self._dense(model)
+
+    def _dense(self, model: Any) -> DenseRetriever:
+        spec = ModelSpec("py", RANDOM) if _is_random(model) else parse_spec(model) if isinstance(model, str) else None
+        options = {} if spec is None else dict(spec.options)
+        key = _encoder_keys(model)[0]
+        if key not in self._encoders:
+            self._encoders[key] = self._load(model, spec)
+        own = (
+            None
+            if spec is None
+            else ModelSpec(
+                spec.kind, spec.name, {k: v for k, v in options.items() if k not in ("geometry", "store")}, spec.text
+            )
+        )
+        encoder = self._encoders[key]
+        shared = Embedder(encoder, own, cache=self._opened_cache() if encoder.cacheable else None)
+        return DenseRetriever(
+            shared, options.get("geometry", "cosine"), store=options.get("store"), threads=self._threads
+        )
+
+    def _load(self, model: Any, spec: ModelSpec | None) -> MeasuredEncoder:
+        start = perf_counter()
+        if _is_random(model):
+            encoder: Encoder = RandomEncoder()
+        elif spec is None:
+            encoder = model.encoder if isinstance(model, Embedder) else from_object(model)
+        else:
+            plain = ModelSpec(
+                spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}, spec.text
+            )
+            encoder = embedder(plain, cache=False, threads=self._threads).encoder
+        memoise = self._opened_cache() is None or not encoder.cacheable
+        measured = MeasuredEncoder(encoder, memoise=memoise)
+        measured.use.load_seconds = perf_counter() - start
+        return measured
+
+    def _opened_cache(self) -> VectorCache | None:
+        from equipoise.models.cache import VectorCache as Store
+
+        if self._cache is False:
+            return None
+        if self._cache is None or self._cache is True:
+            return Store.default()
+        return self._cache if isinstance(self._cache, Store) else Store(Path(str(self._cache)))
+
+
+def _encoder_keys(model: Any) -> list[str]:
+    """The keys of the encoders of a model: one, several in a fusion, or none."""
+    if not isinstance(model, str):
+        return [f"object {id(model)}"]
+    if _is_random(model):
+        return [RANDOM]
+    if is_fusion(model):
+        return [key for part in parse_fusion(model)[2] for key in _encoder_keys(part)]
+    if spec_kind(model) in LEXICAL:
+        return []
+    spec = parse_spec(model)
+    return [str(ModelSpec(spec.kind, spec.name, {k: v for k, v in spec.options.items() if k not in POSTPROCESSING}))]

@@ -1,0 +1,276 @@
+"""Tables from files, data frames and Hugging Face datasets, with columns found by their usual names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import FormatError, InputError, UnknownNameError
+from equipoise.io.tables import FORMATS, read_table, table_format
+from equipoise.types import require_extra
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "id": ("_id", "id", "doc_id", "docid", "document_id", "corpus_id", "passage_id", "query_id", "qid", "uid"),
+    "title": ("title", "headline", "subject"),
+    "text": (
+        "text", "document", "passage", "body", "content", "contents", "sentence", "utterance", "abstract", "query",
+        "question", "message", "sentences",
+    ),
+    "query": ("query", "question", "anchor", "queries", "search", "search_query"),
+    "positive": (
+        "positive", "positives", "pos", "answer", "answers", "relevant", "positive_passages", "document", "passage",
+        "context",
+    ),
+    "negative": ("negative", "negatives", "neg", "hard_negatives", "negative_passages", "hard_negative"),
+    "text_a": (
+        "text_a", "text1", "text_1", "sentence1", "sentence_1", "sentence_a", "sent1", "question1", "question_1",
+        "premise", "source", "src", "left", "a",
+    ),
+    "text_b": (
+        "text_b", "text2", "text_2", "sentence2", "sentence_2", "sentence_b", "sent2", "question2", "question_2",
+        "hypothesis", "target", "tgt", "right", "b",
+    ),
+    "score": ("score", "similarity", "similarity_score", "rating", "relatedness", "relatedness_score", "gold_score"),
+    "label": ("label", "labels", "category", "class", "intent", "topic", "cluster", "is_duplicate", "duplicate"),
+    "query_id": ("query_id", "query-id", "qid", "query", "topic", "topic_id"),
+    "doc_id": ("corpus_id", "corpus-id", "doc_id", "docid", "document_id", "pid", "passage_id", "doc", "document"),
+    "gain": ("score", "relevance", "rel", "label", "gain", "grade", "judgement", "judgment"),
+    "split": ("split", "fold", "subset"),
+}  # fmt: skip
+"""The usual column names of each role, most usual first. Case, hyphens and spaces do not matter."""
+
+TRAIN, TEST = ("train", "training"), ("test", "testing", "eval", "validation", "valid", "dev")
+
+
+@dataclass(frozen=True)
+class BenchTable:
+    """Columns of equal length. ``name`` is the file or the type of the object."""
+
+    name: str
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def find(self, role: str) -> str | None:
+        """The column of a role by its usual names; None if there is none."""
+        known = {_normalized(name): name for name in self.columns}
+        return next((known[_normalized(alias)] for alias in ALIASES[role] if _normalized(alias) in known), None)
+
+    def column(self, role: str, chosen: str | None = None) -> str:
+        """The column that was chosen, or the one of the role; an error lists the columns there are."""
+        if chosen is not None:
+            if chosen not in self.columns:
+                raise UnknownNameError.of(
+                    f"column of {self.name}", chosen, self.columns, more=f"it has {', '.join(self.columns)}"
+                )
+            return chosen
+        found = self.find(role)
+        if found is None:
+            raise FormatError(
+                f"{self.name} has no {role} column; it has {', '.join(self.columns) or 'no columns'}",
+                hint=f"name one of them, or rename it to {ALIASES[role][0]}",
+            )
+        return found
+
+    def texts(self, column: str) -> list[str]:
+        """A column as texts without white space at the ends; a missing value is the empty text."""
+        return [as_text(value) for value in self.columns[column]]
+
+    def joined(self, columns: Sequence[str]) -> list[str]:
+        """The texts of several columns, joined by one space; empty parts are left out."""
+        parts = [self.texts(column) for column in columns]
+        return [" ".join(part for part in row if part) for row in zip(*parts, strict=True)]
+
+    def lists(self, column: str) -> list[list[str]]:
+        """A column of lists of texts; a single text is a list of one, a JSON list in a CSV cell is read."""
+        return [_as_list(value) for value in self.columns[column]]
+
+    def rows(self, keep: Sequence[bool]) -> BenchTable:
+        """The rows that are kept."""
+        kept = {
+            name: [value for value, wanted in zip(values, keep, strict=True) if wanted]
+            for name, values in self.columns.items()
+        }
+        return BenchTable(self.name, kept)
+
+    def properties(self, used: Iterable[str]) -> list[dict[str, str | int | float | bool | None]]:
+        """The columns that have no role, per row: the slices of the units."""
+        names = [name for name in self.columns if name not in set(used) and _is_property(self.columns[name])]
+        return [{name: _property(self.columns[name][row]) for name in names} for row in range(len(self))]
+
+
+def as_text(value: Any) -> str:
+    """A cell as text: missing values are empty, numbers as they print."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value).strip()
+
+
+def as_number(value: Any) -> float | None:
+    """A cell as a finite number; None for a missing or unreadable one."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def is_table_source(source: Any) -> bool:
+    """Whether ``table_of`` reads this: a path, a frame, a dataset, a list of dicts or a dict of columns."""
+    return (
+        isinstance(source, str | PathLike | Mapping)
+        or any(hasattr(source, name) for name in ("to_dicts", "column_names", "to_dict"))
+        or (isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source))
+    )
+
+
+def table_of(source: Any, *, name: str = "") -> BenchTable:
+    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python."""
+    if isinstance(source, BenchTable):
+        return source
+    if isinstance(source, str | PathLike):
+        return _from_path(Path(source), name)
+    label = name or type(source).__name__
+    if hasattr(source, "to_dicts"):  # polars
+        return _from_rows(label, source.to_dicts(), list(source.columns))
+    if hasattr(source, "column_names") and hasattr(source, "features"):  # datasets.Dataset or DatasetDict
+        return _from_hub(label, source)
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):  # pandas
+        return _checked(BenchTable(label, {str(key): list(values) for key, values in source.to_dict("list").items()}))
+    if isinstance(source, Mapping):
+        if source and all(hasattr(value, "features") for value in source.values()):
+            return _from_hub(label, source)
+        columns = {str(key): list(values) for key, values in source.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            raise FormatError(f"the columns of {label} differ in length", hint="give one value per row in each")
+        return _checked(BenchTable(label, columns))
+    if isinstance(source, Iterable):
+        rows = list(source)
+        if all(isinstance(row, Mapping) for row in rows):
+            return _from_rows(label, rows)
+    raise InputError(
+        f"a {type(source).__name__} is not a table",
+        hint="give a path, a pandas or polars frame, a datasets.Dataset, or a list of dicts",
+    )
+
+
+def table_file(folder: Path, stem: str) -> Path | None:
+    """The file of this stem in a folder, in any table format; None if there is none."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
+    return next((file for file in files if stem_of(file) == stem), None)
+
+
+def stem_of(path: Path) -> str:
+    """The name of a table file without its suffixes, in lower case.
+
+    >>> stem_of(Path("data/Corpus.jsonl.gz"))
+    'corpus'
+    """
+    name = path.name.casefold().removesuffix(".gz")
+    return name.removesuffix(Path(name).suffix)
+
+
+def is_saved_dataset(folder: Path) -> bool:
+    """Whether a folder was written by ``save_to_disk`` of the package datasets."""
+    return any((folder / name).is_file() for name in ("dataset_dict.json", "dataset_info.json", "state.json"))
+
+
+def split_tables(folder: Path) -> list[Path]:
+    """The tables of a folder that are named after splits, such as train.csv and test.csv."""
+    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
+    return [file for file in files if stem_of(file) in TRAIN + TEST]
+
+
+def _from_path(path: Path, name: str) -> BenchTable:
+    label = name or path.name
+    if path.is_dir():
+        if is_saved_dataset(path):
+            return _from_hub(label, require_extra("datasets", extra="parquet").load_from_disk(str(path)))
+        parts = split_tables(path)
+        if parts:
+            return _stacked(label, {stem_of(part): table_of(part) for part in parts})
+        raise FormatError(
+            f"{path} is a folder without corpus and queries, and without train and test tables",
+            hint="name the table files themselves; eq bench ls lists the formats",
+        )
+    if path.exists() and table_format(path) is None:
+        raise FormatError(
+            f"{path} has a suffix that is not a table format", hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}"
+        )
+    table = read_table(path)
+    return _from_rows(label, table.rows)
+
+
+def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> BenchTable:
+    names = list(columns) or list(dict.fromkeys(str(key) for row in rows for key in row))
+    return _checked(BenchTable(name, {key: [row.get(key) for row in rows] for key in names}))
+
+
+def _from_hub(name: str, dataset: Any) -> BenchTable:
+    """A ``datasets.Dataset``, or a ``DatasetDict`` whose splits become a column. Class codes become names."""
+    if isinstance(dataset, Mapping):
+        return _stacked(name, {str(split): _from_hub(f"{name} {split}", part) for split, part in dataset.items()})
+    columns = {str(key): list(dataset[key]) for key in dataset.column_names}
+    for key, feature in dataset.features.items():
+        if hasattr(feature, "int2str"):
+            columns[key] = [value if value is None or value < 0 else feature.int2str(value) for value in columns[key]]
+    return _checked(BenchTable(name, columns))
+
+
+def _stacked(name: str, parts: Mapping[str, BenchTable]) -> BenchTable:
+    """The rows of all parts, with a column ``split``."""
+    names = list(dict.fromkeys(key for part in parts.values() for key in part.columns if key != "split"))
+    columns = {
+        key: [value for part in parts.values() for value in part.columns.get(key, [None] * len(part))] for key in names
+    }
+    return BenchTable(name, {**columns, "split": [split for split, part in parts.items() for _ in range(len(part))]})
+
+
+def _checked(table: BenchTable) -> BenchTable:
+    if not len(table):
+        raise FormatError(f"{table.name} has no rows", hint="add a row for every unit")
+    return table
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[\s\-]+", "_", name.strip().casefold())
+
+
+def _as_list(value: Any) -> list[str]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        import json
+
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return [value.strip()]
+    if isinstance(value, Mapping):  # MTEB writes passages as {"docid": ..., "text": ...}
+        value = value.get("text", "")
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [text for each in value for text in _as_list(each)]
+    text = as_text(value)
+    return [text] if text else []
+
+
+_LONGEST_PROPERTY = 60
+_MOST_VALUES = 50
+
+
+def _is_property(values: Sequence[Any]) -> bool:
+    """Whether a column can be a slice: few distinct short values, not one per row."""
+    distinct = {str(value) for value in values}
+    most = min(_MOST_VALUES, max(2, len(values) // 2))
+    return 1 < len(distinct) <= most and all(len(value) <= _LONGEST_PROPERTY for value in distinct)
+
+
+def _property(value: Any) -> str | int | float | bool | None:
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    number = as_number(value)
+    return number if number is not None else None if as_text(value) == "" else as_text(value)

@@ -1,0 +1,226 @@
+"""Kinds of data: recognised by shape, read from every format, and messy input that is counted and kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise import EquipoiseError, bench
+from equipoise.domains.bench.recognition import KINDS, read_data, read_suite
+
+PAIRS = [
+    {"sentence1": "a dog", "sentence2": "a hound", "score": 4.5},
+    {"sentence1": "a dog", "sentence2": "a train", "score": 0.5},
+    {"sentence1": "a cat", "sentence2": "a kitten", "score": 4.0},
+]
+LABELLED = [{"text": f"text number {row}", "label": "ab"[row % 2], "city": "xy"[row % 2]} for row in range(8)]
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "retrieval": [{"question": "what is rye?", "answer": "a grass"}, {"question": "what is a bus?", "answer": "a car"}],
+    "reranking": [{"query": "rye", "positives": ["a grass"], "negatives": ["a bus", "a car"]}] * 2,
+    "similarity": PAIRS,
+    "pair-classification": [{**row, "score": None, "label": int(row["score"] > 1)} for row in PAIRS],
+    "classification": LABELLED,
+    "bitext": [{"en": "a dog", "de": "ein Hund"}, {"en": "a cat", "de": "eine Katze"}],
+}
+
+
+def corpus(*rows: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"_id": each, "title": "", "text": text} for each, text in rows]
+
+
+DOCUMENTS = corpus(("d1", "rye is a grass"), ("d2", "a bus is a car"), ("d3", ""))
+QUERIES = [{"_id": "q1", "text": "rye"}, {"_id": "q2", "text": "bus"}, {"_id": "q3", "text": "train"}]
+QRELS = [{"query-id": "q1", "corpus-id": "d1", "score": 1}, {"query-id": "q2", "corpus-id": "d2", "score": 2}]
+
+
+def codes(data: bench.BenchData) -> dict[str, int]:
+    """The issues of a data set by code."""
+    return {issue.code: issue.count for issue in data.issues}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_table_is_recognised_by_its_columns(kind: str) -> None:
+    assert read_data(SHAPES[kind]).kind == kind
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "parquet"])
+def test_every_format_gives_the_same_data(kind: str, suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"data.{suffix}"
+    write(file, SHAPES[kind])
+    read = read_data(str(file), name="data")
+    assert read.kind == kind
+    assert read.fingerprint == read_data(SHAPES[kind], name="data").fingerprint
+
+
+def write(file: Path, rows: list[dict[str, Any]]) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows)
+    match file.suffix:
+        case ".csv" | ".tsv":
+            flat = frame.map(lambda cell: json.dumps(cell) if isinstance(cell, list) else cell)
+            flat.to_csv(file, index=False, sep="," if file.suffix == ".csv" else "\t")
+        case ".parquet":
+            frame.to_parquet(file)
+        case ".jsonl":
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        case _:
+            file.write_text(json.dumps(rows))
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_a_pandas_frame_is_read(kind: str) -> None:
+    frame = pytest.importorskip("pandas").DataFrame(SHAPES[kind])
+    assert read_data(frame, name="data").fingerprint == read_data(SHAPES[kind], name="data").fingerprint
+
+
+@pytest.mark.engines("polars")
+def test_a_polars_frame_is_read() -> None:
+    import polars
+
+    assert len(read_data(polars.DataFrame(PAIRS))) == 3
+
+
+@pytest.mark.engines("datasets")
+def test_hub_datasets_and_saved_folders_are_read(tmp_path: Path) -> None:
+    import datasets
+
+    dataset = datasets.Dataset.from_list(LABELLED)
+    splits = datasets.DatasetDict({"train": dataset, "test": dataset.select(range(4))})
+    splits.save_to_disk(str(tmp_path / "saved"))
+    assert read_data(dataset, name="x").fingerprint == read_data(LABELLED, name="x").fingerprint
+    assert read_data(splits, name="x").fingerprint == read_data(str(tmp_path / "saved"), name="x").fingerprint
+    assert len(read_data(splits)) == 4
+
+
+def test_a_beir_folder_is_read_in_any_table_format(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "beir")
+    write(tmp_path / "beir" / "corpus.csv", DOCUMENTS)
+    (folder / "corpus.jsonl").unlink()
+    data = read_data(str(folder))
+    assert (data.kind, data.name, data.size) == ("retrieval", "beir", "2 queries, 3 documents")
+
+
+def beir(folder: Path) -> Path:
+    (folder / "qrels").mkdir(parents=True)
+    write(folder / "corpus.jsonl", DOCUMENTS)
+    write(folder / "queries.jsonl", QUERIES)
+    write(folder / "qrels" / "test.tsv", QRELS)
+    write(folder / "qrels" / "train.tsv", [{"query-id": "q3", "corpus-id": "d2", "score": 1}])
+    return folder
+
+
+def test_the_test_split_is_the_default_and_others_are_named(tmp_path: Path) -> None:
+    folder = str(beir(tmp_path / "beir"))
+    assert list(read_data(folder).unit_ids) == ["q1", "q2"]
+    assert list(read_data(folder, split="train").unit_ids) == ["q3"]
+    with pytest.raises(EquipoiseError) as error:
+        read_data(folder, split="dev")
+    assert error.value.code == "E300"
+
+
+def test_text_columns_are_joined() -> None:
+    rows = [{"_id": "d1", "head": "rye", "body": "a grass"}, {"_id": "d2", "head": "bus", "body": ""}]
+    qrels = [{"query-id": "q1", "corpus-id": "d1", "score": 1}]
+    data = bench.Retrieval(rows, QUERIES, qrels, text=("head", "body"))
+    assert list(data.dataset.items.values()) == ["rye a grass", "bus"]
+
+
+def test_a_prefix_names_the_kind(tmp_path: Path) -> None:
+    file = tmp_path / "tickets.csv"
+    write(file, LABELLED)
+    kinds = [read_data(f"{prefix}{file}").kind for prefix in ("", "clustering:", "few-shot:")]
+    assert kinds == ["classification", "clustering", "classification"]
+
+
+def test_messy_retrieval_data_is_counted_and_kept() -> None:
+    documents = [*DOCUMENTS, DOCUMENTS[0], {"_id": "d4", "title": "", "text": "a bus is a car"}]
+    queries = [*QUERIES, {"_id": "q4", "text": " "}]
+    qrels = [
+        *QRELS,
+        QRELS[0],
+        {"query-id": "q1", "corpus-id": "gone", "score": 1},
+        {"query-id": "gone", "corpus-id": "d1", "score": 1},
+        {"query-id": "q1", "corpus-id": "d2", "score": None},
+    ]
+    data = bench.Retrieval(documents, queries, qrels)
+    assert codes(data) == {
+        "repeated_documents": 1,
+        "empty_documents": 1,
+        "blank_queries": 1,
+        "unknown_documents": 1,
+        "unknown_queries": 1,
+        "bad_relevance": 1,
+        "unjudged_queries": 1,
+        "duplicate_documents": 1,
+    }
+    assert list(data.unit_ids) == ["q1", "q2"]
+
+
+def test_messy_pairs_and_labels_are_counted() -> None:
+    pairs = [*PAIRS, PAIRS[0], {**PAIRS[0], "sentence1": ""}, {**PAIRS[1], "score": None}]
+    assert codes(read_data(pairs)) == {"repeated_pairs": 1, "blank_texts": 1, "blank_labels": 1}
+    rows = [*LABELLED, {"text": "", "label": "a"}, {"text": "x", "label": ""}, {"text": "text number 0", "label": "b"}]
+    assert codes(read_data(rows)) == {
+        "blank_texts": 1,
+        "blank_labels": 1,
+        "repeated_texts": 1,
+        "conflicting_labels": 1,
+    }
+
+
+def test_other_columns_become_slices() -> None:
+    assert read_data(LABELLED).slices["1"] == {"city": "x"}
+
+
+BAD: dict[str, Any] = {
+    "two texts for one id": lambda: bench.Retrieval(corpus(("d", "a"), ("d", "b")), QUERIES, QRELS),
+    "two relevances": lambda: bench.Retrieval(DOCUMENTS, QUERIES, [*QRELS, {**QRELS[0], "score": 3}]),
+    "foreign ids": lambda: bench.Retrieval(corpus(("x", "a")), QUERIES, QRELS),
+    "no id column": lambda: bench.Retrieval([{"text": "a"}], QUERIES, QRELS),
+    "no positives": lambda: bench.Retrieval([{"query": "a", "positive": ""}]),
+    "no candidates": lambda: bench.Reranking([{"query": "a", "positives": ["b"], "negatives": []}]),
+    "constant scores": lambda: bench.Similarity([{**row, "score": 1} for row in PAIRS]),
+    "scores that are words": lambda: bench.Similarity([{**row, "score": "high"} for row in PAIRS]),
+    "three classes of pairs": lambda: bench.PairClassification([{**row, "label": "neutral"} for row in PAIRS]),
+    "one class of pairs": lambda: bench.PairClassification([{**row, "label": 1} for row in PAIRS]),
+    "one label": lambda: bench.Classification([{**row, "label": "a"} for row in LABELLED]),
+    "a label per text": lambda: bench.Classification([{**row, "label": row["text"]} for row in LABELLED]),
+    "unknown protocol": lambda: bench.Classification(LABELLED, protocol="zero-shot"),
+    "one translation": lambda: bench.Bitext([{"en": "a", "de": "b"}]),
+    "no rows": lambda: read_data([]),
+    "unknown columns": lambda: read_data([{"x": 1, "yy": 2}]),
+    "no table": lambda: read_data(7),
+    "no file": lambda: read_data("nowhere.csv"),
+    "one column of a pair": lambda: bench.Similarity(PAIRS, text=("sentence1",)),
+    "an unknown column": lambda: bench.Classification(LABELLED, text=("body",)),
+    "no data": lambda: read_suite([]),
+    "two of one name": lambda: read_suite([read_data(PAIRS, name="x"), read_data(LABELLED, name="x")]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_contradictions_and_unusable_input_stop_with_a_code_and_a_hint(case: str) -> None:
+    with pytest.raises(EquipoiseError) as error:
+        BAD[case]()
+    assert error.value.code.startswith("E")
+    assert error.value.hint
+    assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize("content", ["", "\x00\x01", "text,label\n", 'text,label\n"open,a\n', "a,a\n1,2\n", "[1, 2"])
+def test_malformed_files_stop_with_a_code(content: str, tmp_path: Path) -> None:
+    for suffix in ("csv", "jsonl", "json", "parquet", "txt"):
+        file = tmp_path / f"data.{suffix}"
+        file.write_text(content)
+        with pytest.raises(EquipoiseError) as error:
+            read_data(str(file))
+        assert error.value.code != "E100"
+
+
+def test_every_kind_is_listed_with_formats_and_metrics() -> None:
+    assert len(KINDS) == 7
+    assert all(kind.formats and kind.title and kind.metrics for kind in KINDS.values())

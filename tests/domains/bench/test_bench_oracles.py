@@ -1,0 +1,245 @@
+"""The scores of every kind of data, compared with mteb, sentence-transformers, scikit-learn and scipy."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import bench, evaluate
+from equipoise.config import StatsConfig
+from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.experiment import score
+from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec
+from equipoise.stats.result import Result
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mteb_harness import GivenVectors, mteb_scores
+
+FAST = StatsConfig(n_resamples=20, n_permutations=20)
+WORDS = [f"w{number}" for number in range(400)]
+
+
+def sentences(count: int, seed: int, length: int = 6) -> list[str]:
+    """Texts of random words, without repetition."""
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, length, replace=False)) for _ in range(count)]
+
+
+def opened(model: GivenVectors) -> OpenSystem:
+    return SystemPool(cache=False).open(SystemSpec("given", model))
+
+
+def scored(data: BenchData, model: GivenVectors) -> Result:
+    return score(data, data.observe(opened(model)), "given", FAST)
+
+
+@pytest.fixture(scope="module")
+def model() -> GivenVectors:
+    return GivenVectors()
+
+
+def pair_rows(seed: int = 0) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for text in sentences(120, seed):
+        kept = int(rng.integers(0, 7))
+        other = " ".join([*text.split()[:kept], *rng.choice(WORDS, 6 - kept)])
+        rows.append({"sentence1": text, "sentence2": other, "score": float(kept + rng.integers(0, 3))})
+    return rows
+
+
+@pytest.mark.engines("mteb")
+def test_similarity_equals_mteb(model: GivenVectors) -> None:
+    from datasets import Dataset, DatasetDict
+
+    theirs = mteb_scores("STS", DatasetDict(test=Dataset.from_list(pair_rows())), model, "cosine_spearman")
+    ours = scored(bench.Similarity(pair_rows()), model)
+    assert ours["Spearman"].value == pytest.approx(theirs["cosine_spearman"], abs=1e-6)
+    assert ours["Pearson"].value == pytest.approx(theirs["cosine_pearson"], abs=1e-6)
+
+
+@pytest.mark.engines("mteb")
+def test_average_precision_of_pairs_equals_mteb(model: GivenVectors) -> None:
+    from datasets import Dataset, DatasetDict
+
+    rows = [{**row, "labels": int(row.pop("score") > 4)} for row in pair_rows(1)]
+    theirs = mteb_scores("PairClassification", DatasetDict(test=Dataset.from_list(rows)), model, "cosine_ap")
+    ours = scored(bench.PairClassification(rows), model)
+    assert ours["AP"].value == pytest.approx(theirs["cosine_ap"], abs=1e-6)
+    assert ours["F1"].value <= theirs["cosine_f1"] + 1e-9  # theirs chooses the threshold on the same pairs
+
+
+@pytest.mark.engines("mteb")
+def test_retrieval_equals_mteb(model: GivenVectors) -> None:
+    from datasets import Dataset
+
+    rng = np.random.default_rng(2)
+    bodies = sentences(150, 3)
+    corpus = [{"id": f"d{row}", "title": f"t{row % 9}", "text": text} for row, text in enumerate(bodies)]
+    queries = [{"id": f"q{row}", "text": " ".join(bodies[row].split()[:3])} for row in range(40)]
+    truth = {
+        f"q{row}": {f"d{row}": 2, **{f"d{other}": 1 for other in rng.integers(41, 150, size=3).tolist()}}
+        for row in range(40)
+    }
+    data = {
+        "corpus": Dataset.from_list(corpus),
+        "queries": Dataset.from_list(queries),
+        "relevant_docs": truth,
+        "top_ranked": None,
+    }
+    theirs = mteb_scores("Retrieval", data, model, "ndcg_at_10")
+    qrels = [
+        {"query-id": query, "corpus-id": document, "score": gain}
+        for query, gains in truth.items()
+        for document, gain in gains.items()
+    ]
+    observed = bench.Retrieval(corpus, queries, qrels).observe(opened(model))
+    assert observed.evidence is not None
+    ours = evaluate(observed.evidence, ["nDCG@10", "R@10", "R@100", "MAP", "MRR@10", "HR@10"], config=FAST)
+    names = {
+        "nDCG@10": "ndcg_at_10",
+        "R@10": "recall_at_10",
+        "R@100": "recall_at_100",
+        "MAP": "map_at_1000",
+        "MRR@10": "mrr_at_10",
+        "HR@10": "hit_rate_at_10",
+    }
+    for name, their_name in names.items():  # mteb rounds these to five decimals
+        assert ours[name].value == pytest.approx(theirs[their_name], abs=5.1e-6)
+
+
+@pytest.mark.engines("mteb")
+def test_few_shot_classification_equals_mteb(model: GivenVectors) -> None:
+    from datasets import Dataset, DatasetDict
+
+    rng = np.random.default_rng(4)
+    rows = [
+        {"text": f"{text} k{label}", "label": int(label)}
+        for text, label in zip(sentences(200, 5), rng.integers(0, 5, 200), strict=True)
+    ]
+    parts = DatasetDict(train=Dataset.from_list(rows[:120]), test=Dataset.from_list(rows[120:]))
+    theirs = mteb_scores("Classification", parts, model, "accuracy")
+    table = [{**row, "split": "train" if place < 120 else "test"} for place, row in enumerate(rows)]
+    ours = scored(bench.Classification(table, protocol="few-shot"), model)
+    assert ours["Acc"].value == pytest.approx(theirs["accuracy"], abs=1e-6)
+    assert 0.3 < ours["Acc"].value < 1
+
+
+@pytest.mark.engines("mteb")
+def test_bitext_accuracy_equals_mteb_in_both_directions(model: GivenVectors) -> None:
+    from datasets import Dataset, DatasetDict
+
+    rng = np.random.default_rng(6)
+    pairs = [
+        {"sentence1": text, "sentence2": " ".join([*text.split()[:2], *rng.choice(WORDS, 4)])}
+        for text in sentences(80, 7)
+    ]
+    observed = bench.Bitext(pairs).observe(opened(model))
+    assert observed.evidence is not None
+    for first, flipped in ((0, False), (80, True)):
+        rows = [{"sentence1": row["sentence2"], "sentence2": row["sentence1"]} for row in pairs] if flipped else pairs
+        theirs = mteb_scores("BitextMining", DatasetDict(test=Dataset.from_list(rows)), model, "accuracy")
+        half = observed.evidence.take(np.arange(first, first + 80))
+        assert evaluate(half, "HR@1", config=FAST)["HR@1"].value == pytest.approx(theirs["accuracy"], abs=1e-6)
+
+
+@pytest.mark.engines("sentence_transformers")
+def test_reranking_equals_sentence_transformers(model: GivenVectors) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        from sentence_transformers.evaluation import RerankingEvaluator
+
+    rng = np.random.default_rng(8)
+    rows = []
+    for text in sentences(30, 9):
+        words = text.split()
+        near = [" ".join([*words[:2], *rng.choice(WORDS, 4)]) for _ in range(2)]
+        rows.append({"query": text, "positives": near, "negatives": sentences(12, int(rng.integers(1e6)))})
+    samples = [{"query": row["query"], "positive": row["positives"], "negative": row["negatives"]} for row in rows]
+    evaluator = RerankingEvaluator(samples, at_k=10, use_batched_encoding=False)
+
+    class Model:
+        """What the evaluator calls."""
+
+        def encode(self, texts: Any, **options: Any) -> Any:
+            import torch
+
+            single = isinstance(texts, str)
+            rows = torch.from_numpy(model.encode([texts] if single else list(texts)))
+            return rows[0] if single else rows
+
+        encode_query = encode_document = encode
+
+    evaluator.truncate_dim = None
+    theirs = evaluator.compute_metrices(Model())
+    ours = scored(bench.Reranking(rows), model)
+    assert ours["MAP"].value == pytest.approx(theirs["map"], abs=1e-6)
+    assert ours["MRR"].value >= theirs["mrr"] - 1e-9  # theirs is 0 below rank 10
+    assert ours["nDCG@10"].value == pytest.approx(theirs["ndcg"], abs=1e-6)
+
+
+def test_pair_metrics_equal_scikit_learn_with_ties() -> None:
+    from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve
+
+    from equipoise.metrics.pair_classification import average_precision, best_f1_threshold
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scores, positive = rng.integers(0, 12, 50) / 12, rng.random(50) < 0.4
+        assert average_precision(scores, positive) == pytest.approx(average_precision_score(positive, scores))
+        precision, recall, _ = precision_recall_curve(positive, scores)
+        best = np.max(2 * precision * recall / np.maximum(precision + recall, 1e-12))
+        assert f1_score(positive, scores > best_f1_threshold(scores, positive)) == pytest.approx(best)
+
+
+def test_clustering_scores_equal_scikit_learn(model: GivenVectors) -> None:
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score, v_measure_score
+
+    rows = [
+        {"text": f"{text} k{row % 4} k{row % 4} m{row % 4}", "label": f"c{row % 4}"}
+        for row, text in enumerate(sentences(80, 10, 3))
+    ]
+    data = bench.Clustering(rows)
+    result = scored(data, model)
+    vectors = model.encode([row["text"] for row in rows]).astype(np.float64)
+    found = KMeans(4, n_init=10, random_state=0).fit_predict(vectors)
+    labels = [row["label"] for row in rows]
+    assert result["V"].value == pytest.approx(v_measure_score(labels, found))
+    assert result["ARI"].value == pytest.approx(adjusted_rand_score(labels, found))
+
+
+def test_the_probe_never_sees_a_copy_of_a_test_text(model: GivenVectors) -> None:
+    texts = sentences(40, 11)
+    rows = [{"text": text, "label": f"c{row % 20}"} for row, text in enumerate(texts)] * 2
+    random_labels = scored(bench.Classification(rows), model)
+    assert random_labels["Acc"].value < 0.3  # with copies in the training folds it would be near 1
+
+
+BENCH = Path("/work/shared/data/bench")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not BENCH.is_dir(), reason="the shared data are not here")
+def test_cranfield_equals_pytrec_eval() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    data = bench.read_data(str(BENCH / "cranfield"))
+    assert isinstance(data, bench.Retrieval)
+    system = SystemPool(cache=False).open(SystemSpec("hash", "hash"))
+    result = score(data, data.observe(system), "hash", FAST)
+    fitted = system.retriever.fit(list(data.texts[1]))
+    ids = [each for each, text in data.dataset.items.items() if text]
+    run = {}
+    for rows, block in fitted.score_blocks(list(data.dataset.units.values())):
+        for unit, scores in zip(data.unit_ids[rows], block.tolist(), strict=True):
+            run[unit] = dict(zip(ids, scores, strict=True))
+    truth = {unit: {item: int(gain) for item, gain in gains.items()} for unit, gains in data.dataset.truth.items()}
+    values = pytrec_eval.RelevanceEvaluator(truth, {"ndcg_cut_10", "map"}).evaluate(run)
+    theirs = {name: np.mean([each[name] for each in values.values()]) for name in ("ndcg_cut_10", "map")}
+    # Hashed words give many tied scores, and pytrec_eval orders ties by id.
+    assert result["nDCG@10"].value == pytest.approx(theirs["ndcg_cut_10"], abs=0.005)
+    assert result["MAP"].value == pytest.approx(theirs["map"], abs=0.005)
