@@ -1,7 +1,7 @@
-"""Pages of the documentation that are read off the program: metrics, checks, commands and tests.
+"""Pages of the documentation that are generated from the program: metrics, checks, commands, tests and the Python API.
 
-A hook of mkdocs (see mkdocs.yml). Nothing is written into docs/: the pages exist while the site is built.
-Figures of examples are computed then, so that no page shows a number that the program does not give.
+A hook of mkdocs (see mkdocs.yml). Nothing is written into docs/: the pages exist while the site is built. Examples are
+run at that time, so that every number on a page comes from this version of the program.
 """
 
 from __future__ import annotations
@@ -9,8 +9,13 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -26,18 +31,22 @@ from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.paired_tests import TESTS
 
 KINDS = {
-    "ranking": "Where the right answers rank",
+    "ranking": "Ranking: search and recommendation",
     "labels": "Classes and clusters",
     "sets": "Sets of terms",
-    "pairs": "Pairs of numbers",
-    "space": "The shape of a space",
+    "pairs": "Pairs of numbers: similarity",
+    "space": "Geometry of an embedding space",
 }
-"""What each kind of evidence is about, for people who do not know its name."""
+"""A heading for each kind of evidence."""
+
+API_MODULES: tuple[str, ...] = runpy.run_path(str(Path(__file__).with_name("write_stubs.py")))["MODULES"]
+"""The public modules, ``""`` for the package itself."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the generated pages into the places that mkdocs.yml keeps for them."""
+    """Replace the placeholders in the navigation of mkdocs.yml by the generated pages."""
     pages = {
+        "reference/api/": ["reference/api/index.md", *_api_pages()],
         "reference/metrics/": ["reference/metrics/index.md", *sorted(_metric_pages(), key=str.casefold)],
         "reference/checks/": ["reference/checks/index.md", *_check_pages()],
     }
@@ -46,16 +55,18 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to those that lie in docs/."""
-    made: dict[str, Callable[[], str]] = {
+    """Add the generated pages to those in docs/."""
+    generated: dict[str, Callable[[], str]] = {
         **_metric_pages(),
         **_check_pages(),
+        **_api_pages(),
+        "reference/api/index.md": _list_of_modules,
         "reference/metrics/index.md": _list_of_metrics,
         "reference/checks/index.md": _list_of_checks,
         "reference/commands.md": _commands,
         "reference/tests.md": _tests,
     }
-    for path, content in made.items():
+    for path, content in generated.items():
         files.append(File.generated(config, path, content=content()))
     return files
 
@@ -64,12 +75,12 @@ def _filled(nav: Any, pages: dict[str, list[str]]) -> Any:
     if isinstance(nav, str):
         return pages.get(nav, nav)
     if isinstance(nav, list):
-        return [_filled(each, pages) for each in nav]
+        return [_filled(entry, pages) for entry in nav]
     return {title: _filled(below, pages) for title, below in nav.items()}
 
 
 def _metric_pages() -> dict[str, Callable[[], str]]:
-    """A page a metric: namesakes of different kinds of evidence have a page each."""
+    """One page per metric; metrics of the same name but different evidence have separate pages."""
     return {
         f"reference/metrics/{_slug(kind, symbol)}.md": partial(_metric, kind, symbol) for kind, symbol in _metrics()
     }
@@ -82,7 +93,7 @@ def _metrics() -> Iterator[tuple[str, str]]:
 
 def _metric(kind: str, symbol: str) -> str:
     page = next(page for page in find_explanations(symbol, builtin()) if page.facts["evidence"] == kind)
-    declared = next(each for each in builtin() if (each.evidence.kind, each.symbol) == (kind, symbol))
+    declared = next(metric for metric in builtin() if (metric.evidence.kind, metric.symbol) == (kind, symbol))
     return _markdown(page, formula=declared.formula)
 
 
@@ -98,7 +109,7 @@ def _check(code: str) -> str:
 
 
 def _printed(example: str) -> str:
-    """What the example's last line gives, as an interpreter would show it."""
+    """The value of the last line of the example, as an interpreter prints it."""
     *before, last = example.rstrip().splitlines()
     names: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
@@ -112,11 +123,11 @@ def _list_of_metrics() -> str:
     lines = [
         "# Metrics",
         "",
-        "What each figure means, with its formula, its chance level and a worked example.",
+        "Definition, formula, chance level and a worked example of every metric.",
         "",
     ]
     for kind, title in KINDS.items():
-        lines += [f"## {title}", "", "| metric | |", "|---|---|"]
+        lines += [f"## {title}", "", "| metric | name |", "|---|---|"]
         for metric in builtin():
             if metric.evidence.kind == kind:
                 lines.append(f"| [`{metric.symbol}`]({_slug(kind, metric.symbol)}.md) | {metric.title} |")
@@ -125,10 +136,47 @@ def _list_of_metrics() -> str:
 
 
 def _list_of_checks() -> str:
-    lines = ["# Checks", "", "What the program says when data or claims deserve suspicion.", ""]
-    lines += ["| code | | severity |", "|---|---|---|"]
+    lines = ["# Checks", "", "Problems of data, method or claims that the program reports as findings.", ""]
+    lines += ["| code | title | severity |", "|---|---|---|"]
     lines += [f"| [{check.code}]({check.code}.md) | {check.title} | {check.severity} |" for check in all_checks()]
     return "\n".join(lines)
+
+
+def _api_pages() -> dict[str, Callable[[], str]]:
+    return {f"reference/api/{module or 'equipoise'}.md": partial(_api, module) for module in API_MODULES}
+
+
+def _api(module: str) -> str:
+    """The reference of one public module: mkdocstrings renders the docstrings, functions first."""
+    package, documented = _public_module(module)
+    lines = [f"# {package}", "", _escaped((documented.__doc__ or "").split("\n")[0]), ""]
+    lines += [f"```python\nfrom {package} import ...\n```", ""]
+    names = {name: path for name, path in documented.PUBLIC_NAMES.items() if path != f"{package}.{name}"}
+    for title, is_class in (("Functions", False), ("Classes and constants", True)):
+        lines += [f"## {title}", ""]
+        lines += [f"::: {names[name]}.{name}\n" for name in sorted(names) if is_class is not name.islower()]
+    return "\n".join(lines)
+
+
+def _list_of_modules() -> str:
+    lines = ["# Python API", "", "| module | contents | names |", "|---|---|---|"]
+    for module in API_MODULES:
+        package, documented = _public_module(module)
+        contents = _escaped((documented.__doc__ or "").split("\n")[0])
+        lines.append(f"| [`{package}`]({module or 'equipoise'}.md) | {contents} | {len(documented.PUBLIC_NAMES)} |")
+    lines += [
+        "",
+        "Names are imported when they are first used, so `import equipoise` is fast. All names are typed. Modules",
+        "that are not listed here are internal and may change without notice.",
+    ]
+    return "\n".join(lines)
+
+
+def _public_module(module: str) -> tuple[str, ModuleType]:
+    """The name to import from, and the module that holds docstring and table of names."""
+    package = f"equipoise.{module}".rstrip(".")
+    is_domain = module and find_spec(f"equipoise.domains.{module}") is not None
+    return package, import_module(f"equipoise.domains.{module}.api" if is_domain else package)
 
 
 def _commands() -> str:

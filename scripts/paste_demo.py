@@ -1,4 +1,4 @@
-"""Put what `eq demo` prints first into README.md, so that every number there comes from a run.
+"""Copy the output of `eq demo` into README.md, so that every number there comes from a run.
 
 python scripts/paste_demo.py            rewrites the first text block of README.md
 """
@@ -13,29 +13,33 @@ from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
 OPENS, CLOSES = "```text\n", "```\n"
-BEYOND = "Optimistic, in percent"
-"""The heading with which the part begins that the README leaves out."""
+LAST_LINE = "Details: "
+MAX_LINES = 25
 
 
 def printed() -> str:
-    """The demo as a terminal of 100 columns shows it, without colours."""
+    """The output of the demo in a terminal of 100 columns, without colours."""
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "equipoise", "demo", "-o", folder]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", env=environment)
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+        command = [sys.executable, "-m", "equipoise", "demo"]
+        ended = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, encoding="utf-8", env=environment, cwd=folder
+        )
+    return "\n".join(line.rstrip() for line in ended.stdout.strip().splitlines())
 
 
-def honest(text: str) -> str:
-    """The part of the demo that may be quoted: the honest table, how it was made, and the verdict."""
-    return text.partition(BEYOND)[0].rstrip()
+def answer(text: str) -> str:
+    """The part that the README shows: the answer, up to the line that names the report."""
+    lines = text.splitlines()
+    end = next((number for number, line in enumerate(lines, 1) if line.startswith(LAST_LINE)), MAX_LINES)
+    return "\n".join(lines[:end]).rstrip()
 
 
 def main() -> None:
     """Replace the block."""
     before, opens, rest = README.read_text(encoding="utf-8").partition(OPENS)
     _, closes, after = rest.partition(CLOSES)
-    README.write_text(f"{before}{opens}{honest(printed())}\n{closes}{after}", encoding="utf-8")
+    README.write_text(f"{before}{opens}{answer(printed())}\n{closes}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

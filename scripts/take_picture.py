@@ -1,4 +1,4 @@
-"""Take the picture of the README: the top of the page that `eq demo` leaves, as a browser shows it.
+"""Take the screenshot of the README: the leaderboard of the report that `eq demo` writes.
 
 python scripts/take_picture.py equipoise-demo/report.html          rewrites docs/images/report.png
 """
@@ -11,20 +11,24 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "report.png"
+SCREENSHOT = Path(__file__).parents[1] / "docs" / "images" / "report.png"
+SECTION = "#leaderboard"
 WIDTH, HEIGHT = 1280, 960
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 
 
 def main() -> None:
-    """Open the page, and keep what is seen of it."""
+    """Open the page, and store an image of the section, at most one screen high."""
     page_file = Path(sys.argv[1]).resolve()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(page_file.as_uri())
-        PICTURE.parent.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=PICTURE)
+        box = page.locator(SECTION).bounding_box()
+        assert box is not None, f"the report has no section {SECTION}"
+        SCREENSHOT.parent.mkdir(parents=True, exist_ok=True)
+        clip = {"x": 0, "y": box["y"] - 8, "width": WIDTH, "height": min(box["height"] + 16, HEIGHT)}
+        page.screenshot(path=SCREENSHOT, full_page=True, clip=clip)
         browser.close()
 
 

@@ -14,7 +14,7 @@ from equipoise.models.retriever import Retriever
 
 GRID: dict[str, Any] = {"chunk_sizes": [16, 24, 32], "overlaps": [0, 4], "top_ks": [1, 2, 4]}
 BASELINE = {"chunk_size": 32, "overlap": 4, "top_k": 2}
-SETTINGS: dict[str, Any] = {**GRID, "baseline_params": BASELINE, "tokenizer": "words"}
+SETTINGS: dict[str, Any] = {**GRID, "baseline_params": BASELINE, "tokenizer": "words", "repeats": 5}
 
 
 def document(sentences: int = 60, seed: int = 0) -> str:

@@ -1,17 +1,24 @@
-"""The examples in the docstrings run as they are printed."""
+"""The examples in docstrings run as they are printed, and every public function documents its arguments."""
 
 from __future__ import annotations
 
 import doctest
+import inspect
+import linecache
+import re
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import equipoise
+from loading import script
 
 PACKAGE = Path(equipoise.__file__).parent
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
+PUBLIC_MODULES = [f"equipoise.{name}".rstrip(".") for name in script("write_stubs").MODULES]
 
 
 def module_name(path: Path) -> str:
@@ -21,4 +28,26 @@ def module_name(path: Path) -> str:
 
 @pytest.mark.parametrize("name", [*map(module_name, FILES)])
 def test_examples_print_what_they_show(name: str) -> None:
+    linecache.clearcache()  # doctest looks at every file in it, once per docstring
     assert doctest.testmod(import_module(name)).failed == 0
+
+
+def missing_sections(function: Callable[..., Any]) -> Iterator[str]:
+    """What the numpydoc docstring of the function lacks."""
+    docstring = inspect.getdoc(function) or ""
+    sections = dict(re.findall(r"^(\w+)\n-{3,}\n(.*?)(?=^\w+\n-{3,}\n|\Z)", docstring, re.MULTILINE | re.DOTALL))
+    documented = re.findall(r"^\**(\w+)", sections.get("Parameters", ""), re.MULTILINE)
+    if documented != [*inspect.signature(function).parameters]:
+        yield f"{function.__name__}: parameters"
+    if not sections.get("Returns"):
+        yield f"{function.__name__}: return value"
+    if ">>> " not in sections.get("Examples", ""):
+        yield f"{function.__name__}: example"
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_public_functions_document_parameters_result_and_example(module: str) -> None:
+    public = import_module(module)
+    functions = [value for name in public.__all__ if inspect.isfunction(value := getattr(public, name))]
+    assert functions
+    assert [gap for function in functions for gap in missing_sections(function)] == []

@@ -113,13 +113,13 @@ class UnknownNameError(EquipoiseError):
     code = "E300"
 
     @classmethod
-    def of(cls, kind: str, name: str, known: Iterable[str], *, more: str = "") -> UnknownNameError:
+    def of(cls, kind: str, name: str, candidates: Iterable[str], *, more: str = "") -> UnknownNameError:
         """``no metric is called 'nDGC'`` with a did-you-mean among the known names.
 
         >>> print(UnknownNameError.of("metric", "nDGC", ["nDCG", "MRR"]).hint)
         did you mean nDCG?
         """
-        return cls(f"no {kind} is called {name!r}", hint=did_you_mean(name, known) or more)
+        return cls(f"no {kind} is called {name!r}", hint=did_you_mean(name, candidates) or more)
 
 
 class RunNotFoundError(UnknownNameError):
@@ -209,10 +209,10 @@ def _rebuild_stopped(model: str, reason: str, done: int, total: int | None, hint
     return StoppedError(model, reason, done, total, hint=hint)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint with the nearest known names, or an empty string if none is similar."""
     folded: dict[str, str] = {}
-    for candidate in known:
+    for candidate in candidates:
         folded.setdefault(candidate.casefold(), candidate)
     near = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(folded[match] for match in near)}?" if near else ""

@@ -1,4 +1,4 @@
-"""The fair comparison of embedding models on your own document. The names are listed in ``domains/fair/api.py``."""
+"""The fair comparison of embedding models on your document. The names are listed in ``domains/fair/api.py``."""
 
 from equipoise.domains.fair.api import PUBLIC_NAMES
 from equipoise.lazy import lazy_module

@@ -20,7 +20,7 @@ SHORTEST = 4
 """Minimum length of a secret: shorter values are substrings of too many words."""
 
 _GRAM = 8
-"""Substrings of this length of a secret are hidden; a shorter secret is hidden as a whole."""
+"""Substrings of this length of a secret are hidden; a shorter secret is hidden completely."""
 _ENDS = 4
 """Characters of a secret next to an ellipsis that are hidden."""
 _NESTED = 3
@@ -66,16 +66,16 @@ def redact(text: str, secrets: Collection[str] | None = None) -> str:
     >>> redact("the key c2VjcmV0LWtleS0xMjM0 (secret-k...1234) is wrong", ["secret-key-1234"])
     'the key [hidden] ([hidden]) is wrong'
     """
-    known = frozenset(_USED if secrets is None else secrets)
-    if not known or not text:
+    secret_values = frozenset(_USED if secrets is None else secrets)
+    if not secret_values or not text:
         return text
     spans: list[tuple[int, int]] = []
-    plain, places = text, list(range(len(text) + 1))
+    plain, offsets = text, list(range(len(text) + 1))
     for _ in range(_NESTED + 1):
-        spans += [(places[start], places[end]) for start, end in _found(plain, known)]
+        spans += [(offsets[start], offsets[end]) for start, end in _found(plain, secret_values)]
         if _ESCAPE.search(plain) is None:
             break
-        plain, places = _unescaped(plain, places)
+        plain, offsets = _unescaped(plain, offsets)
     return _without(text, spans) if spans else text
 
 
@@ -86,9 +86,9 @@ def redact_all(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {redact(key) if isinstance(key, str) else key: redact_all(each) for key, each in value.items()}
+        return {redact(key) if isinstance(key, str) else key: redact_all(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [redact_all(each) for each in value]
+        return [redact_all(item) for item in value]
     return value
 
 
@@ -139,17 +139,17 @@ def _encoded(secret: bytes) -> list[str]:
     return forms
 
 
-def _unescaped(text: str, places: list[int]) -> tuple[str, list[int]]:
+def _unescaped(text: str, offsets: list[int]) -> tuple[str, list[int]]:
     """The text with one layer of escapes decoded, and the original index of each character."""
     parts: list[str] = []
     origins: list[int] = []
     at = 0
     for match in _ESCAPE.finditer(text):
-        meant = _meant(match)
-        parts += [text[at : match.start()], meant]
-        origins += [*places[at : match.start()], *[places[match.start()]] * len(meant)]
+        character = _meant(match)
+        parts += [text[at : match.start()], character]
+        origins += [*offsets[at : match.start()], *[offsets[match.start()]] * len(character)]
         at = match.end()
-    return "".join([*parts, text[at:]]), [*origins, *places[at:]]
+    return "".join([*parts, text[at:]]), [*origins, *offsets[at:]]
 
 
 def _meant(match: re.Match[str]) -> str:

@@ -13,14 +13,14 @@ from equipoise.errors import InputError, ParameterError
 
 @pytest.mark.parametrize("n", [-5, 0, 200.5, True, "many"])
 def test_an_impossible_n_beside_a_single_figure_is_refused(n: Any) -> None:
-    with pytest.raises(ParameterError, match=rf"n of HR@1 is {n}"):
+    with pytest.raises(ParameterError, match=rf"HR@1.*{n}"):
         audit_table([{"metric": "HR@1", "value": 0.3, "n": n, "interval": [0.2, 0.4]}])
 
 
 @pytest.mark.parametrize("n", ["-5", "0", "200.5"])
 def test_an_impossible_n_in_the_long_form_is_refused(n: str, tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text(f"system,metric,value,n\na,HR@1,0.3,{n}\n")
-    with pytest.raises(ParameterError, match=rf"n of a HR@1 is {n}"):
+    with pytest.raises(ParameterError, match=rf"HR@1.*{n}"):
         audit_table(tmp_path / "long.csv")
 
 
@@ -74,7 +74,7 @@ def test_a_ranking_of_mteb_still_is_a_share_of_units() -> None:
 )
 def test_a_table_without_a_single_figure_is_no_clean_table(text: str, tmp_path: Path) -> None:
     (tmp_path / "dark.csv").write_text(text)
-    with pytest.raises(InputError, match="none of their values can be read"):
+    with pytest.raises(InputError):
         audit_table(tmp_path / "dark.csv")
 
 

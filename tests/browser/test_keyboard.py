@@ -68,9 +68,9 @@ def test_a_slash_searches_and_arrows_walk_through_the_units(page) -> None:
     page.keyboard.press("ArrowUp")
     assert focused(page) == names[1]
     page.keyboard.press("Enter")
-    panel = page.get_by_role("region", name="One unit")
+    panel = page.get_by_role("region", name="One question")
     assert panel.locator("h3").inner_text() == names[1]
-    assert focused(page) == "One unit"
+    assert focused(page) == "One question"
     page.keyboard.press("ArrowRight")
     assert panel.locator("h3").inner_text() == names[2]
     page.keyboard.press("ArrowLeft")

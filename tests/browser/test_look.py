@@ -28,6 +28,21 @@ def test_a_phone_shows_every_page_without_moving_it_sideways(opened, report, kin
     assert page.evaluate("document.body.scrollWidth") == PHONE["width"]
 
 
+@pytest.mark.parametrize("width", [1440, 1920])
+@pytest.mark.parametrize("kind", ["fair", "single"])
+def test_the_leaderboard_and_the_costs_fit_a_desktop_screen(opened, report, kind: str, width: int) -> None:
+    page = opened(report(kind), viewport={"width": width, "height": 900})
+    for table in page.locator("#leaderboard .wide, #costs .wide").all():
+        assert table.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_quality_is_drawn_against_every_cost_that_two_systems_recorded(opened, report) -> None:
+    page = opened(report("fair"))
+    names = page.locator("#costs figure").evaluate_all("all => all.map((each) => each.id)")
+    assert "chart-cost-seconds" in names
+    assert all(page.locator(f"#{name} svg").is_visible() for name in names)
+
+
 def test_captions_are_read_without_moving_a_wide_table(opened, report) -> None:
     page = opened(report("fair"), viewport=PHONE)
     for caption in page.locator("caption:visible:not(.visually-hidden)").all():
@@ -80,7 +95,7 @@ def test_paper_is_light_has_every_table_and_no_buttons(opened, report) -> None:
 def test_without_a_script_everything_but_single_units_is_there(opened, report) -> None:
     page = opened(report("fair"), java_script_enabled=False)
     assert page.locator("#leaderboard tbody tr").count() == 6
-    assert page.locator("noscript").inner_text().startswith("Looking at single units needs the script")
+    assert page.locator("noscript").inner_text().startswith("This section needs JavaScript")
     assert page.get_by_role("button").count() == 0
 
 

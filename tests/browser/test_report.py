@@ -48,7 +48,7 @@ def listed(page: Any) -> list[str]:
 
 
 def test_it_opens_with_the_findings_and_the_verdict_and_has_every_part(page) -> None:
-    assert page.title() == "6 systems by nested accuracy on 40 units"
+    assert page.title() == "6 systems by nested accuracy on 40 questions"
     heads = page.locator("h2").all_inner_texts()
     assert [head.lower() for head in heads[:3]] == ["findings", "verdict", "leaderboard"]
     links = page.locator("nav a").all_inner_texts()
@@ -91,7 +91,7 @@ def test_units_are_found_by_their_words(page) -> None:
     expected = {unit for unit, each in known.items() if word.lower() in each["text"].lower()}
     found = listed(page)
     assert set(found) == expected
-    assert page.locator("#explorer [role=status]").inner_text().startswith(f"{len(expected)} of 40 units")
+    assert page.locator("#explorer [role=status]").inner_text().startswith(f"{len(expected)} of 40 questions")
     page.get_by_role("button", name="Clear").click()
     assert len(listed(page)) == 40
 
@@ -116,7 +116,7 @@ def test_a_unit_shows_what_each_system_retrieved_and_marks_the_right_answers(pag
     unit = listed(page)[0]
     page.get_by_role("button", name="← Previous", exact=True).click()
     page.get_by_role("link", name=unit, exact=True).click()
-    panel = page.get_by_role("region", name="One unit")
+    panel = page.get_by_role("region", name="One question")
     assert panel.locator("h3").inner_text() == unit
     assert panel.locator(".question").inner_text() == units(page)[unit]["text"]
     sides = panel.locator(".side")
@@ -128,7 +128,7 @@ def test_a_unit_shows_what_each_system_retrieved_and_marks_the_right_answers(pag
         for right in side.locator("li.right").all():
             assert answer.lower() in right.inner_text().lower()
             assert "✓ right" in right.inner_text()
-    panel.get_by_role("button", name="Next unit →").click()
+    panel.get_by_role("button", name="Next question →").click()
     assert panel.locator("h3").inner_text() != unit
 
 
@@ -145,7 +145,7 @@ def test_an_address_brings_back_the_unit_and_the_filters(page, opened) -> None:
         if again is page:
             page.reload()
         assert again.get_by_label("Search").input_value() == "what"
-        assert again.get_by_role("region", name="One unit").locator("h3").inner_text() == unit
+        assert again.get_by_role("region", name="One question").locator("h3").inner_text() == unit
         assert listed(again) == shown
 
 

@@ -84,7 +84,7 @@ def test_missing_units_are_named_and_score_zero() -> None:
     result = evaluate(Ranking.from_runs(qrels, run), "MRR")
     found = the("EQ101", result.findings)
     assert result["MRR"].value == 1 / 8
-    assert found.message.startswith("7 of 8 units of the ground truth have no result, so they score 0: q1, q2")
+    assert found.message.startswith("7 of 8 ids of the ground truth have no result, so they score 0: q1, q2")
     assert found.message.endswith("and 2 more")
     assert found.evidence == tuple(f"q{unit}" for unit in range(1, 8))
 
@@ -113,7 +113,7 @@ def test_undefined_units_are_counted_once_for_all_metrics_that_miss_them() -> No
     run = {unit: {"a": 0.9, "b": 0.8} for unit in qrels}
     found = the("EQ104", evaluate(Ranking.from_runs(qrels, run), ["MRR", "HR@1"]).findings)
     assert found.evidence == ("q2", "q3")
-    assert "2 of 3 units have no value of MRR, HR@1 (a unit without relevant items)" in found.message
+    assert "2 of 3 values of MRR, HR@1 are undefined (a unit without relevant items)" in found.message
 
 
 def test_documents_without_predictions_call_for_a_lower_threshold_and_not_for_judgements() -> None:
@@ -134,7 +134,7 @@ def test_unknown_units_are_named() -> None:
     ranking = Ranking.from_runs({"q1": {"a": 1}}, {"q1": {"a": 1.0}, "q8": {"a": 1.0}, "q9": {"a": 1.0}})
     found = the("EQ106", evaluate(ranking, "MRR").findings)
     assert found.evidence == ("q8", "q9")
-    assert found.message.startswith("2 units of the run are not in the ground truth")
+    assert found.message.startswith("2 ids of the run are not in the ground truth")
 
 
 def test_unpaired_units_are_listed_from_both_sides() -> None:
@@ -226,7 +226,7 @@ def test_a_smaller_cutoff_is_advised_only_where_there_is_one(metrics: object, ad
     ranking = Ranking.from_scores(np.zeros((50, 20)), np.arange(50) % 20)
     found = the("EQ302", evaluate(ranking, metrics).findings)  # type: ignore[arg-type]
     assert ("a smaller cutoff" in found.hint) == advised
-    assert "more candidates or more units" in found.hint
+    assert "more candidates or more data" in found.hint
 
 
 def test_distances_taken_for_scores_are_called_worse_than_chance() -> None:
@@ -296,7 +296,7 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     assert needed > 40
     assert found.subject == "x, y"
     assert f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.message
-    assert f"about {about(needed)} units would separate x and y" in comparison.verdict().casefold()
+    assert f"about {about(needed)} queries would separate x and y" in comparison.verdict().casefold()
     assert "unit" not in found.message + "".join(found.evidence), "trees have nodes"
 
 

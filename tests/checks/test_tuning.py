@@ -50,8 +50,8 @@ def rising(chunk_size: int, top_k: int) -> float:
 def test_the_best_trial_reported_on_its_own_units_is_named_with_the_gap() -> None:
     (finding,) = found(TunedSystem("minilm", tuning(rising), nested=False), "EQ201")
     assert finding.subject == "minilm"
-    assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials on the same units")
-    assert finding.evidence[1] == "the nested score, on held-out units, is 0.6000, -0.2000"
+    assert finding.message.startswith("accuracy 0.8000 is the best of 6 trials on the same data")
+    assert finding.evidence[1] == "the nested score, on held-out data, is 0.6000, -0.2000"
 
 
 def test_a_tuning_without_folds_can_only_report_its_best_trial() -> None:
@@ -157,7 +157,7 @@ def test_every_term_of_a_tuning_counts(settings: dict[str, Any], said: str) -> N
     (finding,) = run_checks(TuningBudgets.of_results(spent))
     assert (finding.code, finding.subject) == ("EQ203", "minilm, bm25:")
     assert said in finding.message
-    assert finding.message.endswith("a unit costs 7,443 tokens with bm25: and 180 with minilm")
+    assert finding.message.endswith("bm25: uses 7,443 tokens on average and minilm 180")
     assert finding.evidence[0].startswith("minilm: 2 trials, chunk_size 256/512, top_k 5, budget none")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -42,6 +43,7 @@ EITHER_WAY = pytest.mark.parametrize(
     ],
 )
 How = dict[str, Any]
+Places = dict[str, list[tuple[int, ...]]]
 
 
 def points_for(name: str, kind: str, count: int, rng: np.random.Generator) -> Floats:
@@ -64,10 +66,10 @@ def some_pairs(count: int, rng: np.random.Generator) -> Ints:
     return pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs[:, 0] % 5 > 0)]
 
 
-def one_by_one(points: Floats, pairs: Ints, space: Geometry, ids: list[str]) -> dict[str, list[tuple[int, ...]]]:
+def one_by_one(points: Floats, pairs: Ints, space: Geometry, ids: list[str]) -> Places:
     """Above, tied and before of each relative, by looking at all distances of each point."""
     arranged, rows = space.standard(points)
-    found: dict[str, list[tuple[int, ...]]] = {each: [] for each in ids}
+    found: Places = {each: [] for each in ids}
     for node, relative in pairs.tolist():
         far = arranged.excess(np.broadcast_to(rows[node], rows.shape), rows)
         others = [each for each in range(len(rows)) if each not in (node, relative)]
@@ -77,7 +79,7 @@ def one_by_one(points: Floats, pairs: Ints, space: Geometry, ids: list[str]) -> 
     return {unit: sorted(places) for unit, places in found.items()}
 
 
-def places_of(ranking: Ranking) -> dict[str, list[tuple[int, ...]]]:
+def places_of(ranking: Ranking) -> Places:
     columns = list(zip(ranking.above.tolist(), ranking.tied.tolist(), ranking.before.tolist(), strict=True))
     return {
         unit: sorted(columns[ranking.starts[place] : ranking.starts[place + 1]])
@@ -85,15 +87,24 @@ def places_of(ranking: Ranking) -> dict[str, list[tuple[int, ...]]]:
     }
 
 
+IDS = [f"n{place}" for place in range(150)]
+
+
+@cache
+def counted_case(name: str, kind: str) -> tuple[Floats, Ints, Places]:
+    """Points, pairs and the places that counting finds: they are the same for every way."""
+    rng = np.random.default_rng(7)
+    points, pairs = points_for(name, kind, len(IDS), rng), some_pairs(len(IDS), rng)
+    return points, pairs, one_by_one(points, pairs, geometry(name), IDS)
+
+
 @EITHER_WAY
 @pytest.mark.parametrize("kind", ["cloud", "grid", "rim"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rank_is_the_one_that_counting_finds(name: str, kind: str, how: How) -> None:
-    rng = np.random.default_rng(7)
-    points, pairs = points_for(name, kind, 150, rng), some_pairs(150, rng)
-    ids = [f"n{place}" for place in range(150)]
-    ranking = ranking_among_points(points, pairs, geometry(name), unit_ids=ids, **how)
-    assert places_of(ranking) == one_by_one(points, pairs, geometry(name), ids)
+    points, pairs, expected = counted_case(name, kind)
+    ranking = ranking_among_points(points, pairs, geometry(name), unit_ids=IDS, **how)
+    assert places_of(ranking) == expected
     assert (ranking.candidates == 149).all()
 
 
@@ -109,10 +120,9 @@ def test_the_order_is_that_of_the_distances(name: str) -> None:
     assert sorted(ranking.above.tolist()) == sorted(expected)
 
 
-@EITHER_WAY
-@given(seed=st.integers(0, 10_000), digits=st.integers(0, 2), name=st.sampled_from(NAMES))
-@settings(max_examples=25, deadline=None)
-def test_equal_points_tie_wherever_they_stand(how: How, seed: int, digits: int, name: str) -> None:
+@cache
+def repeated_points(seed: int, digits: int, name: str) -> tuple[Floats, Ints, Places, int]:
+    """Twelve points, each several times, with pairs, the places by counting, and a bound on the ties."""
     rng = np.random.default_rng(seed)
     distinct = np.round(points_for(name, "cloud", 12, rng), 6 + digits)
     if name == "lorentz":
@@ -120,15 +130,20 @@ def test_equal_points_tie_wherever_they_stand(how: How, seed: int, digits: int, 
     elif name == "poincare":
         distinct /= 1.0 + 1e-5
     rows = rng.integers(0, 12, 60)
-    points = distinct[rows]
-    pairs = some_pairs(60, rng)
-    ids = [f"n{place}" for place in range(60)]
-    ranking = ranking_among_points(points, pairs, geometry(name), unit_ids=ids, **how)
-    found = one_by_one(points, pairs, geometry(name), ids)
-    assert places_of(ranking) == found
+    points, pairs = distinct[rows], some_pairs(60, rng)
     copies = np.bincount(rows, minlength=12)[rows[pairs[:, 1]]] - 1
     same = rows[pairs[:, 0]] == rows[pairs[:, 1]]
-    assert sum(tied for places in found.values() for _, tied, _ in places) >= (copies - same).sum()
+    return points, pairs, one_by_one(points, pairs, geometry(name), IDS[:60]), int((copies - same).sum())
+
+
+@EITHER_WAY
+@given(seed=st.integers(0, 10_000), digits=st.integers(0, 2), name=st.sampled_from(NAMES))
+@settings(max_examples=25, deadline=None)
+def test_equal_points_tie_wherever_they_stand(how: How, seed: int, digits: int, name: str) -> None:
+    points, pairs, expected, n_ties = repeated_points(seed, digits, name)
+    ranking = ranking_among_points(points, pairs, geometry(name), unit_ids=IDS[:60], **how)
+    assert places_of(ranking) == expected
+    assert sum(tied for places in expected.values() for _, tied, _ in places) >= n_ties
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e150])
@@ -239,20 +254,27 @@ def many_relatives(count: int, rng: np.random.Generator) -> Ints:
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
+@cache
+def counted_many(name: str, kind: str) -> tuple[Floats, Ints, list[int], list[int], list[int]]:
+    """Points, pairs, and above, tied and before of each pair without compiled code: the same for every width."""
+    rng = np.random.default_rng(11)
+    points, pairs, space = points_for(name, kind, 700, rng), many_relatives(700, rng), geometry(name)
+    above, tied = counted(points, pairs, space)
+    order = np.lexsort((tied, above, pairs[:, 0]))
+    plain = ranking_among_points(points, pairs, space, compiled=False)
+    return points, pairs, above[order].tolist(), tied[order].tolist(), plain.before.tolist()
+
+
 @pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")
 @pytest.mark.parametrize("wide", [-1, 100, 1_000_000])
 @pytest.mark.parametrize("kind", ["cloud", "grid", "rim"])
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_counts_hold_over_many_tiles_and_many_relatives(name: str, kind: str, wide: int) -> None:
-    rng = np.random.default_rng(11)
-    points, pairs, space = points_for(name, kind, 700, rng), many_relatives(700, rng), geometry(name)
-    ranking = ranking_among_points(points, pairs, space, wide=wide, compiled=True)
-    above, tied = counted(points, pairs, space)
-    order = np.lexsort((tied, above, pairs[:, 0]))
-    assert ranking.above.tolist() == above[order].tolist()
-    assert ranking.tied.tolist() == tied[order].tolist()
-    plain = ranking_among_points(points, pairs, space, compiled=False)
-    assert ranking.before.tolist() == plain.before.tolist()
+    points, pairs, above, tied, before = counted_many(name, kind)
+    ranking = ranking_among_points(points, pairs, geometry(name), wide=wide, compiled=True)
+    assert ranking.above.tolist() == above
+    assert ranking.tied.tolist() == tied
+    assert ranking.before.tolist() == before
 
 
 @pytest.mark.skipif(not HAS_NUMBA, reason="numba is absent")

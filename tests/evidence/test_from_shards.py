@@ -104,5 +104,5 @@ def test_counting_above_is_comparing_one_by_one(scores: list[list[int]], limit: 
 
 
 def test_a_row_beyond_the_corpus_is_refused() -> None:
-    with pytest.raises(InputError, match="relevant row 9 is not in the corpus"):
+    with pytest.raises(InputError, match="row 9"):
         ranking_from_shards(np.eye(2), np.eye(2), [0, 9])

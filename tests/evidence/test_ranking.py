@@ -144,7 +144,7 @@ def test_merging_streams_that_both_count_from_zero_is_refused():
     stream.update(np.eye(2), [0, 1])
     other.update(np.eye(2), [0, 1])
     stream.merge(other)
-    with pytest.raises(DuplicateError, match="was added twice"):
+    with pytest.raises(DuplicateError):
         stream.compute()
 
 

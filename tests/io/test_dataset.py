@@ -120,12 +120,12 @@ def test_content_that_does_not_fit_together_is_refused(change, words):
 
 @pytest.mark.parametrize("gain", [float("nan"), float("inf"), "high", None, True])
 def test_a_gain_is_a_finite_number(gain):
-    with pytest.raises(NotFiniteError, match="gives item d1 the gain"):
+    with pytest.raises(NotFiniteError, match="d1"):
         tiny(truth={"q1": {"d1": gain}})
 
 
 def test_a_unit_twice_in_a_split_is_refused():
-    with pytest.raises(DuplicateError, match="names unit q1 twice"):
+    with pytest.raises(DuplicateError, match="unit q1"):
         tiny(splits={"test": ["q1", "q1"]})
 
 
@@ -182,18 +182,18 @@ def test_a_beir_folder_with_faults_is_explained(beir, tmp_path):
     with pytest.raises(UnknownNameError) as unknown:
         Dataset.from_beir(beir, split="tets")
     assert unknown.value.hint == "did you mean test?"
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError):
         Dataset.from_beir(tmp_path / "none")
     (beir / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    with pytest.raises(DuplicateError, match="query q1 is judged in the splits dev and test"):
+    with pytest.raises(DuplicateError, match="query q1"):
         Dataset.from_beir(beir)
     (beir / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}\n{"_id": "d1", "text": "b"}')
-    with pytest.raises(DuplicateError, match="lines 1 and 2 both have the _id d1"):
+    with pytest.raises(DuplicateError, match=r"lines 1 and 2.*_id d1"):
         Dataset.from_beir(beir, split="test")
     (beir / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}')
-    with pytest.raises(InputError, match="names 1 items that are not there: d2"):
+    with pytest.raises(InputError, match=r"1 items.*d2"):
         Dataset.from_beir(beir, split="test")
     for path in (beir / "qrels").iterdir():
         path.unlink()
-    with pytest.raises(EquipoiseError, match=r"holds no \.tsv file"):
+    with pytest.raises(EquipoiseError, match=r"\.tsv"):
         Dataset.from_beir(beir)

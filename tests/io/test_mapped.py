@@ -48,7 +48,7 @@ def test_small_and_compressed_members_are_not_mapped(tmp_path, large):
 
 def test_python_objects_in_an_archive_are_still_refused(tmp_path, large):
     np.savez(tmp_path / "v.npz", np.array([{}, None], dtype=object))
-    with pytest.raises(FormatError, match="holds Python objects"):
+    with pytest.raises(FormatError):
         read_array(tmp_path / "v.npz")
 
 
@@ -66,5 +66,5 @@ def test_a_tensor_whose_shape_does_not_fit_is_refused(tmp_path):
     header = json.dumps({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}}).encode()
     path = tmp_path / "v.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
-    with pytest.raises(ValueError, match="another size"):
+    with pytest.raises(ValueError, match="shape"):
         memmap_safetensor(path, "a")

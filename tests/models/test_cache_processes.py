@@ -84,7 +84,7 @@ def test_several_processes_write_and_read_the_same_new_file(tmp_path: Path) -> N
     texts = [f"{who} {batch} {number}" for who in range(4) for batch in range(12) for number in range(30)]
     texts += [f"shared {batch} {number}" for batch in range(12) for number in range(20)]
     found = cache.lookup(MODEL, ROLE, texts, DIMS)
-    assert found.places.tolist() == list(range(len(texts)))
+    assert found.positions.tolist() == list(range(len(texts)))
     assert found.vectors.tobytes() == np.stack([vector(text) for text in texts]).tobytes()
     assert cache.size().vectors == len(texts)
     cache.close()

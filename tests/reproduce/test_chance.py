@@ -12,7 +12,7 @@ from equipoise.reproduce.emulation import RunAndQrels, score_under
 from equipoise.reproduce.presets import PRESETS
 from equipoise.reproduce.score import chance_level_under
 
-CORPUS, LENGTH, QUERIES = 61, 20, 1500
+CORPUS, LENGTH, QUERIES = 61, 20, 500
 CASES = [(name, form) for name in ("torchmetrics", "sklearn") for form in PRESETS[name].calls]
 CASES += [("trec_eval", "HR@k"), ("ranx", "nDCG@k")]
 
@@ -33,18 +33,18 @@ def random_lists(graded: bool) -> RunAndQrels:
 @pytest.mark.parametrize("graded", [False, True])
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_random_lists_earn_the_chance_level(name: str, form: str, graded: bool) -> None:
-    material, metric = random_lists(graded), parse_metrics(form.replace("@k", "@5"))[0]
+    inputs, metric = random_lists(graded), parse_metrics(form.replace("@k", "@5"))[0]
     rules = PRESETS[name].rules(metric)
-    earned = score_under(material, metric, rules)
+    earned = score_under(inputs, metric, rules)
     error = float(np.std(earned.per_unit)) / np.sqrt(QUERIES)
-    assert chance_level_under(material, metric, rules) == pytest.approx(earned.value, abs=4 * error)
+    assert chance_level_under(inputs, metric, rules) == pytest.approx(earned.value, abs=4 * error)
 
 
 def test_lists_of_all_documents_have_an_exact_level() -> None:
     truth = {"q": {"a": 3, "b": 1}}
-    material = RunAndQrels.of({"q": dict.fromkeys("abcd", 0.5)}, truth, corpus_size=4)
+    inputs = RunAndQrels.of({"q": dict.fromkeys("abcd", 0.5)}, truth, corpus_size=4)
     metric = parse_metrics("HR@1")[0]
-    assert chance_level_under(material, metric, PRESETS["torchmetrics"].rules(metric)) == pytest.approx(0.5)
+    assert chance_level_under(inputs, metric, PRESETS["torchmetrics"].rules(metric)) == pytest.approx(0.5)
 
 
 def test_queries_that_are_left_out_do_not_count() -> None:

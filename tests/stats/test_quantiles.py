@@ -41,5 +41,5 @@ def test_a_high_percentile_of_few_values_says_how_many_it_needs() -> None:
 def test_the_quantile_lies_between_the_values() -> None:
     assert quantile(np.array([0.0, 10.0]), 0.25) == 2.5
     assert np.isnan(quantile(np.empty(0), 0.5))
-    with pytest.raises(ParameterError, match="a quantile of 1 cannot be"):
+    with pytest.raises(ParameterError, match="1 cannot"):
         quantile(np.array([0.0]), 1.0)

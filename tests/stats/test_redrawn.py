@@ -36,7 +36,7 @@ def results(spread: float, draws: tuple[str, str] = ("same", "same")) -> list[Re
 def test_small_errors_leave_the_verdict_to_the_test() -> None:
     plain = compare([replace(each, errors={}) for each in results(0.01)], "nested")
     judged = compare(results(0.01), "nested")
-    fewest = 1 / 1001  # what a thousand redrawn errors can say at most
+    fewest = 1 / 1001  # what a thousand bootstrap errors can say at most
     assert judged.contrasts[0].p == pytest.approx(max(plain.contrasts[0].p, fewest))
     assert judged.bands["a"] != judged.bands["b"]
 
@@ -64,9 +64,9 @@ def test_as_many_draws_of_another_number_do_not_pair() -> None:
     )
 
 
-def test_the_caption_says_that_choices_were_redrawn() -> None:
-    assert "redrawn" in compare(results(0.1), "nested").family
-    assert "redrawn" not in compare([replace(each, errors={}) for each in results(0.1)], "nested").family
+def test_the_caption_says_that_choices_were_resampled() -> None:
+    assert "bootstrap" in compare(results(0.1), "nested").family
+    assert "bootstrap" not in compare([replace(each, errors={}) for each in results(0.1)], "nested").family
 
 
 def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
@@ -78,7 +78,7 @@ def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
 
 @pytest.mark.parametrize("units", [10, 30, 100])
 def test_p_from_few_units_is_that_of_student_s_test_where_nothing_is_chosen(units: int) -> None:
-    """With nothing to choose, redrawn errors are those of a mean, and Student's p is known."""
+    """With nothing to choose, bootstrap errors are those of a mean, and Student's p is known."""
     from scipy.stats import ttest_1samp
 
     rng = np.random.default_rng(units)
@@ -96,7 +96,7 @@ def test_wider_errors_ask_for_more_units() -> None:
     assert judged.detectable.value > plain.detectable.value
 
 
-def test_ranks_are_as_unsure_as_the_redrawn_figures() -> None:
+def test_ranks_are_as_uncertain_as_the_bootstrap_scores() -> None:
     plain = compare([replace(each, errors={}) for each in results(3.0)], "nested")
     judged = compare(results(3.0), "nested")
     assert plain.ranks == {"a": (1, 1), "b": (2, 2)}
@@ -110,7 +110,7 @@ def test_a_figure_without_units_is_compared_by_its_errors_alone() -> None:
     (seen,) = compare(blends(0.01), "nested").contrasts
     assert seen.reason == ""
     assert seen.p == pytest.approx(1 / 1001)
-    assert seen.interval.method == "redrawn"
+    assert seen.interval.method == "bootstrap-errors"
     (unsure,) = compare(blends(5.0), "nested").contrasts
     assert unsure.p > 0.3
     (untold,) = compare([replace(each, errors={}) for each in blends(0.01)], "nested").contrasts

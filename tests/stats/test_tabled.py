@@ -164,6 +164,6 @@ def test_values_that_fit_nothing_are_refused_with_a_hint(
 
 
 def test_percent_is_refused_and_the_unit_named() -> None:
-    with pytest.raises(InputError, match="m of b is 90, beyond its bounds 0 to 1") as caught:
+    with pytest.raises(InputError, match=r"90.*0.*1") as caught:
         result_from_values("mine", ["a", "b"], {"m": [1, 90]})
     assert "not percent" in caught.value.hint

@@ -47,4 +47,4 @@ def test_a_significant_difference_below_chance_is_still_told() -> None:
     comparison = compared([0.1, 0.5], 0.5)
     assert comparison.leader == "b"
     assert "cannot compare" in comparison.verdict()
-    assert "b leads" in comparison.verdict()
+    assert "b is the best of 2 systems" in comparison.verdict()

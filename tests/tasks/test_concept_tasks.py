@@ -73,9 +73,9 @@ def test_remembered_texts_are_embedded_once(field: ConceptSet) -> None:
 
 
 def test_an_encoder_that_does_not_give_a_row_a_text_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"shape \(1, 2\) for 2 texts"):
+    with pytest.raises(ShapeError, match=r"\(1, 2\).*2 texts"):
         encode_checked(lambda texts: [[1.0, 2.0]], ["a", "b"])
-    with pytest.raises(NotFiniteError, match="gave 'b' a vector with NaN"):
+    with pytest.raises(NotFiniteError, match=r"'b'.*NaN"):
         encode_checked(lambda texts: [[1.0], [float("nan")]], ["a", "b"])
 
 
@@ -132,9 +132,9 @@ def test_a_collapsed_space_is_clustered_without_a_warning() -> None:
 
 
 def test_clusters_need_company() -> None:
-    with pytest.raises(InputError, match="there is one cluster"):
+    with pytest.raises(InputError):
         cluster_texts(Table(), [ConceptCluster("x", ("a", "b"))])
-    with pytest.raises(InputError, match="1 concepts for 2 clusters"):
+    with pytest.raises(InputError, match=r"1 concepts.*2 clusters"):
         kmeans(np.ones((1, 2)), 2)
 
 
@@ -179,7 +179,7 @@ def test_each_mention_is_held_against_its_own_sentence_and_chance_is_the_others(
 
 
 def test_one_type_is_refused() -> None:
-    with pytest.raises(InputError, match="fewer than two types"):
+    with pytest.raises(InputError):
         entity_evidence(Table(), [AnnotatedSentence("Plato", (EntityMention("Plato", "PERSON"),))])
 
 
@@ -230,7 +230,7 @@ def test_the_scale_of_the_vectors_does_not_matter_to_the_probe() -> None:
 def test_a_class_that_the_training_part_lacks_is_never_predicted() -> None:
     labels = linear_probe(Space.of([[0.0], [1.0]], labels=["a", "b"]))
     assert (labels.true != labels.predicted).all()
-    with pytest.raises(UndefinedError, match="two classes"):
+    with pytest.raises(UndefinedError):
         linear_probe(Space.of([[0.0], [1.0]], labels=["a", "a"]))
 
 
@@ -277,7 +277,7 @@ def test_two_relations_of_one_pair_are_one_edge() -> None:
 
 
 def test_one_relation_is_refused() -> None:
-    with pytest.raises(InputError, match="there is one relation"):
+    with pytest.raises(InputError):
         relation_evidence(Table(), [Relation("a", "reads", "b")])
 
 
@@ -285,7 +285,7 @@ def test_one_relation_is_refused() -> None:
 
 
 def test_quality_needs_two_concepts() -> None:
-    with pytest.raises(InputError, match="there is one concept"):
+    with pytest.raises(InputError):
         concept_space(Table(), ["a"])
 
 

@@ -59,9 +59,9 @@ def test_a_corpus_smaller_than_k_is_found_whole() -> None:
 
 def test_what_cannot_be_measured_is_refused() -> None:
     with open_store("memory", dims=16) as made:
-        with pytest.raises(InputError, match="there are no queries"):
+        with pytest.raises(InputError):
             measure_index(made, ROWS, np.empty((0, 16)))
         with pytest.raises(ParameterError, match="k is 0"):
             measure_index(made, ROWS, QUERIES, k=0)
-        with pytest.raises(ParameterError, match="cannot take vectors of 8 dimensions"):
+        with pytest.raises(ParameterError, match="8 dimensions"):
             measure_index(made, ROWS[:, :8], QUERIES[:, :8])

@@ -72,5 +72,5 @@ def test_nothing_is_affordable_below_the_cheapest() -> None:
 
 @pytest.mark.parametrize("budget", [-1, float("nan")])
 def test_a_budget_that_is_no_amount_is_refused(budget: float) -> None:
-    with pytest.raises(ParameterError, match="buys nothing"):
+    with pytest.raises(ParameterError):
         best_within_budget([Trial({}, 0.9, cost=100)], budget)

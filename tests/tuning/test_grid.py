@@ -44,14 +44,14 @@ def test_a_point_without_overlap_fits() -> None:
 
 
 def test_a_grid_that_leaves_nothing_says_so_and_why() -> None:
-    with pytest.raises(ParameterError, match=r"none of the 2 configurations is valid \(chunk_size 64;") as caught:
+    with pytest.raises(ParameterError, match=r"2 configurations.*chunk_size 64") as caught:
         parameter_grid(chunk_size=[64], overlap=[64, 128], valid=overlap_fits)
     assert "overlap is smaller than chunk_size" in caught.value.hint
 
 
 @pytest.mark.parametrize("values", [[5, 5], [1, 1.0], ["a", "b", "a"]])
 def test_a_value_twice_in_an_axis_is_refused(values: list[Any]) -> None:
-    with pytest.raises(DuplicateError, match=r"top_k holds .* twice"):
+    with pytest.raises(DuplicateError, match=r"top_k"):
         parameter_grid(top_k=values)
 
 

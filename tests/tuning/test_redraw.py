@@ -94,7 +94,7 @@ def test_much_to_choose_among_equals_widens_it() -> None:
     interval = nested_interval(nested, selection_errors(values, parts, rng=np.random.default_rng(0)))
     assert interval.covers(nested.value)
     assert interval.width > 1.2 * wilson_interval(nested.values.sum(), 100).width
-    assert interval.method == "wilson-redrawn"
+    assert interval.method == "wilson-bootstrap-errors"
 
 
 def test_all_hits_still_leave_room_below() -> None:
@@ -110,7 +110,7 @@ def test_figures_that_are_no_shares_get_student_s_interval_within_their_bounds()
     values, parts = rng.normal(10, 3, (4, 60)), kfold_splits(range(60), 5, rng=rng)
     nested = nested_cv(values, parts)
     interval = nested_interval(nested, selection_errors(values, parts, rng=rng), bounds=(1.0, float("inf")))
-    assert interval.method == "redrawn"
+    assert interval.method == "bootstrap-errors"
     assert interval.covers(nested.value)
     flat = nested_cv(np.full((2, 20), 7.0), kfold_splits(range(20), 4, rng=rng))
     errors = selection_errors(np.full((2, 20), 7.0), kfold_splits(range(20), 4, rng=rng), rng=rng)

@@ -57,8 +57,17 @@ def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -
     page = render_html(build_report(runs, compare_runs(runs)))
     shown = viewer.get(COMPARED).text
     assert without_brand(shown) == without_brand(page)
-    assert '<a href="/">' in shown
-    assert '<a href="/">' not in page
+    assert '<a href="/?run=deep%2Fminilm&amp;run=bm25">' in shown
+    assert '<a href="/?' not in page
+
+
+def test_a_comparison_offers_to_hide_and_to_show_systems(viewer) -> None:
+    shown = viewer.get(COMPARED).text
+    assert '<a href="/report?run=bm25">Hide minilm (deep/minilm)</a>' in shown
+    assert "Show bm25</a>" not in shown
+    alone = viewer.get("/report?run=bm25").text
+    assert '<a href="/report?run=bm25&amp;run=deep%2Fminilm">Show minilm (deep/minilm)</a>' in alone
+    assert "Hide" not in alone
 
 
 def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
@@ -71,8 +80,8 @@ def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
 
 def test_the_metric_that_decides_can_be_changed(viewer) -> None:
     assert 'href="/report?run=deep%2Fminilm&amp;run=bm25&amp;primary=HR%401"' in viewer.get(COMPARED).text
-    assert "2 systems by HR@1 on 30 units" in viewer.get(f"{COMPARED}&primary=HR@1").text
-    assert "2 systems by HR@3 on 30 units" in viewer.get(f"{COMPARED}&primary=HR@3").text
+    assert "2 systems by HR@1 on 30 queries" in viewer.get(f"{COMPARED}&primary=HR@1").text
+    assert "2 systems by HR@3 on 30 queries" in viewer.get(f"{COMPARED}&primary=HR@3").text
 
 
 def test_namesakes_are_told_apart_by_their_folders(viewer) -> None:
@@ -82,7 +91,7 @@ def test_namesakes_are_told_apart_by_their_folders(viewer) -> None:
 
 
 def test_a_run_chosen_twice_is_one_run(viewer) -> None:
-    assert "bm25 by MRR on 30 units" in viewer.get("/report?run=bm25&run=bm25").text
+    assert "bm25 by MRR on 30 queries" in viewer.get("/report?run=bm25&run=bm25").text
 
 
 @pytest.mark.parametrize(
@@ -100,7 +109,7 @@ def test_what_cannot_be_shown_is_a_sentence(viewer, query: str, status: int, sen
     assert answer.status == status
     assert sentence in answer.text
     assert "Traceback" not in answer.text
-    assert '<a href="/">' in answer.text
+    assert '<a href="/?list">' in answer.text
     assert viewer.get(f"/export?to=csv&{query}").status == status
 
 
@@ -229,4 +238,4 @@ def test_a_large_comparison_gives_a_page_to_wait_on_and_then_the_report(
     assert (first.status, first.headers["refresh"]) == (202, "2")
     assert "The page is being made" in first.text
     monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 60.0)
-    assert "a by MRR on 30 units" in served.get("/report?run=a").text
+    assert "a by MRR on 30 queries" in served.get("/report?run=a").text

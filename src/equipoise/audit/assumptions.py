@@ -98,7 +98,7 @@ class TableContext:
     stated: Mapping[Assumption, str] = field(default_factory=dict)
 
 
-def parse_context(cells: Iterable[TableCell], where: str, statements: Iterable[StatedFact] = ()) -> TableContext:
+def parse_context(cells: Iterable[TableCell], location: str, statements: Iterable[StatedFact] = ()) -> TableContext:
     """The context that the cells of a record give. An impossible count is an error."""
     counts: dict[str, int] = {}
     texts: dict[str, str] = {}
@@ -107,10 +107,10 @@ def parse_context(cells: Iterable[TableCell], where: str, statements: Iterable[S
         key, name = _read(label)
         texts.setdefault(key, strip_markup(text).casefold())
         if name and (key == "n" or parse_printed(text) is not None) and text.strip():
-            known = counts.setdefault(name, parse_count(text, f"{label} of {where}"))
-            disputed |= {name} if known != parse_count(text, label) else set()
+            recorded = counts.setdefault(name, parse_count(text, f"{label} of {location}"))
+            disputed |= {name} if recorded != parse_count(text, label) else set()
     assumed, rejected = _conventions(texts)
-    if ANN.search(f"{where} {' '.join(texts)}"):
+    if ANN.search(f"{location} {' '.join(texts)}"):
         rejected |= {Assumption.FIXED_RELEVANT}
     return TableContext(
         # With two different counts of units, it is open which of them the values have.
@@ -152,12 +152,12 @@ def parse_count(value: object, subject: str) -> int:
     """A positive integer."""
     text = str(value).strip().replace(",", "")
     try:
-        found = parse_number(text)
+        number = parse_number(text)
     except (NumberSyntaxError, NumberRangeError):
-        found = 0
-    if found != int(found) or found < 1:
+        number = 0
+    if number != int(number) or number < 1:
         raise ParameterError(f"{subject} is {value}", hint="a count is an integer from 1")
-    return int(found)
+    return int(number)
 
 
 def is_count_label(label: str) -> bool:
@@ -205,13 +205,13 @@ def _level(text: str) -> float | None:
 
 def contradicted_assumptions(row: PublishedRow) -> frozenset[Assumption]:
     """The assumptions that the values of a row contradict."""
-    found = set()
+    contradicted = set()
     if _several_relevant(row):
-        found.add(Assumption.ONE_RELEVANT)
+        contradicted.add(Assumption.ONE_RELEVANT)
     gain, hits = row.value_of("nDCG", 1), row.value_of("HR", 1)
     if gain and hits and hits.range.is_above(gain.range):
-        found.add(Assumption.BINARY)
-    return frozenset(found)
+        contradicted.add(Assumption.BINARY)
+    return frozenset(contradicted)
 
 
 def _several_relevant(row: PublishedRow) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audit import composite_rules
 from equipoise.audit.assumptions import Assumption, is_count_label, parse_count
-from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemScores
+from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemNumbers
 from equipoise.audit.metric_labels import is_metric_label, parse_label, suggest_label
 from equipoise.audit.reading import (
     Column,
@@ -97,12 +97,12 @@ def audit_findings(reading: TableInterpretation) -> list[Finding]:
 
 def composite_findings(compared: ScoredSystems) -> list[Finding]:
     """Findings about composite scores and their components, once per system and number."""
-    found: dict[tuple[str, str, str], Finding] = {}
+    findings: dict[tuple[str, str, str], Finding] = {}
     for check, rule in composite_rules.COMPOSITE_RULES:
         for violation in rule(compared):
             subject = to_observation(compared, violation)
-            found.setdefault((check.code, subject.subject, violation.message.split()[0]), _finding(check, subject))
-    return list(found.values())
+            findings.setdefault((check.code, subject.subject, violation.message.split()[0]), _finding(check, subject))
+    return list(findings.values())
 
 
 def _rule_hits(table: AuditedTable) -> list[RuleHit]:
@@ -120,9 +120,9 @@ def _in_every_interpretation(reading: TableInterpretation, hits: Sequence[RuleHi
     impossible = [hit for hit in hits if hit.is_impossible and hit.row_index]
     impossible_rows = {
         row_index
-        for row_index in dict.fromkeys(each.row_index for each in impossible)
+        for row_index in dict.fromkeys(finding.row_index for finding in impossible)
         if not _is_possible(
-            reading.rows[row_index - 1], reading, [each for each in impossible if each.row_index == row_index]
+            reading.rows[row_index - 1], reading, [finding for finding in impossible if finding.row_index == row_index]
         )
     }
     again = {hit.key for hit in _rule_hits(reading.table(reading.percent_columns | reading.ambiguous_columns))}
@@ -139,7 +139,7 @@ def _is_possible(draft: UnresolvedRow, reading: TableInterpretation, impossible:
     Columns are decided one after another, those with violations first. A choice that is already impossible
     is not followed further.
     """
-    accused = [value.metric for each in impossible for value in each.violation.values]
+    accused = [value.metric for finding in impossible for value in finding.violation.values]
     columns = [column for column in dict.fromkeys(draft.columns) if column in reading.ambiguous_columns]
     columns.sort(key=lambda column: column[1] not in accused)
     paths: list[tuple[int, frozenset[Column]]] = [(0, reading.percent_columns)]
@@ -309,7 +309,7 @@ def audit_table(
     declared = DeclaredContext(None if n is None else parse_count(n, "n"), assumptions, unit)
     failures: list[EquipoiseError] = []
     sources = read_published(source, _is_known_label, failures.append)
-    if failures and not any(each.records for each in sources):
+    if failures and not any(table.records for table in sources):
         raise failures[0]
     _check_has_metrics(sources)
     tables: list[AuditedTable] = []
@@ -321,12 +321,12 @@ def audit_table(
             tables.append(reading.table(reading.percent_columns))
             findings.update(dict.fromkeys(audit_findings(reading)))
             differences += reading.differences
-    findings.update(dict.fromkeys(composite_findings(_compared(sources))))
-    unreadable = [cell for each in sources for cell in _unreadable_cells(each)]
-    unread = [label for each in sources for label in _unused_labels(each.labels)]
+    findings.update(dict.fromkeys(composite_findings(_collect_systems(sources))))
+    unreadable = [cell for table in sources for cell in _unreadable_cells(table)]
+    unread = [label for table in sources for label in _unused_labels(table.labels)]
     unread += [f"{cell.label} {cell.text!r}" for cell in unreadable if re.search(r"\d", cell.text)]
     unread += [f"{label} (differences)" for label in differences]
-    name = sources[0].name if len({each.name for each in sources}) == 1 else str(source)
+    name = sources[0].name if len({table.name for table in sources}) == 1 else str(source)
     audit = Audit(name, tuple(tables), tuple(findings), tuple(dict.fromkeys(unread)), tuple(failures))
     if failures and not tables:
         raise failures[0]
@@ -339,16 +339,18 @@ def audit_table(
     return audit
 
 
-def _compared(sources: Sequence[PublishedTable]) -> ScoredSystems:
+def _collect_systems(sources: Sequence[PublishedTable]) -> ScoredSystems:
     """The systems of all files, with the formulas of their files."""
     stated: dict[str, list[Formula]] = {}
-    for each in sources:
-        formulas = stated.setdefault(_file(each), [])
-        formulas += [found for line in each.formulas if (found := Formula.parse(line))]
+    for table in sources:
+        formulas = stated.setdefault(_file(table), [])
+        formulas += [formula for line in table.formulas if (formula := Formula.parse(line))]
     systems = [
-        SystemScores.of(system, _file(source), stated[_file(source)]) for source in sources for system in source.systems
+        SystemNumbers.of(system, _file(source), stated[_file(source)])
+        for source in sources
+        for system in source.systems
     ]
-    return ScoredSystems(sources[0].name if sources else "", tuple(each for each in systems if each.numbers))
+    return ScoredSystems(sources[0].name if sources else "", tuple(system for system in systems if system.numbers))
 
 
 def _file(published: PublishedTable) -> str:
@@ -404,14 +406,14 @@ def _is_used(label: str) -> bool:
 
 def _check_has_metrics(sources: Iterable[PublishedTable]) -> None:
     every = list(sources)
-    if any(each.records for each in every):
+    if any(table.records for table in every):
         return
-    labels = list(dict.fromkeys(label for each in every for label in each.labels))
+    labels = list(dict.fromkeys(label for table in every for label in table.labels))
     near = [hint for label in labels if (hint := suggest_label(label))]
-    files = list(dict.fromkeys(each.name for each in every))
+    files = list(dict.fromkeys(table.name for table in every))
     name = files[0] if len(files) == 1 else f"none of {len(files)} tables"
-    there = f"; its numbers have the labels {join_names(labels)}" if labels else " and no numbers"
+    numbers_text = f"; its numbers have the labels {join_names(labels)}" if labels else " and no numbers"
     raise UnknownNameError(
-        f"{name} has no known metric{there}",
+        f"{name} has no known metric{numbers_text}",
         hint="; ".join(near[:3]) or "eq ls metrics lists the metrics; columns or rows must be named like them",
     )

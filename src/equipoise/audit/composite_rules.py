@@ -40,30 +40,30 @@ REQUIRES_ONE_RELEVANT, REQUIRES_BINARY = (Assumption.ONE_RELEVANT,), (Assumption
 def unequal_aliases(row: PublishedRow) -> Iterator[Violation]:
     """EQ401: two values that are equal by definition, and differ."""
     yield from _one_metric_twice(row)
-    yield from _at_the_first_rank(row)
+    yield from _first_rank_violations(row)
     yield from _map_at_one(row)
     yield from _with_one_relevant(row)
 
 
 def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
-    seen: dict[PublishedMetric, PublishedValue] = {}
+    first_values: dict[PublishedMetric, PublishedValue] = {}
     for value in row.values:
-        first = seen.setdefault(value.metric, value)
+        first = first_values.setdefault(value.metric, value)
         if first is not value:
             yield from _differ(first, value, f"{first.label} and {value.label} both name {value.metric}")
 
 
-def _at_the_first_rank(row: PublishedRow) -> Iterator[Violation]:
+def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
     hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
-    known = [hit for hit in hits if hit is not None]
+    present = [hit for hit in hits if hit is not None]
     why = "of one retrieved item either it is relevant, and all of them are 1, or it is not, and all are 0"
-    for other in known[1:]:
-        yield from _differ(known[0], other, why)
-    if known:
+    for other in present[1:]:
+        yield from _differ(present[0], other, why)
+    if present:
         for gain in (row.value_of("nDCG", 1), row.value_of("nDCG", 1, gain="exp")):
             if gain is not None:
                 grades = "without grades the gain of the first item over the ideal one is 1 or 0"
-                yield from _differ(known[0], gain, grades, REQUIRES_BINARY, silent_if_undeclared=True)
+                yield from _differ(present[0], gain, grades, REQUIRES_BINARY, silent_if_undeclared=True)
 
 
 def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
@@ -86,7 +86,7 @@ def _map_at_one(row: PublishedRow) -> Iterator[Violation]:
                 "AP@1 is 0 unless the first item is relevant",
                 "if it is, AP@1 is 1 where the sum is divided by min(k, R), which makes it P@1 = HR@1",
                 "and 1/R where it is divided by R, which makes it R@1; no library has a third way",
-                *(each.derivation_step for each in (average, hits, recall)),
+                *(value.derivation_step for value in (average, hits, recall)),
             ),
         )
 
@@ -193,8 +193,8 @@ class Formula:
         match = _STATED.match(line[:MAX_LINE_LENGTH].translate(_SIGNS))
         if match is None:
             return None
-        found = cls(match["name"].casefold(), match["expression"])
-        return found if found._tree is not None and len(found.names) > 1 else None
+        formula = cls(match["name"].casefold(), match["expression"])
+        return formula if formula._tree is not None and len(formula.names) > 1 else None
 
     @cached_property
     def _tree(self) -> ast.expr | None:
@@ -208,9 +208,9 @@ class Formula:
     def names(self) -> frozenset[str]:
         """The names of its components."""
         tree = self._tree
-        calls = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call)} if tree else set()
+        calls = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)} if tree else set()
         return (
-            frozenset(each.id for each in ast.walk(tree) if isinstance(each, ast.Name) and id(each) not in calls)
+            frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in calls)
             if tree
             else frozenset()
         )
@@ -218,7 +218,7 @@ class Formula:
     def value(self, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
         """The value range of the score; None if it divides by a range that contains 0."""
         assert self._tree is not None
-        return _evaluated(self._tree, numbers)
+        return _evaluate(self._tree, numbers)
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
@@ -234,28 +234,28 @@ def _is_arithmetic(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _evaluated(node: ast.expr, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
+def _evaluate(node: ast.expr, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
     if isinstance(node, ast.Constant):
         value = float(node.value)  # type: ignore[arg-type]
         return ValueRange(value, value)
     if isinstance(node, ast.Name):
         return numbers[node.id]
     if isinstance(node, ast.UnaryOp):
-        inner = _evaluated(node.operand, numbers)
+        inner = _evaluate(node.operand, numbers)
         return None if inner is None else ValueRange(-inner.high, -inner.low)
     if isinstance(node, ast.Call):
-        parts = [_evaluated(arg, numbers) for arg in node.args]
+        parts = [_evaluate(arg, numbers) for arg in node.args]
         pick: Callable[..., float] = min if node.func.id == "min" else max  # type: ignore[attr-defined]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
+        ranges = [part for part in parts if part is not None]
+        if len(ranges) < len(parts):
             return None
-        return ValueRange(pick(each.low for each in known), pick(each.high for each in known))
+        return ValueRange(pick(part.low for part in ranges), pick(part.high for part in ranges))
     assert isinstance(node, ast.BinOp)
-    left, right = _evaluated(node.left, numbers), _evaluated(node.right, numbers)
-    return None if left is None or right is None else _combined(node.op, left, right)
+    left, right = _evaluate(node.left, numbers), _evaluate(node.right, numbers)
+    return None if left is None or right is None else _combine(node.op, left, right)
 
 
-def _combined(operator: ast.operator, left: ValueRange, right: ValueRange) -> ValueRange | None:
+def _combine(operator: ast.operator, left: ValueRange, right: ValueRange) -> ValueRange | None:
     if isinstance(operator, ast.Add):
         return left + right
     if isinstance(operator, ast.Sub):
@@ -304,7 +304,7 @@ _LABELS = {"accuracy": "acc", "correlation": "pearson", "silhouette_score": "sil
 
 
 @dataclass(frozen=True)
-class SystemScores:
+class SystemNumbers:
     """All numbers of one system, by the end of their path and the words on it."""
 
     name: str
@@ -313,25 +313,25 @@ class SystemScores:
     file: str = ""
 
     @classmethod
-    def of(cls, system: System, file: str, stated: Sequence[Formula]) -> SystemScores:
+    def of(cls, system: System, file: str, stated: Sequence[Formula]) -> SystemNumbers:
         """The readable numbers. A formula that the file states replaces the published one."""
         numbers = {}
         for path, text in system.numbers.items():
             number = parse_printed(text) if text else None
             if number is not None:
                 numbers[tuple(map(label_key, path))] = number
-        names = {each.name for each in stated}
+        names = {formula.name for formula in stated}
         formulas = (*stated, *(formula for formula in FORMULAS if formula.name not in names))
         return cls(system.name or file, numbers, formulas, file)
 
     @cached_property
     def _by_name(self) -> dict[str, list[tuple[str, ...]]]:
-        found: dict[str, list[tuple[str, ...]]] = {}
+        paths_by_name: dict[str, list[tuple[str, ...]]] = {}
         for path in self.numbers:
             joined = ["_".join(path[at:]) for at in range(len(path))]
-            for name in dict.fromkeys([*joined, *(each.removesuffix("_score") for each in joined)]):
-                found.setdefault(name, []).append(path)
-        return found
+            for name in dict.fromkeys([*joined, *(name.removesuffix("_score") for name in joined)]):
+                paths_by_name.setdefault(name, []).append(path)
+        return paths_by_name
 
     def find(self, name: str, scope: str = "") -> PrintedNumber | None:
         """The number of a name; of several, the one inside ``scope``, or None if that is ambiguous."""
@@ -346,8 +346,8 @@ class SystemScores:
     def spans(self, formula: Formula) -> dict[str, ValueRange] | None:
         """The components of a formula; None if one is missing."""
         scope = formula.name.removesuffix("_score")
-        found = {name: self.find(name, scope) for name in formula.names}
-        return {name: range_of(each) for name, each in found.items() if each} if all(found.values()) else None
+        numbers = {name: self.find(name, scope) for name in formula.names}
+        return {name: range_of(number) for name, number in numbers.items() if number} if all(numbers.values()) else None
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ class ScoredSystems:
     """The systems of one source, measured on the same data."""
 
     name: str
-    systems: tuple[SystemScores, ...] = ()
+    systems: tuple[SystemNumbers, ...] = ()
 
 
 def range_of(number: PrintedNumber) -> ValueRange:
@@ -367,9 +367,9 @@ def range_of(number: PrintedNumber) -> ValueRange:
 DATA_COMPONENTS = ("graph_density", "clustering_coefficient")
 """Properties of the graph of the test data, equal for all models."""
 SIMILARITIES = tuple(
-    f"{mean}_{what}"
+    f"{mean}_{part}"
     for mean in ("avg", "average", "mean")
-    for what in (
+    for part in (
         "pairwise_similarity",
         "pairwise_cosine_similarity",
         "pairwise_cosine",
@@ -388,16 +388,18 @@ _OF_VECTORS = (
     "embedding_quality_score",
 )
 COMPONENTS = frozenset(name for formula in FORMULAS for name in formula.names)
-COMPOSITE_NAMES = frozenset((*DATA_COMPONENTS, *(each.name for each in FORMULAS), "norm_consistency", *SIMILARITIES))
+COMPOSITE_NAMES = frozenset(
+    (*DATA_COMPONENTS, *(formula.name for formula in FORMULAS), "norm_consistency", *SIMILARITIES)
+)
 
 
 def collapsed_space(compared: ScoredSystems) -> Iterator[Violation]:
     """EQ418: a system whose vectors all point in nearly the same direction."""
     for system in compared.systems:
-        seen = next((pair for name in SIMILARITIES if (pair := _similarity(system, name))), None)
-        if seen is None or seen[1].low < COLLAPSED_MEAN_COSINE:
+        similarity = next((pair for name in SIMILARITIES if (pair := _similarity(system, name))), None)
+        if similarity is None or similarity[1].low < COLLAPSED_MEAN_COSINE:
             continue
-        label, value_range = seen
+        label, value_range = similarity
         rank = _rank(compared, system)
         yield Violation(
             (),
@@ -412,7 +414,7 @@ def collapsed_space(compared: ScoredSystems) -> Iterator[Violation]:
         )
 
 
-def _similarity(system: SystemScores, name: str) -> tuple[str, ValueRange] | None:
+def _similarity(system: SystemNumbers, name: str) -> tuple[str, ValueRange] | None:
     number = system.find(name)
     if number is None:
         return None
@@ -421,8 +423,8 @@ def _similarity(system: SystemScores, name: str) -> tuple[str, ValueRange] | Non
     return name, range_of(number)
 
 
-def _rank(compared: ScoredSystems, system: SystemScores) -> str:
-    scores = {each.name: number.value for each in compared.systems if (number := each.find(COMPOSITE))}
+def _rank(compared: ScoredSystems, system: SystemNumbers) -> str:
+    scores = {system.name: number.value for system in compared.systems if (number := system.find(COMPOSITE))}
     if len(scores) > 1 and scores.get(system.name) == max(scores.values()):
         return f", and it has the highest {COMPOSITE} of {pluralize(len(scores), 'system')}"
     return ""
@@ -437,26 +439,28 @@ def data_only_components(compared: ScoredSystems) -> Iterator[Violation]:
             if number is not None:
                 files.setdefault(system.file, {}).setdefault(system.name, number)
         # Files with one system each may belong to one evaluation, or to evaluations on other data.
-        single = {system: number for seen in files.values() if len(seen) == 1 for system, number in seen.items()}
-        for seen in files.values():
-            if len(seen) > 1:
-                yield from _constant(name, seen)
+        single = {
+            system: number for numbers in files.values() if len(numbers) == 1 for system, number in numbers.items()
+        }
+        for numbers in files.values():
+            if len(numbers) > 1:
+                yield from _constant(name, numbers)
         if len(single) > 1 and _all_equal(single):
             yield from _constant(name, single)
 
 
-def _all_equal(seen: Mapping[str, PrintedNumber]) -> bool:
-    first, *other_numbers = map(range_of, seen.values())
+def _all_equal(numbers: Mapping[str, PrintedNumber]) -> bool:
+    first, *other_numbers = map(range_of, numbers.values())
     return not any(first.is_disjoint(other_number) for other_number in other_numbers)
 
 
-def _constant(name: str, seen: Mapping[str, PrintedNumber]) -> Iterator[Violation]:
+def _constant(name: str, numbers: Mapping[str, PrintedNumber]) -> Iterator[Violation]:
     why = "the graph is made of the relations of the test data, independent of any model"
-    steps = (why, *(f"{system}: {name} {number.text}" for system, number in list(seen.items())[:5]))
+    steps = (why, *(f"{system}: {name} {number.text}" for system, number in list(numbers.items())[:5]))
     sentence = f"{name} differs between systems, which is impossible if they were measured on the same graph"
-    if _all_equal(seen):
+    if _all_equal(numbers):
         sentence = (
-            f"{name} is {next(iter(seen.values())).text} for all of {pluralize(len(seen), 'system')}: it is a "
+            f"{name} is {next(iter(numbers.values())).text} for all of {pluralize(len(numbers), 'system')}: it is a "
             "constant of the test data and does not depend on the system"
         )
     yield Violation((), sentence, steps)
@@ -472,14 +476,14 @@ def reversed_components(compared: ScoredSystems) -> Iterator[Violation]:
             ratio = ValueRange(max(spread.low, 0.0) / mean.high, spread.high / mean.low)
         if claimed is None or (ratio is not None and ratio.is_disjoint(range_of(claimed))) or not (ratio or score):
             continue
-        shown = "it adds to the score, as the ratio of std to mean"
+        reason = "it adds to the score, as the ratio of std to mean"
         if ratio and spread and mean:
-            shown = f"norm_std {spread.text} over norm_mean {mean.text} is {ratio}, which equals it"
+            reason = f"norm_std {spread.text} over norm_mean {mean.text} is {ratio}, which equals it"
         yield Violation(
             (),
             f"norm_consistency {claimed.text} rewards inconsistency: it is 0 when all norms are equal",
             (
-                shown,
+                reason,
                 "equal norms have the standard deviation 0 and get 0; it grows as they differ",
             ),
             subject=system.name,
@@ -497,7 +501,7 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
                 scores.setdefault(formula.name, []).append((formula, value, parts))
         for name, ways in scores.items():
             stated = system.find(name)
-            if stated is None or not all(_apart(range_of(stated), value) for _, value, _ in ways):
+            if stated is None or not all(_is_contradicted(range_of(stated), value) for _, value, _ in ways):
                 continue
             formula, value, used = ways[0]
             yield Violation(
@@ -508,7 +512,7 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
             )
 
 
-def _apart(stated: ValueRange, value: ValueRange) -> bool:
+def _is_contradicted(stated: ValueRange, value: ValueRange) -> bool:
     return stated.is_disjoint(ValueRange(value.low - SLACK, value.high + SLACK))
 
 

@@ -106,8 +106,8 @@ def parse_label(label: str) -> ParsedLabel | None:
 
 def is_metric_label(label: str) -> bool:
     """Whether the label is that of a metric's value."""
-    found = parse_label(label)
-    return found is not None and found.role is ColumnRole.VALUE and found.metric is not None
+    metric = parse_label(label)
+    return metric is not None and metric.role is ColumnRole.VALUE and metric.metric is not None
 
 
 def suggest_label(label: str) -> str:
@@ -124,7 +124,7 @@ def _value(text: str) -> ParsedLabel | None:
         bracketed = text[len(candidate) :].lstrip()[:1] in ("(", "[") and text.startswith(candidate)
         metric = _measure(candidate, alone=not group or bracketed)
         if metric is not None:
-            return ParsedLabel(metric, group=_joined(group))
+            return ParsedLabel(metric, group=_join_words(group))
     return None
 
 
@@ -137,7 +137,7 @@ def _interval_end_or_spread(text: str) -> ParsedLabel | None:
             rest = _value(before) if before else None
             if rest is None and before and role == ColumnRole.SPREAD:
                 return None
-            return replace(rest or ParsedLabel(None, group=_joined(before)), role=ColumnRole(role))
+            return replace(rest or ParsedLabel(None, group=_join_words(before)), role=ColumnRole(role))
     return None
 
 
@@ -158,7 +158,7 @@ def _candidates(text: str) -> Iterator[tuple[str, str]]:
         yield text[: match.start()], text[match.end() :]
 
 
-def _joined(group: str) -> str:
+def _join_words(group: str) -> str:
     return " ".join(_SEPARATORS.split(group)).strip()
 
 
@@ -172,17 +172,17 @@ def _measure(text: str, *, alone: bool) -> PublishedMetric | None:
     for pattern, name in _ALIASES:
         match = pattern.fullmatch(folded)
         if match:
-            return _parsed(match.expand(name))
+            return _parse_name(match.expand(name))
     cut = _CUTOFF.match(text.strip()) or _CUTOFF.match(folded)
     if cut:
         symbol = re.sub(r"[\s-]+", "_", cut["symbol"])
-        return _parsed(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
+        return _parse_name(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
     if not alone and len(folded) < MIN_PREFIXED_LETTERS:
         return None
-    return _parsed(text.strip()) or _parsed(folded)
+    return _parse_name(text.strip()) or _parse_name(folded)
 
 
-def _parsed(name: str) -> PublishedMetric | None:
+def _parse_name(name: str) -> PublishedMetric | None:
     """The metric of this name in the built-in catalogue, or None."""
     symbol = name.partition("(")[0].partition("@")[0].strip()
     if not symbol or not builtin().named(symbol):
@@ -221,25 +221,25 @@ def without_differences(
     drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]],
 ) -> tuple[list[tuple[SystemRecord, list[UnresolvedValue]]], list[str]]:
     """The metric values, and the names of the rows and columns that contain differences."""
-    named: dict[str, None] = {}
-    kept: list[tuple[SystemRecord, list[UnresolvedValue]]] = []
+    names: dict[str, None] = {}
+    remaining: list[tuple[SystemRecord, list[UnresolvedValue]]] = []
     columns = _signed_columns(drafts)
-    named |= dict.fromkeys(columns)
-    for record, found in drafts:
-        rest = [each for each in found if each.cell.label not in columns]
+    names |= dict.fromkeys(columns)
+    for record, values in drafts:
+        rest = [value for value in values if value.cell.label not in columns]
         levels = [] if names_difference(record.name) else _without_signed(rest)
         if len(levels) < len(rest):
-            named[record.name or "a row"] = None
-        kept.append((record, levels))
-    return kept, list(named)
+            names[record.name or "a row"] = None
+        remaining.append((record, levels))
+    return remaining, list(names)
 
 
 def _signed_columns(drafts: Sequence[tuple[SystemRecord, list[UnresolvedValue]]]) -> frozenset[str]:
     """The labels of columns in which every number has a sign, although the metric is never negative."""
     columns: dict[str, list[UnresolvedValue]] = {}
-    for _, found in drafts:
-        for each in found:
-            columns.setdefault(each.cell.label, []).append(each)
+    for _, values in drafts:
+        for value in values:
+            columns.setdefault(value.cell.label, []).append(value)
     return frozenset(label for label, column in columns.items() if len(column) > 1 and _all_signed(column))
 
 

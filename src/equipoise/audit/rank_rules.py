@@ -27,7 +27,7 @@ Weight = Callable[[float], float]
 
 def hit_rates(row: PublishedRow) -> list[PublishedValue]:
     """The shares of units with a hit within a cutoff, by cutoff; at 1 also P@1 and MRR@1."""
-    steps = {each.k: each for each in row.values_by_cutoff("HR")}
+    steps = {value.k: value for value in row.values_by_cutoff("HR")}
     first = row.value_of("P", 1) or row.value_of("MRR", 1)
     if first:
         steps.setdefault(1, first)
@@ -76,8 +76,8 @@ def impossible_reciprocal_rank(row: PublishedRow) -> Iterator[Violation]:
                 yield from bound_violation(target, steps, _reciprocal, REQUIRES_ONE_RELEVANT)
         yield from _mean_rank_too_small(row, steps)
     yield from _reciprocal_of_mean(row)
-    yield from _below_what_was_found(row)
-    yield from _gained_too_much(row)
+    yield from _mrr_below_found(row)
+    yield from _mrr_gain_too_large(row)
 
 
 def bound_violation(
@@ -90,14 +90,14 @@ def bound_violation(
     bounds = mean_bounds(steps, weight, target.k) if steps else target.range
     if not target.range.is_disjoint(bounds):
         return
-    named = " and ".join(str(step) for step in steps)
-    reads = [each.derivation_step for each in (*steps, target)]
+    metrics = " and ".join(str(step) for step in steps)
+    reads = [value.derivation_step for value in (*steps, target)]
     if target.range.low > bounds.high + SLACK:
         after = [0, *(int(step.k) for step in steps)]
         most = zip(after, _most(steps, weight, target.k), strict=True)
         yield Violation(
             (target, *steps),
-            f"{target} is too large for {named}: at most {format_digits(bounds.high, 4)}",
+            f"{target} is too large for {metrics}: at most {format_digits(bounds.high, 4)}",
             (
                 *(f"a unit at rank {j + 1} or worse scores at most {format_digits(earned)}" for j, earned in most),
                 *reads,
@@ -109,7 +109,7 @@ def bound_violation(
         least = zip(steps, _least(steps, weight, target.k), strict=False)
         yield Violation(
             (target, *steps),
-            f"{target} is too small for {named}: at least {format_digits(bounds.low, 4)}",
+            f"{target} is too small for {metrics}: at least {format_digits(bounds.low, 4)}",
             (
                 *(f"a unit within rank {int(s.k)} scores at least {format_digits(earned)}" for s, earned in least),
                 *reads,
@@ -137,16 +137,16 @@ def _mean_rank_too_small(row: PublishedRow, steps: Sequence[PublishedValue]) -> 
             f"{target} is too small for {' and '.join(map(str, steps))}: at least {format_digits(least, 4)}",
             (
                 *(f"a unit that is no hit within {int(s.k)} has rank {int(s.k) + 1} or more" for s in steps),
-                *(each.derivation_step for each in (*steps, target)),
+                *(value.derivation_step for value in (*steps, target)),
                 f"on average that is at least {format_digits(least)}",
             ),
             REQUIRES_ONE_RELEVANT,
         )
 
 
-def _below_what_was_found(row: PublishedRow) -> Iterator[Violation]:
+def _mrr_below_found(row: PublishedRow) -> Iterator[Violation]:
     """An item found within k has rank k or better: MRR is at least 1/k of R, P and nDCG at k."""
-    found = []
+    violations = []
     parts = [
         *row.values_by_cutoff("R"),
         *row.values_by_cutoff("R", capped="True"),
@@ -172,13 +172,13 @@ def _below_what_was_found(row: PublishedRow) -> Iterator[Violation]:
             f"so {target.metric} is at least {part.metric}{share}, which is {least}",
         )
         sentence = f"{target} is too small for {part}: at least {format_digits(least.low, 4)}"
-        found.append((least.low - target.range.high, Violation((target, part), sentence, steps)))
-    yield from largest_gap(found)
+        violations.append((least.low - target.range.high, Violation((target, part), sentence, steps)))
+    yield from largest_gap(violations)
 
 
-def _gained_too_much(row: PublishedRow) -> Iterator[Violation]:
+def _mrr_gain_too_large(row: PublishedRow) -> Iterator[Violation]:
     """Between two cutoffs only units without a hit gain, 1/(j + 1) at most."""
-    found = []
+    violations = []
     for first, second in combinations(row.values_by_cutoff("MRR", require_cutoff=False), 2):
         if first.k == second.k:
             continue
@@ -193,8 +193,8 @@ def _gained_too_much(row: PublishedRow) -> Iterator[Violation]:
                 f"{second.metric} is at most {format_digits(most)}",
             )
             sentence = f"{second} is too large for {first}: at most {format_digits(most, 4)}"
-            found.append((second.range.low - most, Violation((second, first), sentence, steps)))
-    yield from largest_gap(found)
+            violations.append((second.range.low - most, Violation((second, first), sentence, steps)))
+    yield from largest_gap(violations)
 
 
 def _reciprocal_of_mean(row: PublishedRow) -> Iterator[Violation]:

@@ -74,8 +74,8 @@ def parse_sum_label(label: str) -> SumLabel | None:
 
 def is_hit_count(label: str) -> bool:
     """Whether a label can only name a number of hits."""
-    found = parse_sum_label(label)
-    return found is not None and found.certain and found.metric.symbol == "HR"
+    parsed = parse_sum_label(label)
+    return parsed is not None and parsed.certain and parsed.metric.symbol == "HR"
 
 
 def is_total(label: str) -> bool:
@@ -167,8 +167,8 @@ def divide_by_total(number: PrintedNumber, total: float) -> PrintedNumber:
 
 def unit_proven_by_mean(number: PrintedNumber, mean: ValueRange) -> bool | None:
     """Whether a share is percent, given the mean from its sum; None if both or neither fit."""
-    whole = ValueRange(number.low, number.high)
-    fraction, percent = not whole.is_disjoint(mean), not (whole * 0.01).is_disjoint(mean)
+    interval = ValueRange(number.low, number.high)
+    fraction, percent = not interval.is_disjoint(mean), not (interval * 0.01).is_disjoint(mean)
     return percent if fraction != percent else None
 
 
@@ -218,11 +218,11 @@ class UnresolvedValue:
 
 def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
     """The values of a record with their intervals. An impossible number of units is an error."""
-    found: list[UnresolvedValue] = []
+    values: list[UnresolvedValue] = []
     ends: dict[tuple[str, PublishedMetric | None], dict[ColumnRole, PrintedNumber]] = {}
     report = _REPORT.search(record.name)
     context = {cell.label: cell.text for cell in record.cells} | {
-        statement.label: statement.text for statement in record.said
+        statement.label: statement.text for statement in record.stated
     }
     like = context.get("like", "")
     # A table with both AP and mAP has two metrics: one threshold or class, and the mean over several.
@@ -232,7 +232,7 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
         number = parse_printed(cell.text) if cell.text else None
         summed = number is not None and sums.reads_as_sum(cell, number)
         if number is not None and summed:
-            found.append(_summed(cell, number, sums))
+            values.append(_sum_value(cell, number, sums))
         label = parse_label(cell.label)
         if label is None or number is None or summed is not False:
             continue
@@ -240,20 +240,20 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
         if label.role in (ColumnRole.LOW, ColumnRole.HIGH):
             ends.setdefault((label.group, label.metric), {})[label.role] = number
         elif label.role is ColumnRole.VALUE and label.metric is not None:
-            metric = _averaged(label.metric, report[1].casefold() if report else "")
+            metric = _with_average(label.metric, report[1].casefold() if report else "")
             percent = True if label.percent or number.percent else (False if cell.exact else None)
-            apart = "AP" if single and _single(cell) else _rules_of(metric, like)
-            group = " ".join(filter(None, (label.group, apart)))
+            variant = "AP" if single and _single(cell) else _rules_key(metric, like)
+            group = " ".join(filter(None, (label.group, variant)))
             n = parse_count(cell.n, f"n of {' '.join(filter(None, (record.name, cell.label)))}") if cell.n else None
-            found.append(UnresolvedValue(metric, group, cell, number, percent, number.ends, n))
+            values.append(UnresolvedValue(metric, group, cell, number, percent, number.ends, n))
     for (group, owner), pair in ends.items():
-        owned = _owner(found, group, owner)
+        owned = _owner(values, group, owner)
         if owned is not None and len(pair) == 2:
-            found[owned] = replace(found[owned], interval=(pair[ColumnRole.LOW], pair[ColumnRole.HIGH]))
-    return _with_units(found)
+            values[owned] = replace(values[owned], interval=(pair[ColumnRole.LOW], pair[ColumnRole.HIGH]))
+    return _with_units(values)
 
 
-def _summed(cell: TableCell, number: PrintedNumber, sums: RecordSums) -> UnresolvedValue:
+def _sum_value(cell: TableCell, number: PrintedNumber, sums: RecordSums) -> UnresolvedValue:
     """The value of a sum, divided by the number of units."""
     name, share = parse_sum_label(cell.label), parse_label(cell.label)
     metric, group = (name.metric, name.group) if name else (share.metric, share.group)  # type: ignore[union-attr]
@@ -273,7 +273,7 @@ def _with_units(drafts: list[UnresolvedValue]) -> list[UnresolvedValue]:
     return decided
 
 
-def _rules_of(metric: PublishedMetric, like: str) -> str:
+def _rules_key(metric: PublishedMetric, like: str) -> str:
     """The key that values must share to be compared with each other if they were scored like a library.
 
     Every metric has its own rules for ties and missing queries. Where the best k are selected as torch does it,
@@ -292,21 +292,21 @@ def _mean(cell: TableCell) -> bool:
     return strip_markup(cell.label).casefold().partition("@")[0].strip() == "map"
 
 
-def _averaged(metric: PublishedMetric, average: str) -> PublishedMetric:
+def _with_average(metric: PublishedMetric, average: str) -> PublishedMetric:
     """In a row such as ``macro avg``, precision, recall and F1 are macro averages."""
     bare = metric.symbol in ("P", "R", "F1") and metric.k is None and not metric.parameters
     return replace(metric, parameters=(("average", average),)) if average and bare else metric
 
 
-def _owner(found: Sequence[UnresolvedValue], group: str, metric: PublishedMetric | None) -> int | None:
+def _owner(values: Sequence[UnresolvedValue], group: str, metric: PublishedMetric | None) -> int | None:
     """The index of the value of an interval: of the named metric, the only one, or the selected one."""
     candidates = [
         at
-        for at, each in enumerate(found)
-        if (metric is None or each.metric == metric) and (each.group == group or metric is None)
+        for at, value in enumerate(values)
+        if (metric is None or value.metric == metric) and (value.group == group or metric is None)
     ]
-    same_group = [at for at in candidates if found[at].group == group]
-    selected = [at for at in candidates if last_word(found[at].group) in SELECTED_WORDS]
+    same_group = [at for at in candidates if values[at].group == group]
+    selected = [at for at in candidates if last_word(values[at].group) in SELECTED_WORDS]
     for indices in (same_group, selected, candidates):
         if len(indices) == 1:
             return indices[0]
@@ -355,8 +355,8 @@ class UnresolvedRow:
 
     def row(self, percents: Set[Column], *, without: Set[Column] = frozenset()) -> PublishedRow:
         """The row if these columns are percent, without some columns. A part of a possible row is possible."""
-        kept = [value for value in self.values if value.column not in without]
-        return replace(self.template, values=tuple(each.resolve(each.column in percents) for each in kept))
+        values = [value for value in self.values if value.column not in without]
+        return replace(self.template, values=tuple(value.resolve(value.column in percents) for value in values))
 
 
 @dataclass(frozen=True)
@@ -379,12 +379,14 @@ class TableInterpretation:
     def table(self, percents: Set[Column]) -> AuditedTable:
         """The table if these columns are percent."""
         rows = tuple(self.final(row.row(percents)) for row in self.rows)
-        over = tuple(sorted(self.labels[column] for column in self.percent_columns)) if self.ambiguous_columns else ()
+        scaled_columns = (
+            tuple(sorted(self.labels[column] for column in self.percent_columns)) if self.ambiguous_columns else ()
+        )
         return AuditedTable(
             self.name,
             rows,
             tuple(sorted(self.labels[column] for column in self.ambiguous_columns)),
-            over,
+            scaled_columns,
         )
 
     def final(self, row: PublishedRow) -> PublishedRow:
@@ -397,29 +399,29 @@ class TableInterpretation:
 
 def interpret_table(published: PublishedTable, declared: DeclaredContext) -> TableInterpretation:
     """The rows of a table, and which of its columns have no sign of their unit."""
-    drafts, differences = without_differences([(each, parse_values(each)) for each in published.records])
-    every = [each for _, found in drafts for each in found if each.metric.is_fraction]
-    unsigned = [each for each in every if each.percent is None]
-    signed = any(each.percent and not each.is_sum for each in every)
-    unit_stated = any(statement.label == "unit" for record in published.records for statement in record.said)
-    over = _percent_columns(unsigned, declared.percent, known_percent=signed or unit_stated)
-    labels = {each.column: each.cell.label for each in unsigned}
+    drafts, differences = without_differences([(record, parse_values(record)) for record in published.records])
+    every = [value for _, values in drafts for value in values if value.metric.is_fraction]
+    unsigned = [value for value in every if value.percent is None]
+    signed = any(value.percent and not value.is_sum for value in every)
+    unit_stated = any(statement.label == "unit" for record in published.records for statement in record.stated)
+    percent_columns = _percent_columns(unsigned, declared.percent, known_percent=signed or unit_stated)
+    labels = {value.column: value.cell.label for value in unsigned}
     rows = [
         row
-        for at, (record, found) in enumerate(drafts)
-        if found or parse_other_numbers(record)
-        for row in _rows(at, record, found, published.name, declared)
+        for at, (record, values) in enumerate(drafts)
+        if values or parse_other_numbers(record)
+        for row in _rows(at, record, values, published.name, declared)
     ]
-    ambiguous = frozenset(labels) - over if over and declared.percent is None else frozenset()
-    return TableInterpretation(published.name, tuple(rows), over, ambiguous, labels, tuple(differences))
+    ambiguous = frozenset(labels) - percent_columns if percent_columns and declared.percent is None else frozenset()
+    return TableInterpretation(published.name, tuple(rows), percent_columns, ambiguous, labels, tuple(differences))
 
 
 def _rows(
     at: int, record: SystemRecord, drafts: Sequence[UnresolvedValue], table: str, declared: DeclaredContext
 ) -> Iterator[UnresolvedRow]:
     """One row per group of values with the same units."""
-    context = parse_context(record.cells, record.name or table, record.said)
-    context = _declared(context, declared, record.name)
+    context = parse_context(record.cells, record.name or table, record.stated)
+    context = _declared_context(context, declared, record.name)
     other_numbers = parse_other_numbers(record)
     untuned = any(last_word(draft.group) in _UNTUNED for draft in drafts)
     for group in dict.fromkeys(draft.group for draft in drafts) or {"": None}:
@@ -457,18 +459,18 @@ def _percent_columns(
     most 1, none is much above, and nothing else in the table is percent. Then the value is impossible.
     """
     columns: dict[Column, list[UnresolvedValue]] = {}
-    for each in unsigned:
-        columns.setdefault(each.column, []).append(each)
+    for value in unsigned:
+        columns.setdefault(value.column, []).append(value)
     if declared is not None:
         return frozenset(columns) if declared else frozenset()
-    over = {column: drafts for column, drafts in columns.items() if any(draft.exceeds_one for draft in drafts)}
-    slips = not known_percent and all(map(_is_fraction_error, over.values()))
-    return frozenset() if slips else frozenset(over)
+    above_one = {column: drafts for column, drafts in columns.items() if any(draft.exceeds_one for draft in drafts)}
+    slips = not known_percent and all(map(_is_fraction_error, above_one.values()))
+    return frozenset() if slips else frozenset(above_one)
 
 
 def _is_fraction_error(column: Sequence[UnresolvedValue]) -> bool:
-    above = [each for each in column if each.exceeds_one]
-    small = all(each.number.low <= MAX_FRACTION_ERROR and not each.is_proven_percent for each in above)
+    above = [value for value in column if value.exceeds_one]
+    small = all(value.number.low <= MAX_FRACTION_ERROR and not value.is_proven_percent for value in above)
     return small and len(column) >= 3 * len(above)
 
 
@@ -481,7 +483,7 @@ def _header(record: SystemRecord) -> str:
 def _on_the_same_units(drafts: list[UnresolvedValue], n: int | None) -> list[list[UnresolvedValue]]:
     """The values grouped by their number of units, if there are several."""
     counts = dict.fromkeys(draft.n or n for draft in drafts)
-    if len([each for each in counts if each is not None]) < 2:
+    if len([count for count in counts if count is not None]) < 2:
         return [drafts]
     return [[draft for draft in drafts if (draft.n or n) == count] for count in counts]
 
@@ -495,7 +497,7 @@ def _words(name: str) -> list[str]:
     return [part.strip(" *_\\").casefold() for part in re.split(r"[,/]", name)]
 
 
-def _declared(context: TableContext, declared: DeclaredContext, name: str) -> TableContext:
+def _declared_context(context: TableContext, declared: DeclaredContext, name: str) -> TableContext:
     if declared.n is not None and context.n not in (None, declared.n):
         raise ParameterError(
             f"{name or 'the table'} states {context.n} units, and --n is {declared.n}",
@@ -507,10 +509,10 @@ def _declared(context: TableContext, declared: DeclaredContext, name: str) -> Ta
 
 def parse_other_numbers(record: SystemRecord) -> dict[str, PrintedNumber]:
     """All numbers of a record by label, including those that are not metrics."""
-    found: dict[str, PrintedNumber] = {}
+    numbers: dict[str, PrintedNumber] = {}
     for cell in record.cells:
         key = re.sub(r"[\s-]+", "_", cell.label.strip().casefold())
         number = parse_printed(cell.text) if cell.text else None
         if number is not None:
-            found.setdefault(key, number)
-    return found
+            numbers.setdefault(key, number)
+    return numbers

@@ -37,7 +37,7 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
         *row.values_by_cutoff("nDCG", require_cutoff=False),
         *row.values_by_cutoff("nDCG", require_cutoff=False, gain="exp"),
     ]
-    yield from _above_the_hits(row, gains)
+    yield from _exceeds_hits(row, gains)
     for gain in gains:
         yield from bound_violation(gain, hit_rate_steps(row), log_discount, REQUIRES_ONE_RELEVANT)
         yield from _below_reciprocal(row, gain)
@@ -45,18 +45,18 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
         yield from _against_average_precision(row, gain)
 
 
-def _above_the_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
-    found = []
+def _exceeds_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
+    violations = []
     for gain in gains:
         for hits in hit_rates(row):
             if hits.k >= gain.k and gain.range.is_above(hits.range):
                 why = f"a unit without a hit adds 0 to {gain.metric}, and one with a hit adds 1 at most"
                 sentence = f"{gain} is above {hits}, the share of units that add anything to it"
                 gap = gain.range.low - hits.range.high
-                found.append(
+                violations.append(
                     (gap, Violation((gain, hits), sentence, (why, gain.derivation_step, hits.derivation_step)))
                 )
-    yield from largest_gap(found)
+    yield from largest_gap(violations)
 
 
 def _below_reciprocal(row: PublishedRow, gain: PublishedValue) -> Iterator[Violation]:
@@ -108,8 +108,10 @@ def _against_average_precision(row: PublishedRow, gain: PublishedValue) -> Itera
         f"so MAP@{k} is at most {format_digits(most)}",
     )
     values = (average, gain, *((first,) if first else ()))
-    sure = bool(average.metric.parameters) or row.is_exact
-    yield Violation(values, sentence, steps, REQUIRES_BINARY if sure else (*REQUIRES_BINARY, Assumption.OVER_RELEVANT))
+    is_certain = bool(average.metric.parameters) or row.is_exact
+    yield Violation(
+        values, sentence, steps, REQUIRES_BINARY if is_certain else (*REQUIRES_BINARY, Assumption.OVER_RELEVANT)
+    )
 
 
 NDCG_CHECK = Check(
@@ -135,7 +137,7 @@ def inconsistent_relevant_counts(row: PublishedRow) -> Iterator[Violation]:
     yield from _recall_against_precision(row)
     yield from _hits_against_precision(row)
     yield from _at_most_the_hits(row)
-    yield from _capped(row)
+    yield from _capped_violations(row)
 
 
 def max_recall(precision: float, k: int, j: int) -> float:
@@ -148,16 +150,16 @@ def max_recall(precision: float, k: int, j: int) -> float:
     >>> round(max_recall(1.0, 10, 1), 6), max_recall(0.05, 10, 10), max_recall(0.3, 5, 5)
     (0.1, 0.5, 1.0)
     """
-    found = k * precision
-    return min(found, 1.0) if found <= j else 1.0 - (found - j) / k
+    bound = k * precision
+    return min(bound, 1.0) if bound <= j else 1.0 - (bound - j) / k
 
 
 def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
     for recall in row.values_by_cutoff("R"):
-        found = []
+        violations = []
         for precision in row.values_by_cutoff("P"):
             j, k = int(recall.k), int(precision.k)
-            most = _most_recall_of(precision.range, k, j) if j <= k else 1.0
+            most = _max_recall_in_range(precision.range, k, j) if j <= k else 1.0
             if recall.range.low > most + SLACK:
                 steps = (
                     f"{precision} means {precision.range * k} relevant items among the first {k}",
@@ -167,12 +169,12 @@ def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
                     f"on average R@{j} is at most {format_digits(most)}",
                 )
                 sentence = f"{recall} is too large for {precision}: at most {format_digits(most, 4)}"
-                found.append((-most, Violation((recall, precision), sentence, steps)))
-        if found:
-            yield max(found, key=lambda pair: pair[0])[1]
+                violations.append((-most, Violation((recall, precision), sentence, steps)))
+        if violations:
+            yield max(violations, key=lambda pair: pair[0])[1]
 
 
-def _most_recall_of(precision: ValueRange, k: int, j: int) -> float:
+def _max_recall_in_range(precision: ValueRange, k: int, j: int) -> float:
     """The bound rises up to one item found and falls from j items on: its peak is between."""
     ends = (precision.low, precision.high)
     peak = ends[0] * k <= j and ends[1] * k >= 1
@@ -204,7 +206,7 @@ def _hits_against_precision(row: PublishedRow) -> Iterator[Violation]:
 
 def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
     """A unit without a hit scores 0, and one with a hit at most 1; MaxOntSim gives every hit 1."""
-    found = []
+    violations = []
     earning = [
         *row.values_by_cutoff("R"),
         *row.values_by_cutoff("MAP"),
@@ -217,25 +219,25 @@ def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
             by_precision = hits.metric.symbol == "P" and part.metric.symbol == "R"
             is_covered = hits.k == 1 and (part.metric.symbol == "MRR" or by_precision)
             if part.k <= hits.k and not is_covered:
-                found += _exceeds(part, hits, f"a unit without a hit adds 0 to {part.metric}, others 1 at most")
+                violations += _exceeds(part, hits, f"a unit without a hit adds 0 to {part.metric}, others 1 at most")
         for nearest in row.values_by_cutoff("MaxOntSim"):
             if nearest.k >= hits.k:
-                found += _exceeds(hits, nearest, "a unit with a hit has the similarity 1")
-    yield from largest_gap(found)
+                violations += _exceeds(hits, nearest, "a unit with a hit has the similarity 1")
+    yield from largest_gap(violations)
 
 
-def _capped(row: PublishedRow) -> Iterator[Violation]:
+def _capped_violations(row: PublishedRow) -> Iterator[Violation]:
     """P@k and R@k divide by more than min(R, k) does."""
-    found = []
+    violations = []
     for capped in row.values_by_cutoff("R", capped="True"):
         k = int(capped.k)
-        for other, whole in ((row.value_of("P", k), "k"), (row.value_of("R", k), "R")):
+        for other, denominator in ((row.value_of("P", k), "k"), (row.value_of("R", k), "R")):
             if other and k > 1:
-                found += _exceeds(other, capped, f"min(R, k) is no more than {whole}")
+                violations += _exceeds(other, capped, f"min(R, k) is no more than {denominator}")
         hits = row.value_of("HR", k)
         if hits and k > 1:
-            found += _exceeds(capped, hits, "a unit without a hit adds 0, others 1 at most")
-    yield from largest_gap(found)
+            violations += _exceeds(capped, hits, "a unit without a hit adds 0, others 1 at most")
+    yield from largest_gap(violations)
 
 
 def _exceeds(small: PublishedValue, large: PublishedValue, why: str) -> list[tuple[float, Violation]]:
@@ -285,10 +287,10 @@ def inconsistent_f1(row: PublishedRow) -> Iterator[Violation]:
         parameters = dict(f1.metric.parameters)
         precision, recall = (row.value_of(symbol, None, **parameters) for symbol in ("P", "R"))
         if precision and recall:
-            yield from _impossible(f1, precision, recall, pooled=_pooled(row, parameters))
+            yield from _impossible(f1, precision, recall, pooled=_is_pooled_f1(row, parameters))
 
 
-def _pooled(row: PublishedRow, parameters: dict[str, str]) -> bool:
+def _is_pooled_f1(row: PublishedRow, parameters: dict[str, str]) -> bool:
     return parameters.get("average") == "micro" and not row.averaged
 
 
@@ -298,11 +300,11 @@ def _impossible(
     p, r = precision.range, recall.range
     mean = ValueRange(harmonic_mean(max(p.low, 0.0), max(r.low, 0.0)), harmonic_mean(p.high, r.high))
     reads = (precision.derivation_step, recall.derivation_step, f1.derivation_step)
-    named = f"{precision} and {recall}"
+    metrics = f"{precision} and {recall}"
     if f1.range.is_above(mean):
         yield Violation(
             (f1, precision, recall),
-            f"{f1} is above the harmonic mean of {named}, {format_digits(mean.high, 4)}",
+            f"{f1} is above the harmonic mean of {metrics}, {format_digits(mean.high, 4)}",
             (
                 "F1 is the harmonic mean of precision and recall, class by class or document by document",
                 "a mean of such means is at most the harmonic mean of the averages, since it is concave",
@@ -313,7 +315,7 @@ def _impossible(
     elif pooled and mean.is_above(f1.range):
         yield Violation(
             (f1, precision, recall),
-            f"{f1} is below the harmonic mean of {named}, {format_digits(mean.low, 4)}, although a micro F1 equals it",
+            f"{f1} is below the harmonic mean of {metrics}, {format_digits(mean.low, 4)}; a micro F1 equals it",
             (
                 "a micro average pools all counts, so F1 = 2 P R / (P + R) exactly",
                 *reads,
@@ -323,7 +325,7 @@ def _impossible(
     elif (least := p.low + r.low - 1.0) > f1.range.high + SLACK:
         yield Violation(
             (f1, precision, recall),
-            f"{f1} is too small for {named}: at least {format_digits(least, 4)}",
+            f"{f1} is too small for {metrics}: at least {format_digits(least, 4)}",
             (
                 "for each class or document F1 = 2 P R / (P + R) is at least P R, since P + R is at most 2",
                 "and the mean of P R is at least the mean of P plus the mean of R minus 1",

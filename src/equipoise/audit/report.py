@@ -21,8 +21,8 @@ def audit_report(audit: Audit, *, quiet: bool = False) -> list[Paragraph]:
     """Title, findings with their derivations, and the summary."""
     read = f"{pluralize(audit.n_values, 'value')} of {pluralize(audit.n_rows, 'row')}"
     parts = [heading(f"Audit of {audit.name}: {read}")]
-    shown = [finding for finding in audit.findings if not quiet or finding.severity is Severity.ISSUE]
-    parts += findings_section(shown, verbose=not quiet)
+    findings = [finding for finding in audit.findings if not quiet or finding.severity is Severity.ISSUE]
+    parts += findings_section(findings, verbose=not quiet)
     if quiet:
         return parts
     if audit.unread:

@@ -65,7 +65,7 @@ def _hint(row: PublishedRow, value: PublishedValue) -> str:
 def _may_be_a_miss_rate(row: PublishedRow, value: PublishedValue) -> bool:
     """Whether MR may be the miss rate of a detector: a bare MR in a row without other rank metrics."""
     bare = value.metric.symbol == "MR" and strip_markup(value.label).strip().casefold() == "mr"
-    ranked = any(each.metric.symbol in ("MRR", "HR", "MedianRank", "nDCG") for each in row.values)
+    ranked = any(value.metric.symbol in ("MRR", "HR", "MedianRank", "nDCG") for value in row.values)
     return bare and not ranked and value.range.high >= 0
 
 
@@ -116,20 +116,20 @@ def decreasing_with_cutoff(row: PublishedRow) -> Iterator[Violation]:
 def _never_falls(
     series: Sequence[PublishedValue], why: str, assumptions: tuple[Assumption, ...] = ()
 ) -> Iterator[Violation]:
-    found = []
+    violations = []
     for first, second in combinations(series, 2):
         if first.k < second.k and first.range.is_above(second.range):
             steps = (why.format(j=_rank(first.k), k=_rank(second.k)), first.derivation_step, second.derivation_step)
             gap = first.range.low - second.range.high
             sentence = f"{first} is above {second}, but a larger cutoff cannot lower it"
             hint = _CAPPED_HINT if first.metric.symbol == "R" else ""
-            found.append((gap, Violation((first, second), sentence, steps, assumptions, hint=hint)))
-    yield from largest_gap(found)
+            violations.append((gap, Violation((first, second), sentence, steps, assumptions, hint=hint)))
+    yield from largest_gap(violations)
 
 
 def _precision(series: Sequence[PublishedValue]) -> Iterator[Violation]:
     """P@k may fall, but k P@k counts relevant items: it never falls, and grows by at most 1 per rank."""
-    found = []
+    violations = []
     for first, second in combinations(series, 2):
         j, k = int(first.k), int(second.k)
         before, after = first.range * j, second.range * k
@@ -145,12 +145,12 @@ def _precision(series: Sequence[PublishedValue]) -> Iterator[Violation]:
         )
         if lost > SLACK:
             sentence = f"{first} finds more relevant items than {second}"
-            found.append((lost, Violation((first, second), sentence, steps)))
+            violations.append((lost, Violation((first, second), sentence, steps)))
         else:
             sentence = f"{second} needs more relevant items than there are ranks after {first}"
             more = f"{format_digits(after.low - before.high)} more at least, on {k - j} further ranks"
-            found.append((gained, Violation((first, second), sentence, (*steps, more))))
-    yield from largest_gap(found)
+            violations.append((gained, Violation((first, second), sentence, (*steps, more))))
+    yield from largest_gap(violations)
 
 
 def _rank(k: float) -> str:

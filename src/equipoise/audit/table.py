@@ -42,14 +42,14 @@ class PublishedMetric:
     @classmethod
     def of(cls, metric: Metric[Any], *, average: str | None = None) -> PublishedMetric:
         """The published metric of a parsed one. Only parameters that differ from their default are kept."""
-        found = {
+        parameters = {
             field.name: str(getattr(metric, field.name))
             for field in fields(metric)  # type: ignore[arg-type]
             if field.name not in ("k", "average") and getattr(metric, field.name) != field.default
         }
         if average is not None:
-            found["average"] = average
-        return cls(metric.symbol, getattr(metric, "k", None), tuple(sorted(found.items())))
+            parameters["average"] = average
+        return cls(metric.symbol, getattr(metric, "k", None), tuple(sorted(parameters.items())))
 
     @property
     def name(self) -> str:
@@ -130,13 +130,13 @@ class ValueRange:
         return low if low == high else f"{low} to {high}"
 
 
-def format_digits(value: float, places: int = _PLACES) -> str:
+def format_digits(value: float, decimals: int = _PLACES) -> str:
     """A number without trailing zeros.
 
     >>> format_digits(0.5), format_digits(2 / 3, 4), format_digits(3.0)
     ('0.5', '0.6667', '3')
     """
-    text = format_value(value, places)
+    text = format_value(value, decimals)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -202,10 +202,10 @@ class PublishedRow:
 
     @cached_property
     def _by_symbol(self) -> dict[str, list[PublishedValue]]:
-        found: dict[str, list[PublishedValue]] = {}
+        by_symbol: dict[str, list[PublishedValue]] = {}
         for value in self.values:
-            found.setdefault(value.metric.symbol, []).append(value)
-        return found
+            by_symbol.setdefault(value.metric.symbol, []).append(value)
+        return by_symbol
 
     def value_of(self, symbol: str, k: int | None = None, **parameters: str) -> PublishedValue | None:
         """The value of a metric, or None."""

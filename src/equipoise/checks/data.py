@@ -21,7 +21,7 @@ from equipoise.types import Severity
 
 
 def missing_units(scored: ScoredResult) -> Iterator[Observation]:
-    """EQ101: units with relevant items for which the system returned nosubject."""
+    """EQ101: units with relevant items for which the system returned nothing."""
     evidence, ranking = scored.result.evidence, scored.ranking
     if ranking is not None:
         absent = (ranking.depth == 0) & (ranking.counts > 0)
@@ -31,11 +31,10 @@ def missing_units(scored: ScoredResult) -> Iterator[Observation]:
         return
     units = scored.result.unit_ids[absent].tolist()
     if units:
-        scores = "it scores" if len(units) == 1 else "they score"
+        scores = "has no result, so it scores" if len(units) == 1 else "have no result, so they score"
         yield Observation(
             scored.system,
-            f"{len(units):,} of {pluralize(len(absent), 'unit')} of the ground truth have no result, so {scores} 0: "
-            f"{join_names(units)}",
+            f"{len(units):,} of {pluralize(len(absent), 'id')} of the ground truth {scores} 0: {join_names(units)}",
             evidence_names(units),
         )
 
@@ -54,8 +53,8 @@ def undefined_units(scored: ScoredResult) -> Iterator[Observation]:
         why = f" ({metric.undefined})" if metric is not None else ""
         yield Observation(
             scored.system,
-            f"{len(units):,} of {pluralize(len(undefined), 'unit')} have no value of {join_names(names)}{why} "
-            f"and are excluded from the mean: {join_names(units)}",
+            f"{len(units):,} of {pluralize(len(undefined), 'value')} of {join_names(names)} are undefined{why} "
+            f"and excluded from the mean: {join_names(units)}",
             evidence_names(units),
             "" if metric is None else metric.undefined_hint,
         )
@@ -67,7 +66,7 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
     if units:
         yield Observation(
             scored.system,
-            f"{pluralize(len(units), 'unit')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth "
+            f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth "
             f"and were not scored: {join_names(units)}",
             evidence_names(units),
         )
@@ -82,7 +81,7 @@ def unpaired_units(sets: UnitSets) -> Iterator[Observation]:
         if only_first or only_second:
             yield Observation(
                 f"{first}, {second}",
-                f"{pluralize(len(only_first), 'unit')} only in {first} ({join_names(only_first) or 'none'}), "
+                f"{pluralize(len(only_first), 'id')} only in {first} ({join_names(only_first) or 'none'}), "
                 f"{len(only_second):,} only in {second} ({join_names(only_second) or 'none'})",
                 (
                     *(f"only in {first}: {unit}" for unit in evidence_names(only_first)),
@@ -100,15 +99,15 @@ def _without(units: Sequence[object], others: Sequence[object]) -> list[object]:
 UNIT_CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ101",
-        title="units of the ground truth are missing from the run",
+        title="ids of the ground truth are missing from the run",
         severity=Severity.ISSUE,
         applies_to=ScoredResult,
         function=missing_units,
         why="""\
 A unit of the ground truth without a result from the system scores 0. Leaving it out of the mean instead
-would reward a system that returns nosubject where it is weak, and two systems would be compared on different
+would reward a system that returns nothing where it is weak, and two systems would be compared on different
 questions. Frequent causes are an interrupted run, a filter, or ids that differ between files.""",
-        hint="run the missing units, or check that run and ground truth use the same ids",
+        hint="run what is missing, or check that run and ground truth use the same ids",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 0.9, "b": 0.1}})
@@ -116,7 +115,7 @@ evaluate(ranking, "MRR").findings""",
     ),
     Check(
         code="EQ104",
-        title="units without a value",
+        title="undefined values",
         severity=Severity.NOTE,
         applies_to=ScoredResult,
         function=undefined_units,
@@ -124,7 +123,7 @@ evaluate(ranking, "MRR").findings""",
 A metric can be undefined for a unit, for example for a query without any relevant item. Such a unit
 is excluded from the mean and counted separately. Other programs score it as 0, which lowers
 every score by the same factor, or drop it without a message.""",
-        hint="add the missing judgements, or remove these units from the ground truth",
+        hint="add the missing judgements, or remove these ids from the ground truth",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_runs({"q1": {"a": 1}, "q2": {"b": 0}}, {"q1": {"a": 0.9}, "q2": {"b": 0.8}})
@@ -132,7 +131,7 @@ evaluate(ranking, "MRR").findings""",
     ),
     Check(
         code="EQ106",
-        title="units of the run that are not in the ground truth",
+        title="ids of the run that are not in the ground truth",
         severity=Severity.TIP,
         applies_to=ScoredResult,
         function=unknown_units,
@@ -148,7 +147,7 @@ evaluate(ranking, "MRR").findings""",
     ),
     Check(
         code="EQ204",
-        title="systems were measured on different units",
+        title="systems were measured on different data",
         severity=Severity.ISSUE,
         applies_to=UnitSets,
         function=unpaired_units,
@@ -157,7 +156,7 @@ Two systems are compared on the same units, each unit with itself. The difficult
 cancels out, and far fewer of them are needed. Comparing only the shared units would
 hide the units that one of the systems failed on. So unequal sets are rejected, and this finding lists the
 difference.""",
-        hint="score every system on the whole ground truth, where a missing unit scores 0",
+        hint="score every system on the whole ground truth, where a missing id scores 0",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.base import UnitSets
@@ -202,7 +201,7 @@ POINTS_CHECKS: tuple[Check, ...] = (
         why="""\
 A hyperbolic distance exists only between points of the model: inside the open ball for Poincare, on the
 upper sheet of the hyperboloid for Lorentz. A zero vector has no direction, so its cosine is not defined,
-and NaN is near nosubject. Programs that clamp such points in silence report figures of other points than
+and NaN is near nothing. Programs that clamp such points in silence report figures of other points than
 the ones that were trained. Here they are counted and named, and not changed.""",
         hint="project the points during training, or embed these items again",
         example="""\

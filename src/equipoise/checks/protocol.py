@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.checks.base import Check, ComparedSystems, Observation, TruncationStats, join_names, pluralize
 from equipoise.errors import EquipoiseError
-from equipoise.models.retriever import has_lexical_baseline
 from equipoise.stats.alignment import BUDGET, FOLDS, GRID, SPENT, TOKENIZER, TRIALS, WINDOW
 from equipoise.stats.comparison import UNEQUAL_TUNING
 from equipoise.stats.formatting import format_count, format_difference, format_value
@@ -32,12 +31,14 @@ def partial_run(result: Result) -> Iterator[Observation]:
         yield Observation(
             result.system,
             f"the run is {status}: {reason}",
-            (f"{pluralize(len(result.unit_ids), 'unit')} in the run directory",),
+            (f"{pluralize(len(result.unit_ids), 'result')} in the run directory",),
         )
 
 
 def no_lexical_baseline(systems: ComparedSystems) -> Iterator[Observation]:
     """EQ107: a comparison of models without a lexical baseline."""
+    from equipoise.models.retriever import has_lexical_baseline
+
     try:
         is_missing = len(systems.specs) > 1 and not has_lexical_baseline(systems.specs)
     except EquipoiseError:  # a name that is not a spec does not tell whether the system is lexical
@@ -171,10 +172,10 @@ def tuned_on_reported_units(tuned: TunedSystem) -> Iterator[Observation]:
     if tuned.nested or trials < 2:
         return
     best = f"{tuning.trial_metric} {format_value(tuning.optimistic, PLACES)} is the best of {trials} trials"
-    nested = f"the nested score, on held-out units, is {format_value(tuning.nested, PLACES)}"
+    nested = f"the nested score, on held-out data, is {format_value(tuning.nested, PLACES)}"
     yield Observation(
         tuned.system,
-        f"{best} on the same units that selected it, so the score is optimistic",
+        f"{best} on the same data that selected it, so the score is optimistic",
         (best, *(() if isnan(tuning.nested) else (f"{nested}, {format_difference(-tuning.gap, PLACES)}",))),
     )
 
@@ -236,8 +237,8 @@ def _unequal_costs(budgets: TuningBudgets) -> Iterator[str]:
     if spent and min(spent.values()) < EQUAL_COST_RATIO * max(spent.values()):
         most, least = max(spent, key=spent.__getitem__), min(spent, key=spent.__getitem__)
         yield (
-            f"a unit costs {format_count(round(spent[most]))} {budgets.unit} with {most} and "
-            f"{format_count(round(spent[least]))} with {least}"
+            f"{most} uses {format_count(round(spent[most]))} {budgets.unit} on average and "
+            f"{least} {format_count(round(spent[least]))}"
         )
 
 
@@ -246,7 +247,7 @@ def _tuning_details(budgets: TuningBudgets, system: str) -> Iterator[str]:
     yield pluralize(budgets.trials[system], "trial")
     yield from (f"{name} {value}" for name, value in budgets.terms.get(system, {}).items())
     if system in budgets.spent:
-        yield f"{format_count(round(budgets.spent[system]))} {budgets.unit} per unit"
+        yield f"{format_count(round(budgets.spent[system]))} {budgets.unit} on average"
 
 
 def unequal_truncation(truncation: TruncationBySystem) -> Iterator[Observation]:
@@ -311,7 +312,7 @@ def _values_by_parameter(trials: Sequence[Trial], axis: str) -> str:
 TUNING_CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ201",
-        title="tuned on reported units",
+        title="tuned on the reported data",
         severity=Severity.ISSUE,
         applies_to=TunedSystem,
         function=tuned_on_reported_units,
@@ -320,7 +321,7 @@ The best of many trials is partly the best by chance, and the units that selecte
 With 27 equally good configurations and 100 questions the best one scores about 6 points too high,
 and a 95 % interval around it covers the true value in 75 % of cases. A system with more trials gains
 more. The nested score is unbiased: the configuration scored on a unit was selected without it.""",
-        hint="report the nested score, or select on some units and report on others",
+        hint="report the nested score, or select on one part of the data and report on the other",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.checks.protocol import TunedSystem

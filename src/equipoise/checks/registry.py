@@ -38,6 +38,7 @@ CHECK_MODULES = (
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
+    "equipoise.domains.bench.leaderboard_checks",
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",
     "equipoise.domains.phenotypes.checks",
@@ -80,6 +81,6 @@ def run_checks(subject: object) -> tuple[Finding, ...]:
 
     >>> from equipoise.checks.base import UnitSets
     >>> [str(finding) for finding in run_checks(UnitSets({"a": ["q1"], "b": ["q1", "q2"]}))]
-    ['EQ204 a, b: 0 units only in a (none), 1 only in b (q2)']
+    ['EQ204 a, b: 0 ids only in a (none), 1 only in b (q2)']
     """
     return tuple(finding for check in checks_for(type(subject)) for finding in check.findings(subject))

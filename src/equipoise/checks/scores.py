@@ -84,7 +84,7 @@ def concerns_primary_metric(finding: Finding) -> bool:
     return finding.code == TIES and any(TIE_RANGE_LABEL in line for line in finding.evidence)
 
 
-NO_CUTOFF = "use more candidates or more units, or report the result as not above chance"
+NO_CUTOFF = "use more candidates or more data, or report the result as not above chance"
 OF_OTHER_DOCUMENTS = "check that the findings are assigned to the right documents"
 MORE_DOCUMENTS = (
     "measure on more documents, raise the threshold so that fewer terms are found by chance, or report the result "
@@ -131,7 +131,7 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
             continue
         share = _share_at_best(metric, scored.result.per_unit.get(name))
         if _near_best(metric, estimate.value) or share > CEILING_SHARE:
-            at_best = f", {share:.1%} of the units at the best value" if share >= 0 else ""
+            at_best = f", {share:.1%} at the best value" if share >= 0 else ""
             saturated.append(f"{name} {format_value(estimate.value, n_decimals(estimate.interval))}{at_best}")
     if saturated:
         yield Observation(
@@ -238,7 +238,7 @@ the same score, or the predictions are permuted at random. An interval that cont
 units do not show that the system is better than chance. An interval on the wrong side usually means that
 distances were read as scores. A high value can still be at chance: with 5 candidates, HR@3 of a random
 ranking is 0.6.""",
-        hint="use a smaller cutoff, more candidates or more units, or report the result as not above chance",
+        hint="use a smaller cutoff, more candidates or more data, or report the result as not above chance",
         example="""\
 from equipoise import Ranking, evaluate
 evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MRR").findings""",
@@ -253,7 +253,7 @@ evaluate(Ranking.from_ranks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], candidates=10), "MR
 If the mean is within 2 % of the best value, or more than 90 % of the units have it, there is no room
 left: a better system could not score higher. Systems that are equal on such a metric may differ widely on
 harder units, and the few units below the bound decide every comparison.""",
-        hint="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder units",
+        hint="use a harder metric (a smaller cutoff, or MRR for HR@10), more candidates, or harder data",
         example="""\
 from equipoise import Ranking, evaluate
 evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
@@ -289,7 +289,7 @@ def _evidence(contrast: Contrast) -> str:
 POWER_CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ304",
-        title="too few units for the observed difference",
+        title="too little data for the observed difference",
         severity=Severity.TIP,
         applies_to=Comparison,
         function=too_few_units,
@@ -300,7 +300,7 @@ power is computed from the spread of the paired differences, for the test that i
 systems, at the level that the correction for the number of pairs leaves to this pair. Showing that one system
 is best takes more units, because all its pairs must be significant at once. Both numbers assume that the observed
 differences are the true ones. The true ones are often smaller, so plan for more.""",
-        hint="score about that many units, or report the systems as tied",
+        hint="score about that many, or report the systems as tied",
         example="""\
 from equipoise import Ranking, compare
 first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)
@@ -333,7 +333,7 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
         skewness = float(mean_skewness(resampling)[0])
         units = int(resampling.counts[0])
         if skewness > (SKEWED_FEW if units < FEW_UNITS else SKEWED):
-            noun = "unit" if result.clusters is None else "cluster"
+            noun = "value" if result.clusters is None else "cluster"
             few = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
             yield Observation(
                 scored.system,
@@ -384,7 +384,7 @@ A few very large ranks can dominate a mean rank, and a small sample often contai
 can see values that the sample lacks. In simulations of ranks with a long tail (log-normal, sigma 1 to 2) the
 95 % intervals cover 81 to 94 % at 30 units and 92 to 96 % at 300; of geometric ranks they cover 95 to 97 %
 from 30 units on. The note appears where the skewness of the mean exceeds 0.3, below 50 units 0.15.""",
-        hint="report the median rank or MRR as well, which a few units cannot decide, or score more units",
+        hint="report the median rank or MRR as well, which a few large ranks cannot decide, or score more data",
         example="""\
 from equipoise import Ranking, evaluate
 ranking = Ranking.from_ranks([1, 1, 2, 1, 3, 1, 1, 2, 1, 1, 1, 180], candidates=203)
@@ -392,7 +392,7 @@ evaluate(ranking, "MR").findings""",
     ),
     Check(
         code="EQ308",
-        title="a difference based on few units",
+        title="a difference that few observations decide",
         severity=Severity.NOTE,
         applies_to=Comparison,
         function=few_differing_units,
@@ -401,7 +401,7 @@ Only units on which two systems differ contribute to their difference. With fewe
 sample often lacks the largest differences. In simulations the 95 % interval of the difference covers 96 to
 99 % for hits and misses then, but 86 to 96 % for graded metrics; from ten such units on it covers 93 to 97 %.
 The p value of the randomisation test does not depend on the interval and stays valid.""",
-        hint="score more units, or decide by the p value rather than by the interval",
+        hint="score more data, or decide by the p value rather than by the interval",
         example="""\
 from equipoise import Ranking, compare
 first = Ranking.from_ranks([1] * 40, candidates=9)

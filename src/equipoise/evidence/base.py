@@ -138,19 +138,19 @@ def as_ids(ids: Any, count: int) -> Ids:
     return array if array.dtype.kind in "iu" else np.asarray([str(name) for name in ids], dtype=object)
 
 
-def float_column(values: Any, what: str, *, nan: bool = False) -> Floats:
+def float_column(values: Any, name: str, *, nan: bool = False) -> Floats:
     """One float64 number per unit, all finite; ``nan=True`` allows NaN for undefined values."""
     try:
         numbers = np.asarray(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} are not numbers: {error}") from error
+        raise InputError(f"{name} are not numbers: {error}") from error
     if numbers.ndim != 1:
-        raise ShapeError(f"{what} have shape {numbers.shape}", hint="give one number per unit")
+        raise ShapeError(f"{name} have shape {numbers.shape}", hint="give one number per unit")
     bad = np.isinf(numbers) if nan else ~np.isfinite(numbers)
     if bad.any():
         first = int(np.argmax(bad))
         raise NotFiniteError(
-            f"{what} contain {numbers[first]} at position {first} ({int(bad.sum())} non-finite values in total)",
+            f"{name} contain {numbers[first]} at position {first} ({int(bad.sum())} non-finite values in total)",
             hint="remove these units, or fix the code that produced the values",
         )
     return numbers
@@ -214,8 +214,8 @@ class StoredArrays:
             length in (None, actual) for length, actual in zip(shape, array.shape, strict=True)
         )
         if array.dtype.kind not in kinds or not fits:
-            wanted = " x ".join("n" if length is None else str(length) for length in shape) or "one value"
-            raise _changed_file_error(f"{name} is an array of {array.dtype} with shape {array.shape}, not {wanted}")
+            expected = " x ".join("n" if length is None else str(length) for length in shape) or "one value"
+            raise _changed_file_error(f"{name} is an array of {array.dtype} with shape {array.shape}, not {expected}")
         return array
 
     def ids(self, name: str, length: int | None = None) -> Ids:

@@ -84,9 +84,9 @@ class Labels(Evidence):
                 hint="give an array with one row per unit and one column per class",
             )
         units, width = (int(size) for size in logits.shape)
-        kept = _predictable_columns(exclude, width)
-        true = _target_codes(targets, units, width, kept)
-        predicted, tied = _argmax_with_ties(logits, kept)
+        columns = _predictable_columns(exclude, width)
+        true = _target_codes(targets, units, width, columns)
+        predicted, tied = _argmax_with_ties(logits, columns)
         names = unique_ids(classes, width, of="class")
         return cls(unique_ids(unit_ids, units), true, predicted, names, tied)
 
@@ -114,50 +114,50 @@ class Labels(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        kept = StoredArrays(arrays)
-        unit_ids, classes = kept.ids("unit_ids"), kept.ids("classes")
+        stored = StoredArrays(arrays)
+        unit_ids, classes = stored.ids("unit_ids"), stored.ids("classes")
         units = len(unit_ids)
         return cls(
             unit_ids,
-            kept.codes("true", len(classes), units),
-            kept.codes("predicted", len(classes), units),
+            stored.codes("true", len(classes), units),
+            stored.codes("predicted", len(classes), units),
             classes,
-            kept.flags("tied_top", units) if "tied_top" in kept else None,
+            stored.flags("tied_top", units) if "tied_top" in stored else None,
         )
 
 
-def as_class_labels(labels: Any, what: str) -> Ids:
+def as_class_labels(labels: Any, argument: str) -> Ids:
     """A column of labels: int64 if all are integers, strings otherwise."""
     names = to_numpy(labels)
     if names.ndim != 1:
-        raise ShapeError(f"the {what} have shape {names.shape}", hint="give one label per unit")
+        raise ShapeError(f"the {argument} have shape {names.shape}", hint="give one label per unit")
     if names.dtype.kind == "b":
         return names.astype(np.int64)
     if names.dtype.kind == "f":
         if not np.isfinite(names).all():
-            raise NotFiniteError(f"the {what} contain NaN or infinity", hint="every unit needs a class")
+            raise NotFiniteError(f"the {argument} contain NaN or infinity", hint="every unit needs a class")
         if (names == np.rint(names)).all():
             return names.astype(np.int64)
     if names.dtype == object:
         missing = [index for index, name in enumerate(names) if name is None or name != name]
         if missing:
-            raise InputError(f"the {what} have no class at position {missing[0]} ({len(missing)} in total)")
+            raise InputError(f"the {argument} have no class at position {missing[0]} ({len(missing)} in total)")
     return as_ids(names, len(names))
 
 
 def _predictable_columns(exclude: Iterable[int], width: int) -> Ints:
     """The class codes that can be predicted."""
-    kept = np.ones(width, dtype=bool)
+    predictable = np.ones(width, dtype=bool)
     for code in exclude:
         if not 0 <= code < width:
             raise ParameterError(f"the excluded class {code} is not among the {width} columns of the logits")
-        kept[code] = False
-    if not kept.any():
+        predictable[code] = False
+    if not predictable.any():
         raise ParameterError("all classes are excluded", hint="leave at least one class to predict")
-    return np.flatnonzero(kept).astype(np.int64)
+    return np.flatnonzero(predictable).astype(np.int64)
 
 
-def _target_codes(targets: Any, units: int, width: int, kept: Ints) -> Ints:
+def _target_codes(targets: Any, units: int, width: int, columns: Ints) -> Ints:
     """Targets as codes of classes that can be predicted."""
     codes = as_class_labels(targets, "targets")
     if len(codes) != units:
@@ -166,7 +166,7 @@ def _target_codes(targets: Any, units: int, width: int, kept: Ints) -> Ints:
         raise InputError("the targets are names, not class codes", hint="give the column of each target")
     if len(codes) and (codes.min() < 0 or codes.max() >= width):
         raise InputError(f"the targets reach from {codes.min()} to {codes.max()}, but the logits have {width} columns")
-    masked = ~np.isin(codes, kept)
+    masked = ~np.isin(codes, columns)
     if masked.any():
         raise InputError(
             f"{int(masked.sum())} targets are of an excluded class, first in row {int(np.argmax(masked))}",
@@ -175,13 +175,13 @@ def _target_codes(targets: Any, units: int, width: int, kept: Ints) -> Ints:
     return codes.astype(np.int64)
 
 
-def _argmax_with_ties(logits: Any, kept: Ints) -> tuple[Ints, Bools]:
+def _argmax_with_ties(logits: Any, class_columns: Ints) -> tuple[Ints, Bools]:
     """For each row the lowest code with the largest score, and whether another class ties with it."""
     from array_api_compat import array_namespace, device
 
     xp = array_namespace(logits)
     units, width = logits.shape
-    columns = None if len(kept) == width else xp.asarray(kept, device=device(logits))
+    columns = None if len(class_columns) == width else xp.asarray(class_columns, device=device(logits))
     predicted, tied = np.empty(units, dtype=np.int64), np.empty(units, dtype=bool)
     rows = max(1, BLOCK_SCORES // max(1, width))
     for start in range(0, units, rows):
@@ -197,4 +197,4 @@ def _argmax_with_ties(logits: Any, kept: Ints) -> tuple[Ints, Bools]:
         at_top = block == top
         predicted[start : start + rows] = to_numpy(xp.argmax(block, axis=1))
         tied[start : start + rows] = to_numpy(xp.count_nonzero(at_top, axis=1)) > 1
-    return kept[predicted], tied
+    return class_columns[predicted], tied

@@ -67,6 +67,6 @@ class Pairs(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        kept = StoredArrays(arrays)
-        unit_ids = kept.ids("unit_ids")
-        return cls(unit_ids, *(kept.numbers(name, len(unit_ids)) for name in ("predicted", "expected")))
+        stored = StoredArrays(arrays)
+        unit_ids = stored.ids("unit_ids")
+        return cls(unit_ids, *(stored.numbers(name, len(unit_ids)) for name in ("predicted", "expected")))

@@ -97,9 +97,9 @@ class PointTargets:
         """
         keys, _ = tally.keys_of(owners, self.excess[items])
         groups, members = np.unique(keys, return_inverse=True)
-        own = tally.own
-        index = np.minimum(np.searchsorted(groups, own), len(groups) - 1)
-        equal: Bools = groups[index] == own
+        row_targets = tally.original_keys
+        index = np.minimum(np.searchsorted(groups, row_targets), len(groups) - 1)
+        equal: Bools = groups[index] == row_targets
         by_id = GroupedCounts.of(index[equal], -self.id_order[columns[equal]])
         self.before[items] += by_id.below(members, -self.id_order[self.relatives[items]])[0]
 
@@ -171,12 +171,12 @@ def _count_with_numpy(relatives: PointTargets, wide: int) -> None:
     """Fill in the counts with numpy only."""
     fine, coarse = relatives.screen, relatives.screen.single()
     left = relatives.left_by(fine)
-    whole = left > wide
-    enough = np.zeros_like(whole) if coarse is None else (relatives.left_by(coarse) <= left) & ~whole
-    for screen, rows in ((coarse, enough), (fine, ~enough & ~whole)):
+    use_full_row = left > wide
+    enough = np.zeros_like(use_full_row) if coarse is None else (relatives.left_by(coarse) <= left) & ~use_full_row
+    for screen, rows in ((coarse, enough), (fine, ~enough & ~use_full_row)):
         for part in _blocks(relatives.asking[rows], _ROWS_PER_BLOCK):
             _count_candidates(relatives, part, screen or fine)
-    for part in _blocks(relatives.asking[whole], _FULL_ROWS_PER_BLOCK):
+    for part in _blocks(relatives.asking[use_full_row], _FULL_ROWS_PER_BLOCK):
         _count_by_buckets(relatives, part)
 
 
@@ -187,8 +187,8 @@ def _blocks(rows: Ints, size: int) -> list[Ints]:
 def _count_candidates(relatives: PointTargets, rows: Ints, screen: PairPrefilter) -> None:
     """Count the points that the prefilter keeps."""
     limits = relatives.limits[np.searchsorted(relatives.asking, rows)]
-    for places, columns in candidate_pairs(screen, rows, limits):
-        _add_exact_counts(relatives, rows, places, columns)
+    for positions, columns in candidate_pairs(screen, rows, limits):
+        _add_exact_counts(relatives, rows, positions, columns)
 
 
 def _count_by_buckets(relatives: PointTargets, rows: Ints) -> None:
@@ -196,24 +196,26 @@ def _count_by_buckets(relatives: PointTargets, rows: Ints) -> None:
     screen = relatives.screen
     scores = screen.asking(rows, np.zeros(len(rows))) @ screen.right.T
     np.negative(scores, out=scores)
-    places, columns = [], []
-    for place, row in enumerate(rows.tolist()):
-        scores[place, row] = scores[place].max()
-        own = slice(relatives.starts[row], relatives.starts[row + 1])
+    positions, columns = [], []
+    for position, row in enumerate(rows.tolist()):
+        scores[position, row] = scores[position].max()
+        targets = slice(relatives.starts[row], relatives.starts[row + 1])
         slack = 2.0 * float(screen.slack[row]) * screen.reach
-        limits = screen.raised(relatives.excess[own])
-        sure, unsure = certain_counts(scores[place], limits, slack + float((limits - relatives.excess[own]).max()))
-        relatives.above[own] += sure
-        places.append(np.full(len(unsure), place))
+        limits = screen.raised(relatives.excess[targets])
+        certain, unsure = certain_counts(
+            scores[position], limits, slack + float((limits - relatives.excess[targets]).max())
+        )
+        relatives.above[targets] += certain
+        positions.append(np.full(len(unsure), position))
         columns.append(unsure)
-    _add_exact_counts(relatives, rows, np.concatenate(places), np.concatenate(columns))
+    _add_exact_counts(relatives, rows, np.concatenate(positions), np.concatenate(columns))
 
 
-def _add_exact_counts(relatives: PointTargets, rows: Ints, places: Ints, columns: Ints) -> None:
+def _add_exact_counts(relatives: PointTargets, rows: Ints, positions: Ints, columns: Ints) -> None:
     """Add points to the counts by their exact distances; each point may be added only once."""
-    others = rows[places] != columns
-    places, columns = places[others], columns[others]
-    tally = GroupedCounts.of(places, relatives.screen.excess(rows[places], columns))
+    others = rows[positions] != columns
+    positions, columns = positions[others], columns[others]
+    tally = GroupedCounts.of(positions, relatives.screen.excess(rows[positions], columns))
     items, owners = relatives.items_of(rows)
     below, equal = tally.below(owners, relatives.excess[items])
     relatives.above[items] += below

@@ -35,15 +35,15 @@ class RaggedIds:
         return np.arange(self.cells.shape[1]) < self.lengths[:, None]
 
 
-def as_ragged_ids(value: Any, what: str) -> RaggedIds:
+def as_ragged_ids(value: Any, name: str) -> RaggedIds:
     """A matrix of ids, or a sequence of rows; negative integers are filler, as in faiss."""
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "iu":
         return _without_filler(value.astype(np.int64, copy=False))
     if isinstance(value, np.ndarray) and value.ndim != 2 and value.dtype != object:
-        raise ShapeError(f"the {what} are an array of {value.ndim} dimension(s); 2 are needed", hint="one row per unit")
+        raise ShapeError(f"the {name} are an array of {value.ndim} dimension(s); 2 are needed", hint="one row per unit")
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ShapeError(f"the {what} are a {type(value).__name__}, not rows of ids", hint="one row per unit")
-    rows = [_row(row, unit, what) for unit, row in enumerate(value)]
+        raise ShapeError(f"the {name} are a {type(value).__name__}, not rows of ids", hint="one row per unit")
+    rows = [_row(row, unit, name) for unit, row in enumerate(value)]
     integer = all(row.dtype != object or len(row) == 0 for row in rows)
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     width = int(lengths.max(initial=0))
@@ -61,21 +61,21 @@ def _without_filler(cells: Ints) -> RaggedIds:
     largest = int(cells.view(np.uint64).max(initial=0))
     if largest < 1 << 63:
         return RaggedIds(cells, np.full(len(cells), cells.shape[1], dtype=np.int64), largest)
-    kept = cells >= 0
-    lengths = kept.sum(axis=1)
-    if not (kept == (np.arange(cells.shape[1]) < lengths[:, None])).all():
-        cells = np.take_along_axis(cells, np.argsort(~kept, axis=1, kind="stable"), axis=1)
+    is_id = cells >= 0
+    lengths = is_id.sum(axis=1)
+    if not (is_id == (np.arange(cells.shape[1]) < lengths[:, None])).all():
+        cells = np.take_along_axis(cells, np.argsort(~is_id, axis=1, kind="stable"), axis=1)
     return RaggedIds(cells, lengths, int(cells.max(initial=0)))
 
 
-def _row(row: Any, unit: int, what: str) -> NDArray[Any]:
-    """One row of ids; integers stay integers, anything else becomes a string."""
+def _row(row: Any, unit: int, argument: str) -> NDArray[Any]:
+    """One row of ids; integers remain integers, anything else becomes a string."""
     try:
         array = np.asarray(row)
     except ValueError:
         array = np.empty(())
     if array.ndim != 1:
-        raise ShapeError(f"row {unit} of the {what} is not a list of ids", hint="one row of ids per unit")
+        raise ShapeError(f"row {unit} of the {argument} is not a list of ids", hint="one row of ids per unit")
     if array.dtype.kind in "iu" and (array.size == 0 or array.max() <= np.iinfo(np.int64).max):
         return array.astype(np.int64)
     return np.array([str(name) for name in row], dtype=object)
@@ -88,7 +88,7 @@ def check_gains(gains: Any, truth: RaggedIds) -> Floats:
     return values_for_ids(gains, truth, "gains", "relevant ids")
 
 
-def values_for_ids(values: Any, rows: RaggedIds, what: str, of: str) -> Floats:
+def values_for_ids(values: Any, rows: RaggedIds, name: str, of: str) -> Floats:
     """Numbers that belong to the cells of ``rows``, in the same layout."""
     if isinstance(values, np.ndarray) and values.ndim == 2:
         matrix = values.astype(np.float64, copy=False)
@@ -96,15 +96,15 @@ def values_for_ids(values: Any, rows: RaggedIds, what: str, of: str) -> Floats:
         matrix = np.zeros(rows.cells.shape)
         for unit, row in enumerate(values):
             if unit >= len(matrix) or np.shape(row) != (rows.lengths[unit],):
-                raise ShapeError(f"row {unit} of the {what} does not fit the {of}", hint="one number per id")
+                raise ShapeError(f"row {unit} of the {name} does not fit the {of}", hint="one number per id")
             matrix[unit, : len(row)] = row
     if matrix.shape != rows.cells.shape:
-        raise ShapeError(f"the {what} have shape {matrix.shape}, the {of} {rows.cells.shape}", hint="one number per id")
+        raise ShapeError(f"the {name} have shape {matrix.shape}, the {of} {rows.cells.shape}", hint="one number per id")
     return matrix
 
 
 _TABLE_SLOTS = 1 << 18
-"""Slots of the position table: it should stay in the L2 cache."""
+"""Slots of the position table: it should fit in the L2 cache."""
 
 
 def ranking_from_lists(
@@ -128,21 +128,21 @@ def ranking_from_lists(
     values = None if scores is None else _check_list_scores(scores, lists, units)
     if values is not None:
         lists, values = _sort_by_score(lists, values)
-    codes, wanted, span = _codes(lists, truth)
-    places = _target_positions(codes, lists, wanted, truth, span, units)
-    found = np.where(places >= 0, places, NOT_RETRIEVED)
-    tied, before = np.zeros_like(found), np.zeros_like(found)
+    codes, target_codes, span = _codes(lists, truth)
+    positions = _target_positions(codes, lists, target_codes, truth, span, units)
+    retrieved_at = np.where(positions >= 0, positions, NOT_RETRIEVED)
+    tied, before = np.zeros_like(retrieved_at), np.zeros_like(retrieved_at)
     if values is not None:
-        found, tied, before = _tie_counts(values, lists, found, truth)
+        retrieved_at, tied, before = _tie_counts(values, lists, retrieved_at, truth)
     depth = lists.lengths
-    kept = truth.inside & (gain > 0)
+    is_relevant = truth.inside & (gain > 0)
     return Ranking.of_items(
         units,
-        kept.sum(axis=1),
-        gain=gain[kept],
-        above=found[kept],
-        tied=tied[kept],
-        before=before[kept],
+        is_relevant.sum(axis=1),
+        gain=gain[is_relevant],
+        above=retrieved_at[is_relevant],
+        tied=tied[is_relevant],
+        before=before[is_relevant],
         depth=depth,
         candidates=None if corpus_size is None else candidate_counts(corpus_size, depth),
     )
@@ -196,8 +196,8 @@ def _codes(lists: RaggedIds, truth: RaggedIds) -> tuple[Ints, Ints, int]:
         span = max(lists.largest, truth.largest) + 1
         if span <= 8 * _TABLE_SLOTS:
             return _with_filler_code(lists, span), _with_filler_code(truth, span), span
-    kept = np.concatenate([rows.cells[rows.inside].astype(_common_dtype(lists, truth)) for rows in (lists, truth)])
-    names, code = np.unique(kept, return_inverse=True)
+    values = np.concatenate([rows.cells[rows.inside].astype(_common_dtype(lists, truth)) for rows in (lists, truth)])
+    names, code = np.unique(values, return_inverse=True)
     split = int(lists.lengths.sum())
     codes = []
     for rows, part in ((lists, code[:split]), (truth, code[split:])):
@@ -217,7 +217,9 @@ def _with_filler_code(rows: RaggedIds, span: int) -> Ints:
     return np.where(rows.inside, rows.cells, span)
 
 
-def _target_positions(codes: Ints, lists: RaggedIds, wanted: Ints, truth: RaggedIds, span: int, units: Ids) -> Ints:
+def _target_positions(
+    codes: Ints, lists: RaggedIds, target_codes: Ints, truth: RaggedIds, span: int, units: Ids
+) -> Ints:
     """The position of each relevant id in the list of its unit, -1 if it was not retrieved.
 
     The positions of a few lists are written into a table indexed by id. Reading it back gives the positions of the
@@ -230,22 +232,22 @@ def _target_positions(codes: Ints, lists: RaggedIds, wanted: Ints, truth: Ragged
     table = np.zeros(step * (span + 1), dtype=small)
     shift = (np.arange(step) * (span + 1))[:, None]
     column = np.tile(np.arange(width, dtype=small), step)
-    positions = np.full(wanted.shape, -1, dtype=np.int64)
+    positions = np.full(target_codes.shape, -1, dtype=np.int64)
     if width == 0:
         return positions
     for start in range(0, count, step):
         block = codes[start : start + step]
-        targets = wanted[start : start + step]
+        targets = target_codes[start : start + step]
         slots = (block + shift[: len(block)]).reshape(-1)
         position = column[: slots.size]
         table[slots] = position
         overwritten = table.take(slots, mode="clip") != position  # clip: every slot is inside the table
         if overwritten.any():
             _check_no_repeats(lists, units, start, overwritten, block, span)
-        found = table[targets + shift[: len(block)]].astype(np.int64)
-        valid = (np.take_along_axis(block, found, axis=1) == targets) & (targets != span)
-        positions[start : start + step] = np.where(valid, found, -1)
-    ordered = np.sort(np.where(truth.inside, wanted, -1 - np.arange(wanted.shape[1])), axis=1)
+        looked_up = table[targets + shift[: len(block)]].astype(np.int64)
+        valid = (np.take_along_axis(block, looked_up, axis=1) == targets) & (targets != span)
+        positions[start : start + step] = np.where(valid, looked_up, -1)
+    ordered = np.sort(np.where(truth.inside, target_codes, -1 - np.arange(target_codes.shape[1])), axis=1)
     double = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if double.any():
         raise _duplicate_error(truth, units, int(np.flatnonzero(double)[0]), "relevant")
@@ -259,20 +261,20 @@ def _check_no_repeats(lists: RaggedIds, units: Ids, start: int, overwritten: Boo
         raise _duplicate_error(lists, units, start + int(np.flatnonzero(rows)[0]), "retrieved")
 
 
-def _duplicate_error(rows: RaggedIds, units: Ids, row: int, what: str) -> DuplicateError:
+def _duplicate_error(rows: RaggedIds, units: Ids, row: int, name: str) -> DuplicateError:
     names, times = np.unique(rows.cells[row, : rows.lengths[row]], return_counts=True)
     return DuplicateError(
-        f"unit {units[row]} lists the {what} id {names[times > 1][0]} twice",
+        f"unit {units[row]} lists the {name} id {names[times > 1][0]} twice",
         hint="each id may occur once per unit",
     )
 
 
-def _tie_counts(values: Floats, lists: RaggedIds, found: Ints, truth: RaggedIds) -> tuple[Ints, Ints, Ints]:
+def _tie_counts(values: Floats, lists: RaggedIds, retrieved_at: Ints, truth: RaggedIds) -> tuple[Ints, Ints, Ints]:
     """Above, tied and before of each relevant item, from scores that may be equal; lists are best first."""
-    zeros = np.zeros_like(found)
+    zeros = np.zeros_like(retrieved_at)
     same = (values[:, 1:] == values[:, :-1]) & lists.inside[:, 1:]
     if not same.any():
-        return found, zeros, zeros
+        return retrieved_at, zeros, zeros
     width = values.shape[1]
     column = np.broadcast_to(np.arange(width), values.shape)
     edge = np.ones((len(values), 1), dtype=bool)
@@ -280,11 +282,11 @@ def _tie_counts(values: Floats, lists: RaggedIds, found: Ints, truth: RaggedIds)
     closes = np.where(np.hstack([~same, edge]), column, width)
     first = np.maximum.accumulate(opens, axis=1)
     last = np.minimum.accumulate(closes[:, ::-1], axis=1)[:, ::-1]
-    there = (found != NOT_RETRIEVED) & truth.inside
-    place = np.where(there, found, 0)
-    above = np.where(there, np.take_along_axis(first, place, 1), NOT_RETRIEVED)
-    end = np.where(there, np.take_along_axis(last, place, 1), 0)
-    tied = np.where(there, end - above, 0)
+    is_retrieved = (retrieved_at != NOT_RETRIEVED) & truth.inside
+    position = np.where(is_retrieved, retrieved_at, 0)
+    above = np.where(is_retrieved, np.take_along_axis(first, position, 1), NOT_RETRIEVED)
+    end = np.where(is_retrieved, np.take_along_axis(last, position, 1), 0)
+    tied = np.where(is_retrieved, end - above, 0)
     before = zeros.copy()
     for unit, item in np.argwhere(tied > 0):
         relevant_id = str(truth.cells[unit, item])
@@ -332,7 +334,7 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
         for part in _blocks(depth)
     ]
     unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
-    return _joined(units, depth, parts, corpus_size, unknown)
+    return _join_blocks(units, depth, parts, corpus_size, unknown)
 
 
 def streamed_ranking(
@@ -362,8 +364,8 @@ class _Stream:
 
     def __init__(self, judgements: Qrels) -> None:
         self.judgements = judgements
-        self.place_of = {unit: place for place, unit in enumerate(judgements)}
-        self.places = array("q")
+        self.index_of = {unit: index for index, unit in enumerate(judgements)}
+        self.order = array("q")
         """The position of each unit of the run among the judgements, in the order of the run."""
         self.seen = np.zeros(len(judgements), dtype=bool)
         self.unknown: set[str] = set()
@@ -375,50 +377,50 @@ class _Stream:
 
     def add(self, unit: str, scores: Mapping[str, float]) -> bool:
         """Add the list of one unit; False if the unit was added before."""
-        place = self.place_of.get(unit)
-        if place is None:
+        index = self.index_of.get(unit)
+        if index is None:
             if unit in self.unknown:
                 return False
             self.unknown.add(unit)
             return True
-        if self.seen[place]:
+        if self.seen[index]:
             return False
-        self.seen[place] = True
-        self._put(unit, place, scores)
+        self.seen[index] = True
+        self._put(unit, index, scores)
         return True
 
     def ranking(self, corpus_size: int | None) -> Ranking:
-        """The ranking of all judged units, in the order of the judgements."""
+        """The ranking of all units of the qrels, in their order."""
         units = list(self.judgements)
-        for place in np.flatnonzero(~self.seen).tolist():
-            self._put(units[place], place, {})
+        for index in np.flatnonzero(~self.seen).tolist():
+            self._put(units[index], index, {})
         self._count()
-        places, depth = np.array(self.places), np.array(self.depth)
-        in_run_order = [units[place] for place in self.places]
-        ranking = _joined(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
-        same_order = bool((places[1:] > places[:-1]).all())
-        return ranking if same_order else ranking.take(np.argsort(places))
+        order, depth = np.array(self.order), np.array(self.depth)
+        in_run_order = [units[index] for index in self.order]
+        ranking = _join_blocks(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
+        same_order = bool((order[1:] > order[:-1]).all())
+        return ranking if same_order else ranking.take(np.argsort(order))
 
-    def _put(self, unit: str, place: int, scores: Mapping[str, float]) -> None:
+    def _put(self, unit: str, index: int, scores: Mapping[str, float]) -> None:
         widest = max(self.widest, len(scores))
         if widest * (len(self.units) + 1) > _STREAM_SCORES or len(self.units) == _STREAM_UNITS:
             self._count()
             widest = len(scores)
         self.widest = widest
-        self.places.append(place)
+        self.order.append(index)
         self.depth.append(len(scores))
         self.units.append(unit)
         self.lists.append(scores)
 
     def _count(self) -> None:
         if self.units:
-            judged = [self.judgements[unit] for unit in self.units]
+            qrels = [self.judgements[unit] for unit in self.units]
             depth = np.array(self.depth[-len(self.units) :], dtype=np.int64)
-            self.parts.append(_count(self.units, judged, self.lists, depth))
+            self.parts.append(_count(self.units, qrels, self.lists, depth))
         self.units, self.lists, self.widest = [], [], 0
 
 
-def _joined(
+def _join_blocks(
     units: list[str],
     depth: Ints,
     parts: list[Counted],
@@ -455,17 +457,17 @@ def _scores(run: Any) -> Scores:
     return _mapping(run, "run", "{unit: {item: score}}")
 
 
-def _mapping(value: Any, what: str, form: str) -> Mapping[str, Mapping[str, float]]:
+def _mapping(value: Any, name: str, form: str) -> Mapping[str, Mapping[str, float]]:
     if not isinstance(value, Mapping):
         raise InputError(
-            f"the {what}: a {type(value).__name__} is not a dict of dicts",
+            f"the {name}: a {type(value).__name__} is not a dict of dicts",
             hint=f"give {form}, a path, or use Ranking.from_lists for arrays",
         )
     return value
 
 
 def _blocks(depth: Ints) -> Iterator[slice]:
-    """Runs of units whose padded matrix of scores stays within the block size."""
+    """Runs of units whose padded matrix of scores fits the block size."""
     start, widest = 0, 0
     for unit, width in enumerate(depth.tolist()):
         widest = max(widest, width)
@@ -478,52 +480,52 @@ def _blocks(depth: Ints) -> Iterator[slice]:
 
 
 def _count(
-    units: list[str], judged: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
+    units: list[str], qrels: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
 ) -> Counted:
     """Counts, gains, above, tied and before of the relevant items of a few units."""
     try:
-        matrix, found, gains = _gather(judged, lists, depth)
+        matrix, target_scores, gains = _gather(qrels, lists, depth)
     except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
-        raise _invalid_value_error(units, judged, lists) from error
-    sizes = np.fromiter(map(len, judged), np.int64, len(judged))
+        raise _invalid_value_error(units, qrels, lists) from error
+    sizes = np.fromiter(map(len, qrels), np.int64, len(qrels))
     if np.isnan(gains).any() or np.count_nonzero(np.isnan(matrix)) > matrix.size - depth.sum():
-        raise _invalid_value_error(units, judged, lists)
+        raise _invalid_value_error(units, qrels, lists)
     relevant = gains > 0
     counts = sizes
     if not relevant.all():
-        found, gains = found[relevant], gains[relevant]
-        unit = np.repeat(np.arange(len(judged)), sizes)
-        counts = np.bincount(unit[relevant], minlength=len(judged)).astype(np.int64)
-    above, tied = count_above_and_tied(matrix, found, counts)
-    above[np.isnan(found)] = NOT_RETRIEVED
-    return counts, gains, above, tied, _before(judged, lists, counts, found, tied)
+        target_scores, gains = target_scores[relevant], gains[relevant]
+        unit = np.repeat(np.arange(len(qrels)), sizes)
+        counts = np.bincount(unit[relevant], minlength=len(qrels)).astype(np.int64)
+    above, tied = count_above_and_tied(matrix, target_scores, counts)
+    above[np.isnan(target_scores)] = NOT_RETRIEVED
+    return counts, gains, above, tied, _before(qrels, lists, counts, target_scores, tied)
 
 
 def _gather(
-    judged: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
+    qrels: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """The lists as rows of a matrix (padded with NaN), the scores of the judged items, the gains.
+    """The lists as rows of a matrix (padded with NaN), the scores of the items in the qrels, the gains.
 
-    Reading floats from dicts takes most of the time: ``struct`` is fastest, and looking up the judged items
+    Reading floats from dicts takes most of the time: ``struct`` is fastest, and looking up the items of the qrels
     immediately afterwards finds the dict in the cache.
     """
     widest = int(depth.max(initial=0))
     matrix = np.full((len(lists), widest), np.nan)
-    found: list[float | None] = []
+    target_scores: list[float | None] = []
     gains: list[float] = []
     writers = {width: struct.Struct(f"{width}d").pack_into for width in set(depth.tolist())}
     buffer, offset = matrix.data, 0
-    for items, row, width in zip(judged, lists, depth.tolist(), strict=True):
+    for items, row, width in zip(qrels, lists, depth.tolist(), strict=True):
         writers[width](buffer, offset, *row.values())
-        found.extend(map(row.get, items))
+        target_scores.extend(map(row.get, items))
         gains.extend(items.values())
         offset += widest * matrix.itemsize
     # None, the score of an item that was not retrieved, becomes NaN.
-    return matrix, np.array(found, dtype=np.float64), np.array(gains, dtype=np.float64)
+    return matrix, np.array(target_scores, dtype=np.float64), np.array(gains, dtype=np.float64)
 
 
 def _before(
-    judged: list[Mapping[str, float]],
+    qrels: list[Mapping[str, float]],
     lists: list[Mapping[str, float]],
     counts: Ints,
     thresholds: Floats,
@@ -536,7 +538,7 @@ def _before(
     first = np.cumsum(counts) - counts
     unit_of = np.repeat(np.arange(len(counts)), counts)
     for unit in np.unique(unit_of[tied > 0]):
-        relevant = [item for item, gain in judged[unit].items() if gain > 0]
+        relevant = [item for item, gain in qrels[unit].items() if gain > 0]
         positions: dict[float, dict[str, int]] = {}
         for index in np.flatnonzero(tied[first[unit] : first[unit] + counts[unit]]) + first[unit]:
             score = float(thresholds[index])
@@ -547,20 +549,20 @@ def _before(
     return before
 
 
-def _invalid_value_error(units: list[str], judged: list[Any], lists: list[Any]) -> InputError:
+def _invalid_value_error(units: list[str], qrels: list[Any], lists: list[Any]) -> InputError:
     """The error for the first row that is not a dict, or the first score or gain that is not a number."""
-    for what, rows in (("score", lists), ("gain", judged)):
+    for name, rows in (("score", lists), ("gain", qrels)):
         for unit, row in zip(units, rows, strict=False):
             if not isinstance(row, Mapping):
                 return InputError(
-                    f"the {what}s of unit {unit!r} are a {type(row).__name__}, not a dict",
-                    hint=f"give {{unit: {{item: {what}}}}}",
+                    f"the {name}s of unit {unit!r} are a {type(row).__name__}, not a dict",
+                    hint=f"give {{unit: {{item: {name}}}}}",
                 )
             for item, value in row.items():
                 if not _is_number(value):
                     return NotFiniteError(
-                        f"the {what} of item {item!r} for unit {unit!r} is {value!r}, which is not a number",
-                        hint=f"every {what} must be a number; remove items without one",
+                        f"the {name} of item {item!r} for unit {unit!r} is {value!r}, which is not a number",
+                        hint=f"every {name} must be a number; remove items without one",
                     )
     return InputError("a score or a gain is not a number", hint="scores and gains are floats")
 

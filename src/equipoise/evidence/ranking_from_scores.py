@@ -35,7 +35,7 @@ def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_
         raise ShapeError(f"the scores have {len(scores.shape)} dimension(s); 2 are needed", hint="units x candidates")
     units, width = int(scores.shape[0]), int(scores.shape[1])
     flat, counts = _targets(targets, units, width)
-    dropped = _excluded(exclude, width)
+    dropped = _excluded_columns(exclude, width)
     if dropped.size and np.isin(flat, dropped).any():
         row = int(np.repeat(np.arange(units), counts)[np.isin(flat, dropped)][0])
         raise InputError(
@@ -103,7 +103,7 @@ def _as_numpy(values: Any) -> NDArray[Any] | None:
         return None
 
 
-def _excluded(exclude: Any, width: int) -> Ints:
+def _excluded_columns(exclude: Any, width: int) -> Ints:
     columns = np.unique(np.atleast_1d(np.asarray([] if exclude is None else exclude, dtype=np.int64)))
     if columns.size and (columns[0] < 0 or columns[-1] >= width):
         raise InputError(
@@ -123,12 +123,12 @@ def _count_on_host(scores: NDArray[Any], flat: Ints, counts: Ints, dropped: Ints
     starts = segment_offsets(counts)
     width, real = scores.shape[1], scores.dtype.kind == "f"
     for part in _blocks(len(scores), max(1, _HOST_BLOCK_BYTES // max(1, width * scores.itemsize))):
-        block, own = scores[part], counts[part]
+        block, n_relevant = scores[part], counts[part]
         items = slice(starts[part.start], starts[part.stop])
-        row = np.repeat(np.arange(len(block)), own)
+        row = np.repeat(np.arange(len(block)), n_relevant)
         limit = block[row, flat[items]]
         try:
-            above[items], tied[items] = count_above_and_tied(block, limit, own, check_nan=real)
+            above[items], tied[items] = count_above_and_tied(block, limit, n_relevant, check_nan=real)
         except NanScoreError as error:
             raise _nan_error(part.start + error.row) from None
         if dropped.size:
@@ -147,13 +147,13 @@ def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tu
     from array_api_compat import array_namespace, device, to_device
 
     xp = array_namespace(scores)
-    where, width = device(scores), int(scores.shape[1])
+    torch_device, width = device(scores), int(scores.shape[1])
     above, tied = np.empty_like(flat), np.empty_like(flat)
     before = np.zeros_like(flat)
     starts = segment_offsets(counts)
-    kept = np.ones(width, dtype=bool)
-    kept[dropped] = False
-    candidates = xp.asarray(kept, device=where)
+    keep = np.ones(width, dtype=bool)
+    keep[dropped] = False
+    candidates = xp.asarray(keep, device=torch_device)
     real = xp.isdtype(scores.dtype, "real floating")
 
     def host(array: Any) -> NDArray[Any]:
@@ -165,9 +165,9 @@ def _count_on_device(scores: Any, flat: Ints, counts: Ints, dropped: Ints) -> tu
             raise _nan_error(part.start + int(np.flatnonzero(host(xp.isnan(block)).any(axis=1))[0]))
         items = slice(starts[part.start], starts[part.stop])
         row = np.repeat(np.arange(part.stop - part.start), counts[part])
-        cell = xp.asarray(row * width + flat[items], device=where)
+        cell = xp.asarray(row * width + flat[items], device=torch_device)
         limit = xp.reshape(xp.take(xp.reshape(block, (-1,)), cell, axis=0), (-1, 1))
-        rows = block if len(row) == len(block) else xp.take(block, xp.asarray(row, device=where), axis=0)
+        rows = block if len(row) == len(block) else xp.take(block, xp.asarray(row, device=torch_device), axis=0)
         above[items] = host(xp.count_nonzero((rows > limit) & candidates, axis=1))
         equal = (rows == limit) & candidates
         tied[items] = host(xp.count_nonzero(equal, axis=1)) - 1
@@ -231,12 +231,12 @@ class RankingStream:
                 "some batches have names as unit ids and some have integers or none",
                 hint="give unit_ids of one kind to every update",
             )
-        whole = Ranking.concatenated(self.parts)
-        order = np.argsort(whole.unit_ids, kind="stable")
-        ids = whole.unit_ids[order]
+        ranking = Ranking.concatenated(self.parts)
+        order = np.argsort(ranking.unit_ids, kind="stable")
+        ids = ranking.unit_ids[order]
         twice = np.flatnonzero(ids[1:] == ids[:-1])
         if len(twice):
             raise DuplicateError(
                 f"unit {ids[twice[0]]} was added twice", hint="give unit_ids to update when streams are merged"
             )
-        return whole.take(order)
+        return ranking.take(order)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 64 << 20
 
 Blocks = Iterable[tuple[slice, NDArray[Any]]]
-"""Rows of queries, and their scores against the whole corpus; a block may be overwritten."""
+"""Rows of queries, and their scores against the full corpus; a block may be overwritten."""
 
 
 def ranking_from_embeddings(
@@ -61,13 +61,13 @@ def ranking_from_embeddings(
     from equipoise.geometry.search import score_blocks
 
     queries, corpus = to_numpy(queries), to_numpy(corpus)
-    asked = RelevantRows.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
+    targets = RelevantRows.of(relevant, gains, exclude, units=len(queries), corpus=len(corpus))
     if device is None:
         blocks = score_blocks(queries, corpus, geometry=geometry, block_bytes=block_bytes or _BLOCK_BYTES)
-        found = asked.ranked(blocks, unit_ids)
+        ranking = targets.ranked(blocks, unit_ids)
     else:
-        found = asked.ranked_on(device, queries, corpus, geometry, block_bytes, unit_ids)
-    return replace(found, invalid_points=_invalid_points(geometry, queries, corpus))
+        ranking = targets.ranked_on(device, queries, corpus, geometry, block_bytes, unit_ids)
+    return replace(ranking, invalid_points=_invalid_points(geometry, queries, corpus))
 
 
 def ranking_from_blocks(
@@ -89,7 +89,7 @@ def _invalid_points(geometry: str | Geometry, queries: NDArray[Any], corpus: NDA
     from equipoise.geometry.spaces import geometry as named
 
     checked = {"queries": named(geometry).check(queries), "corpus": named(geometry).check(corpus)}
-    return "; ".join(f"{what}: {validity}" for what, validity in checked.items() if not validity.ok)
+    return "; ".join(f"{argument}: {validity}" for argument, validity in checked.items() if not validity.ok)
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class RelevantRows:
                 f"there are relevant rows for {len(rows.cells)} of {units} queries", hint="one list per query"
             )
         gain = check_gains(gains, rows)
-        kept = rows.inside & (gain > 0)
-        flat, counts = rows.cells[kept], kept.sum(axis=1)
+        is_relevant = rows.inside & (gain > 0)
+        flat, counts = rows.cells[is_relevant], is_relevant.sum(axis=1)
         if flat.dtype.kind not in "iu":
             raise InputError("relevant rows must be row numbers", hint="for example [[3, 7], [0]]")
         if flat.size and flat.max() >= corpus:
@@ -125,20 +125,20 @@ class RelevantRows:
                 f"the relevant row of query {unit} is excluded as well",
                 hint="a unit is not a candidate for itself",
             )
-        return cls(flat, counts, gain[kept], hidden, corpus)
+        return cls(flat, counts, gain[is_relevant], hidden, corpus)
 
     def ranked(self, blocks: Blocks, unit_ids: Any) -> Ranking:
         """The ranking of the relevant rows from the scores of all rows, in blocks of units."""
         starts = segment_offsets(self.counts)
         above, tied, before = (np.zeros(len(self.rows), dtype=np.int64) for _ in range(3))
         for part, scores in blocks:
-            own, hidden = self.counts[part], self.hidden[part]
-            items = slice(starts[part.start], starts[part.start] + int(own.sum()))
+            n_relevant, hidden = self.counts[part], self.hidden[part]
+            items = slice(starts[part.start], starts[part.start] + int(n_relevant.sum()))
             masked = np.flatnonzero(hidden >= 0)
             scores[masked, hidden[masked]] = np.nan
-            row = np.repeat(np.arange(len(own)), own)
+            row = np.repeat(np.arange(len(n_relevant)), n_relevant)
             limit = scores[row, self.rows[items]]
-            above[items], tied[items] = count_above_and_tied(scores, limit, own)
+            above[items], tied[items] = count_above_and_tied(scores, limit, n_relevant)
             for item in np.flatnonzero(tied[items] > 0):
                 names = np.flatnonzero(scores[row[item]] == limit[item]).astype(str)
                 before[items.start + item] = int((names > str(self.rows[items][item])).sum())
@@ -204,14 +204,14 @@ def gpu_rank_counts(
     starts = segment_offsets(counts)
     above, tied, before = (np.zeros(len(rows), dtype=np.int64) for _ in range(3))
     for part, scores in search.blocks(queries, block_bytes):
-        own = counts[part]
-        items = slice(int(starts[part.start]), int(starts[part.start]) + int(own.sum()))
+        n_relevant = counts[part]
+        items = slice(int(starts[part.start]), int(starts[part.start]) + int(n_relevant.sum()))
         masked = np.flatnonzero(hidden[part] >= 0)
         scores[index_tensor(masked, scores.device), index_tensor(hidden[part][masked], scores.device)] = np.nan
-        row = np.repeat(np.arange(len(own)), own)
+        row = np.repeat(np.arange(len(n_relevant)), n_relevant)
         limit = scores[index_tensor(row, scores.device), index_tensor(rows[items], scores.device)]
-        found, equal = count_thresholds_gpu(scores, index_tensor(row, scores.device), limit)
-        above[items], tied[items] = found.cpu().numpy(), equal.cpu().numpy() - 1
+        higher, equal = count_thresholds_gpu(scores, index_tensor(row, scores.device), limit)
+        above[items], tied[items] = higher.cpu().numpy(), equal.cpu().numpy() - 1
         for item, first in _ties_before(scores, row, rows[items], limit, np.flatnonzero(tied[items] > 0)):
             before[items.start + item] = first
     return above, tied, before
@@ -266,30 +266,59 @@ def ranking_from_shards(
     over: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ranking:
-    """The full-depth ranks of the relevant rows of a corpus that need not fit into memory.
+    """Compute the ranks of the relevant rows among all rows of a corpus that need not fit into memory.
 
-    ``corpus`` is a ``Shards`` or what ``Shards.of`` takes; ``threads``, ``over`` and ``progress`` are those
-    of ``nearest_in_shards``, all else is that of ``Ranking.from_embeddings``.
+    Parameters
+    ----------
+    queries
+        One vector per row.
+    corpus
+        A ``Shards`` object, or anything that ``Shards.of`` accepts.
+    relevant
+        Row numbers of the relevant vectors: one per query, or a sequence per query.
+    geometry
+        ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+    exclude
+        Rows that are not candidates: one per query, or a sequence per query.
+    gains
+        Gains of the relevant rows; 1 by default.
+    unit_ids
+        Ids of the queries.
+    threads
+        Threads that share the shards.
+    over
+        Another map function over the shards, such as that of ``resumable_map``.
+    progress
+        Called with the number of vectors that were compared.
 
+    Returns
+    -------
+    Ranking
+        Evidence with full-depth ranks.
+
+    Examples
+    --------
     >>> ranking_from_shards([[1.0, 0.0]], [[[0.0, 1.0]], [[1.0, 0.1], [1.0, 0.0]]], [1], geometry="dot").tied
     array([1])
     """
     shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
     points = to_numpy(queries)
-    wanted = RelevantRows.of(relevant, gains, exclude, units=len(points), corpus=len(shards))
-    asked = PreparedQueries.of(points, geometry, shards.dims, shards.dtype)
-    limits = TargetScores.of(asked, shards, wanted.counts, wanted.rows)
-    counts = ShardCounts.none(len(wanted.rows))
+    targets = RelevantRows.of(relevant, gains, exclude, units=len(points), corpus=len(shards))
+    prepared = PreparedQueries.of(points, geometry, shards.dims, shards.dtype)
+    limits = TargetScores.of(prepared, shards, targets.counts, targets.rows)
+    counts = ShardCounts.none(len(targets.rows))
     done = 0
-    for shard, found in map_in_order(partial(count_shard, asked, limits), shards.split().parts, threads, over):
-        counts += found
+    for shard, shard_counts in map_in_order(
+        partial(count_shard, prepared, limits), shards.split().parts, threads, over
+    ):
+        counts += shard_counts
         done += len(shard)
         if progress is not None:
             progress(done)
     # A relevant row was also compared with itself.
     counts = replace(counts, tied=counts.tied - 1)
-    counts -= limits.hidden(asked, shards, wanted.hidden)
-    ranking = wanted.counted(counts.above, counts.tied, counts.before, unit_ids)
+    counts -= limits.hidden(prepared, shards, targets.hidden)
+    ranking = targets.counted(counts.above, counts.tied, counts.before, unit_ids)
     return replace(ranking, invalid_points=_invalid_shard_points(geometry, points, len(shards), counts.zeros))
 
 
@@ -323,9 +352,9 @@ class ShardCounts:
         equal = scores == limits.scores[items]
         np.add.at(self.above, items, scores > limits.scores[items])
         np.add.at(self.tied, items, equal)
-        own = limits.rows[items]
-        first = equal & (rows != own)
-        first[first] = rows[first].astype(str) > own[first].astype(str)
+        target_rows = limits.rows[items]
+        first = equal & (rows != target_rows)
+        first[first] = rows[first].astype(str) > target_rows[first].astype(str)
         np.add.at(self.before, items, first)
 
 
@@ -338,35 +367,35 @@ class TargetScores:
     scores: Floats
 
     @classmethod
-    def of(cls, asked: PreparedQueries, shards: Shards, counts: Ints, rows: Ints) -> TargetScores:
+    def of(cls, queries: PreparedQueries, shards: Shards, counts: Ints, rows: Ints) -> TargetScores:
         """The scores, pair by pair; the rows are read a few thousand at a time."""
-        return cls(counts, rows, _scores(asked, shards, np.repeat(np.arange(len(counts)), counts), rows))
+        return cls(counts, rows, _scores(queries, shards, np.repeat(np.arange(len(counts)), counts), rows))
 
-    def hidden(self, asked: PreparedQueries, shards: Shards, hidden: Ints) -> ShardCounts:
+    def hidden(self, queries: PreparedQueries, shards: Shards, hidden: Ints) -> ShardCounts:
         """The counts contributed by the rows that are not candidates (-1: none)."""
-        found = ShardCounts.none(len(self.rows))
+        counts = ShardCounts.none(len(self.rows))
         units = np.flatnonzero(hidden >= 0)
         scores = np.zeros(len(hidden))
-        scores[units] = _scores(asked, shards, units, hidden[units])
+        scores[units] = _scores(queries, shards, units, hidden[units])
         owner = np.repeat(np.arange(len(hidden)), self.counts)
         items = np.flatnonzero(hidden[owner] >= 0)
-        found.compare(items, hidden[owner[items]], scores[owner[items]], self)
-        return found
+        counts.compare(items, hidden[owner[items]], scores[owner[items]], self)
+        return counts
 
 
-def count_shard(asked: PreparedQueries, limits: TargetScores, shard: Shard) -> ShardCounts:
+def count_shard(queries: PreparedQueries, limits: TargetScores, shard: Shard) -> ShardCounts:
     """The counts of one shard."""
     counts = ShardCounts.none(len(limits.rows))
     starts = segment_offsets(limits.counts)
-    room = asked.room(QUERIES_AT_ONCE)
+    room = queries.room(QUERIES_AT_ONCE)
     zeros = []
-    for first, tile in tiles(asked, shard):
+    for first, tile in tiles(queries, shard):
         zeros.append(first + np.flatnonzero(tile.lengths == 0.0))
-        for start in range(0, len(asked), QUERIES_AT_ONCE):
+        for start in range(0, len(queries), QUERIES_AT_ONCE):
             part = slice(start, start + QUERIES_AT_ONCE)
-            block = asked.block(part)
-            seen = _QueryBlock(limits.counts[part], int(starts[start]), block.product(tile, room))
-            _count_block(block, tile, first, seen, limits, counts)
+            block = queries.block(part)
+            query_block = _QueryBlock(limits.counts[part], int(starts[start]), block.product(tile, room))
+            _count_block(block, tile, first, query_block, limits, counts)
     return replace(counts, zeros=np.concatenate(zeros))
 
 
@@ -390,14 +419,14 @@ def _count_block(
     block: PreparedQueries,
     tile: CorpusTile,
     first: int,
-    seen: _QueryBlock,
+    query_block: _QueryBlock,
     limits: TargetScores,
     counts: ShardCounts,
 ) -> None:
     """Count the scores certainly above each limit, and compare the uncertain ones exactly."""
     slack = block.slack(tile)
-    for query, items in seen.in_turn():
-        near = seen.near if len(query) == len(seen.near) else seen.near[query]
+    for query, items in query_block.in_turn():
+        near = query_block.near if len(query) == len(query_block.near) else query_block.near[query]
         level, room = limits.scores[items] + block.shift[query], slack[query]
         low = round_down(level - room, near.dtype)
         high = -round_down(-(level + room), near.dtype)
@@ -405,20 +434,20 @@ def _count_block(
         counts.above[items] += surely
         unsure = np.flatnonzero(maybe > surely)
         rows = near[unsure]
-        place, column = np.nonzero((rows > low[unsure, None]) & (rows <= high[unsure, None]))
-        place = unsure[place]
-        counts.compare(items[place], first + column, block.scores(tile, query[place], column), limits)
+        position, column = np.nonzero((rows > low[unsure, None]) & (rows <= high[unsure, None]))
+        position = unsure[position]
+        counts.compare(items[position], first + column, block.scores(tile, query[position], column), limits)
 
 
-def _scores(asked: PreparedQueries, shards: Shards, queries: Ints, rows: Ints) -> Floats:
+def _scores(prepared: PreparedQueries, shards: Shards, queries: Ints, rows: Ints) -> Floats:
     """Scores of pairs of queries and corpus rows."""
-    found = np.empty(len(rows))
+    scores = np.empty(len(rows))
     order = np.argsort(rows, kind="stable")
     for start in range(0, len(rows), _ROWS_PER_READ):
         part = order[start : start + _ROWS_PER_READ]
         vectors = shards.take(rows[part])
-        found[part] = asked.pairs(queries[part], vectors, distances.norm(vectors), np.arange(len(part)))
-    return found
+        scores[part] = prepared.pairs(queries[part], vectors, distances.norm(vectors), np.arange(len(part)))
+    return scores
 
 
 def _invalid_shard_points(geometry: str | Geometry, queries: Any, corpus: int, zeros: Ints) -> str:
@@ -428,4 +457,4 @@ def _invalid_shard_points(geometry: str | Geometry, queries: Any, corpus: int, z
     faults = space.check(np.zeros((1, 2))).faults
     if faults and len(zeros):
         checked["corpus"] = Validity(space.name, corpus, (replace(faults[0], rows=np.sort(zeros)),))
-    return "; ".join(f"{what}: {validity}" for what, validity in checked.items() if not validity.ok)
+    return "; ".join(f"{argument}: {validity}" for argument, validity in checked.items() if not validity.ok)

@@ -42,7 +42,7 @@ def _reduce_within_units(how: np.ufunc, values: Floats, starts: Ints) -> Floats:
 
 
 def segment_order(above: Ints, counts: Ints) -> Ints | None:
-    """The order that puts each unit's items best first; None when they stand so already."""
+    """The order that puts each unit's items best first; None if they already are."""
     if len(above) < 2:
         return None
     unit = np.repeat(np.arange(len(counts)), counts)
@@ -58,7 +58,7 @@ def segment_order(above: Ints, counts: Ints) -> Ints | None:
 def relevant_tie_groups(ranking: Ranking) -> tuple[Ints, Ints]:
     """For each item: relevant items of its unit before its tie group, and those in the group.
 
-    Items of a unit with equal scores have equal ``above`` and stand side by side.
+    Items of a unit with equal scores have equal ``above`` and are adjacent.
     """
     total = len(ranking.above)
     if total == 0:
@@ -76,24 +76,24 @@ def break_ties(ranking: Ranking, policy: Ties) -> Ints:
     if policy is Ties.BY_ID:
         return ranking.above + ranking.before
     # Within a group the larger gain goes first for the best case, last for the worst.
-    place = rank_within_tie(ranking, -ranking.gain)
+    offset = rank_within_tie(ranking, -ranking.gain)
     if policy is Ties.PESSIMISTIC:
-        place = ranking.tied - place - multiplicities(ranking) + 1
-    return ranking.above + np.where(ranking.tied > 0, place, 0)
+        offset = ranking.tied - offset - multiplicities(ranking) + 1
+    return ranking.above + np.where(ranking.tied > 0, offset, 0)
 
 
 def rank_within_tie(ranking: Ranking, key: Floats | Ints) -> Ints:
-    """The place of each item among the relevant items of its tie group, smallest key first."""
+    """The position of each item among the relevant items of its tie group, smallest key first."""
     first, _ = relevant_tie_groups(ranking)
-    place = np.empty_like(ranking.above)
+    offset = np.empty_like(ranking.above)
     order = np.lexsort((key, ranking.above, ranking.unit_of))
     if ranking.copies is None:
-        place[order] = ranking.slot - first
-        return place
+        offset[order] = ranking.slot - first
+        return offset
     copies = ranking.copies[order]
     before = np.cumsum(copies) - copies
-    place[order] = before - before[np.arange(len(order)) - (ranking.slot - first)]
-    return place
+    offset[order] = before - before[np.arange(len(order)) - (ranking.slot - first)]
+    return offset
 
 
 def multiplicities(ranking: Ranking) -> Ints:
@@ -103,41 +103,41 @@ def multiplicities(ranking: Ranking) -> Ints:
 
 def shared_groups(near: Ranking, ranking: Ranking) -> Ints:
     """For each item of ``near``, how many of the ranking's are in its tie group."""
-    found = ranking.retrieved
-    reach = int(max(near.above.max(initial=0), ranking.above[found].max(initial=0))) + 1
-    keys = np.sort((ranking.unit_of * reach)[found] + ranking.above[found])
-    own = near.unit_of * reach + near.above
-    count: Ints = np.searchsorted(keys, own, side="right") - np.searchsorted(keys, own)
+    retrieved = ranking.retrieved
+    reach = int(max(near.above.max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
+    keys = np.sort((ranking.unit_of * reach)[retrieved] + ranking.above[retrieved])
+    group = near.unit_of * reach + near.above
+    count: Ints = np.searchsorted(keys, group, side="right") - np.searchsorted(keys, group)
     return np.where(near.tied > 0, count, 0)
 
 
 def random_ranks(pool: Ints, counts: Ints, rng: np.random.Generator, *, distinct: bool = True) -> Ints:
-    """For each unit, ``counts`` places drawn without repetition from 0 .. ``pool`` - 1.
+    """For each unit, ``counts`` ranks sampled without replacement from 0 .. ``pool`` - 1.
 
-    Drawing again whatever repeats an earlier place of the unit is drawing one after another
+    Resampling every repeated rank of a unit is equivalent to sampling one rank after another
     without replacement; a unit that fills more than half of its pool is permuted instead.
     """
     width = np.repeat(pool, counts)
-    places = rng.integers(0, np.maximum(width, 1))
+    offsets = rng.integers(0, np.maximum(width, 1))
     if not distinct:
-        return places
+        return offsets
     starts = segment_offsets(counts)
     crowded = 2 * counts > pool
     for unit in np.flatnonzero(crowded & (counts > 1)):
-        places[starts[unit] : starts[unit + 1]] = rng.permutation(pool[unit])[: counts[unit]]
+        offsets[starts[unit] : starts[unit + 1]] = rng.permutation(pool[unit])[: counts[unit]]
     unit_of = np.repeat(np.arange(len(counts)), counts)
     open_items = np.flatnonzero(~crowded[unit_of])
     while True:
-        order = open_items[np.lexsort((open_items, places[open_items], unit_of[open_items]))]
-        repeats = (unit_of[order[1:]] == unit_of[order[:-1]]) & (places[order[1:]] == places[order[:-1]])
+        order = open_items[np.lexsort((open_items, offsets[open_items], unit_of[open_items]))]
+        repeats = (unit_of[order[1:]] == unit_of[order[:-1]]) & (offsets[order[1:]] == offsets[order[:-1]])
         again = order[1:][repeats]
         if len(again) == 0:
-            return places
-        places[again] = rng.integers(0, width[again])
+            return offsets
+        offsets[again] = rng.integers(0, width[again])
 
 
 def candidate_counts(corpus_size: int, depth: Ints) -> Ints:
-    """The same known number of candidates for every unit, refused when a list is longer."""
+    """The same known number of candidates for every unit, an error if a list is longer."""
     if corpus_size < depth.max(initial=0):
         raise ParameterError(
             f"a corpus of {corpus_size} items cannot give a list of {depth.max()}",

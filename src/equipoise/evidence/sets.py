@@ -15,7 +15,7 @@ from equipoise.evidence.base import Arrays, Evidence, StoredArrays, ids_to_array
 from equipoise.types import Bools, Floats, Ids, Ints
 
 AFFIRMED = "affirmed"
-"""The assertion of a term that comes without one; always code 0."""
+"""The assertion of a term without one; always code 0."""
 
 BLOCK_TERMS = 256
 
@@ -48,10 +48,10 @@ class TermSets(NamedTuple):
         entries = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes)
         return TermSets(offsets, self.terms[entries], self.assertions[entries])
 
-    def where(self, kept: Bools) -> TermSets:
-        """Only the entries marked in ``kept``, in the same documents."""
-        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets].astype(np.int64)
-        return TermSets(offsets, self.terms[kept], self.assertions[kept])
+    def where(self, mask: Bools) -> TermSets:
+        """Only the entries marked in ``mask``, in the same documents."""
+        offsets = np.concatenate([[0], np.cumsum(mask)])[self.offsets].astype(np.int64)
+        return TermSets(offsets, self.terms[mask], self.assertions[mask])
 
 
 class PartialCredit(NamedTuple):
@@ -65,9 +65,9 @@ class PartialCredit(NamedTuple):
         """The (gold, predicted) matrix of credits; a term earns 1 for itself."""
         matrix: Floats = (gold[:, None] == predicted).astype(np.float64)
         if len(self.gold):
-            keys, wanted = self.gold * terms + self.predicted, gold[:, None] * terms + predicted
-            place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            np.maximum(matrix, np.where(keys[place] == wanted, self.similarity[place], 0.0), out=matrix)
+            keys, queries = self.gold * terms + self.predicted, gold[:, None] * terms + predicted
+            position = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+            np.maximum(matrix, np.where(keys[position] == queries, self.similarity[position], 0.0), out=matrix)
         return matrix
 
 
@@ -105,19 +105,19 @@ class Sets(Evidence):
         A duplicate entry in one set is an error.
         """
         truth, answer = _entries_by_document(gold, "gold"), _entries_by_document(predicted, "predicted")
-        everything = {entry for side in (truth, answer) for found in side.values() for entry in found}
+        everything = {entry for side in (truth, answer) for entries in side.values() for entry in entries}
         terms = sorted({term for term, _ in everything})
         others = sorted({assertion for _, assertion in everything} - {AFFIRMED})
         term_codes = {term: code for code, term in enumerate(terms)}
         assertion_codes = {name: code for code, name in enumerate([AFFIRMED, *others])}
         return cls(
             unit_ids=unique_ids(list(truth), len(truth)),
-            gold=_coded([truth[each] for each in truth], term_codes, assertion_codes),
-            predicted=_coded([answer.get(each, []) for each in truth], term_codes, assertion_codes),
+            gold=_encode_sets([truth[document] for document in truth], term_codes, assertion_codes),
+            predicted=_encode_sets([answer.get(document, []) for document in truth], term_codes, assertion_codes),
             terms=np.array(terms, dtype=object),
             assertions=np.array([AFFIRMED, *others], dtype=object),
-            missing=np.array([each not in answer for each in truth], dtype=bool),
-            unknown_units=tuple(str(each) for each in answer if each not in truth),
+            missing=np.array([document not in answer for document in truth], dtype=bool),
+            unknown_units=tuple(str(document) for document in answer if document not in truth),
         )
 
     def with_credit(self, similarity: Similarity) -> Self:
@@ -142,7 +142,7 @@ class Sets(Evidence):
 
     def take(self, index: Ints) -> Self:
         """The documents at ``index``, in that order."""
-        taken = replace(
+        sample = replace(
             self,
             unit_ids=self.unit_ids[index],
             gold=self.gold.take(index),
@@ -150,11 +150,11 @@ class Sets(Evidence):
             missing=self.missing[index],
         )
         for name, columns in self.counted.items():
-            taken.counted[name] = tuple(column[index] for column in columns)
-        return taken
+            sample.counted[name] = tuple(column[index] for column in columns)
+        return sample
 
     def shuffled(self, rng: np.random.Generator) -> Self:
-        """The same predicted sets, handed to the documents at random: set sizes and frequent terms stay."""
+        """The same predicted sets, assigned to the documents at random; set sizes and term frequencies remain."""
         order = rng.permutation(len(self))
         return replace(self, predicted=self.predicted.take(order), missing=self.missing[order])
 
@@ -172,21 +172,21 @@ class Sets(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        kept = StoredArrays(arrays)
-        unit_ids, terms, assertions = (kept.ids(name) for name in ("unit_ids", "terms", "assertions"))
+        stored = StoredArrays(arrays)
+        unit_ids, terms, assertions = (stored.ids(name) for name in ("unit_ids", "terms", "assertions"))
         sides = {}
         for side in ("gold", "predicted"):
-            codes = kept.codes(f"{side}_terms", len(terms), None)
+            codes = stored.codes(f"{side}_terms", len(terms), None)
             sides[side] = TermSets(
-                kept.offsets(f"{side}_offsets", len(unit_ids), len(codes)),
+                stored.offsets(f"{side}_offsets", len(unit_ids), len(codes)),
                 codes,
-                kept.codes(f"{side}_assertions", len(assertions), len(codes)),
+                stored.codes(f"{side}_assertions", len(assertions), len(codes)),
             )
         credit = None
-        if "credit_similarity" in kept:
-            similarity = kept.numbers("credit_similarity", None)
+        if "credit_similarity" in stored:
+            similarity = stored.numbers("credit_similarity", None)
             gold, predicted = (
-                kept.codes(f"credit_{side}", len(terms), len(similarity)) for side in ("gold", "predicted")
+                stored.codes(f"credit_{side}", len(terms), len(similarity)) for side in ("gold", "predicted")
             )
             credit = PartialCredit(gold, predicted, similarity)
         return cls(
@@ -195,8 +195,8 @@ class Sets(Evidence):
             sides["predicted"],
             terms=terms,
             assertions=assertions,
-            missing=kept.flags("missing", len(unit_ids)),
-            unknown_units=kept.texts("unknown_units"),
+            missing=stored.flags("missing", len(unit_ids)),
+            unknown_units=stored.texts("unknown_units"),
             credit=credit,
         )
 
@@ -205,18 +205,20 @@ def _entries_by_document(sets: Any, side: str) -> dict[Any, list[tuple[str, str]
     """The sets of all documents as sorted entries."""
     if not isinstance(sets, Mapping):
         raise InputError(
-            f"the {side} sets come as {type(sets).__name__}",
+            f"the {side} sets are of type {type(sets).__name__}",
             hint="give a mapping from each document id to its terms",
         )
-    return {document: _entries(document, found, side) for document, found in sets.items()}
+    return {document: _entries(document, elements, side) for document, elements in sets.items()}
 
 
-def _entries(document: Any, found: Iterable[Element], side: str) -> list[tuple[str, str]]:
+def _entries(document: Any, elements: Iterable[Element], side: str) -> list[tuple[str, str]]:
     """One document's set as sorted (term, assertion) pairs."""
-    if isinstance(found, str):
-        raise InputError(f"the {side} set of document {document} is the string {found!r}", hint="give a list of terms")
+    if isinstance(elements, str):
+        raise InputError(
+            f"the {side} set of document {document} is the string {elements!r}", hint="give a list of terms"
+        )
     entries = []
-    for element in found:
+    for element in elements:
         match element:
             case str(term):
                 entries.append((term, AFFIRMED))
@@ -237,7 +239,9 @@ def _entries(document: Any, found: Iterable[Element], side: str) -> list[tuple[s
     return entries
 
 
-def _coded(sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]) -> TermSets:
+def _encode_sets(
+    sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]
+) -> TermSets:
     """Sorted entries as offsets and codes."""
     flat = [entry for entries in sets for entry in entries]
     return TermSets(

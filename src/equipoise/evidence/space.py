@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints
 
 Vectors = NDArray[np.floating[Any]]
-"""Single precision stays single when stored; the arithmetic is done in double."""
+"""Single precision is stored as it is; arithmetic is done in double precision."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Space(Evidence):
     """Embedded points with optional classes, depths, norms and edges; a unit is a point.
 
-    ``depth`` is a number a point, NaN where it is undefined; ``norms`` are distances from the origin in
+    ``depth`` has one number per point, NaN where it is undefined; ``norms`` are distances from the origin in
     the geometry of the vectors, needed where that is not the euclidean one; ``edges`` are pairs of
     positions, one row a relation.
 
@@ -73,9 +73,9 @@ class Space(Evidence):
             codes = codes.astype(np.int64)
         deep = None if depth is None else float_column(depth, "the depths", nan=True)
         far = None if norms is None else float_column(norms, "the norms")
-        for each, name in ((deep, "depths"), (far, "norms")):
-            if each is not None:
-                check_same_length(matrix, each, "vectors", name)
+        for column, name in ((deep, "depths"), (far, "norms")):
+            if column is not None:
+                check_same_length(matrix, column, "vectors", name)
         joined = None if edges is None else _edges(edges, len(matrix))
         return cls(unique_ids(unit_ids, len(matrix)), matrix, codes, classes, deep, far, joined)
 
@@ -119,24 +119,24 @@ class Space(Evidence):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of ``to_arrays``."""
-        kept = StoredArrays(arrays)
-        unit_ids = kept.ids("unit_ids")
+        stored = StoredArrays(arrays)
+        unit_ids = stored.ids("unit_ids")
         points = len(unit_ids)
-        classes = kept.ids("classes") if "classes" in kept else None
-        known = 0 if classes is None else len(classes)
+        classes = stored.ids("classes") if "classes" in stored else None
+        n_classes = 0 if classes is None else len(classes)
         return cls(
             unit_ids,
-            kept.numbers("vectors", points, None),
-            kept.codes("labels", known, points) if "labels" in kept else None,
+            stored.numbers("vectors", points, None),
+            stored.codes("labels", n_classes, points) if "labels" in stored else None,
             classes,
-            kept.numbers("depth", points) if "depth" in kept else None,
-            kept.numbers("norms", points) if "norms" in kept else None,
-            kept.codes("edges", points, None, 2) if "edges" in kept else None,
+            stored.numbers("depth", points) if "depth" in stored else None,
+            stored.numbers("norms", points) if "norms" in stored else None,
+            stored.codes("edges", points, None, 2) if "edges" in stored else None,
         )
 
 
 def _matrix(vectors: Any) -> Vectors:
-    """A matrix of finite floats, in single precision if it came so."""
+    """A matrix of finite floats, in single precision if the input is."""
     try:
         matrix = to_numpy(vectors)
         if matrix.dtype != np.float32:
@@ -186,7 +186,7 @@ def _edges(edges: Any, points: int) -> Ints:
 
 def _edges_among(edges: Ints, index: Ints, points: int) -> Ints:
     """The edges between the points at ``index``, in their new positions; a copied point copies its edges."""
-    places = np.argsort(index, kind="stable")
+    order = np.argsort(index, kind="stable")
     copies = np.bincount(index, minlength=points)
     first_place = np.cumsum(copies) - copies
     from_copies, to_copies = copies[edges[:, 0]], copies[edges[:, 1]]
@@ -194,6 +194,6 @@ def _edges_among(edges: Ints, index: Ints, points: int) -> Ints:
     edge = np.repeat(np.arange(len(edges)), products)
     nth = np.arange(len(edge)) - np.repeat(np.cumsum(products) - products, products)
     start, end = edges[edge].T
-    one = places[first_place[start] + nth // to_copies[edge]]
-    other = places[first_place[end] + nth % to_copies[edge]]
+    one = order[first_place[start] + nth // to_copies[edge]]
+    other = order[first_place[end] + nth % to_copies[edge]]
     return np.stack([one, other], axis=1).astype(np.int64)

@@ -89,14 +89,14 @@ class Validity:
 
     @property
     def usable(self) -> bool:
-        """Whether nearness is defined for every point; zero vectors under cosine are odd, but usable."""
+        """Whether similarity is defined for every point; zero vectors under cosine are unusual, but usable."""
         return not any(fault.fatal for fault in self.faults)
 
     @property
     def rows(self) -> Ints:
         """The rows with any fault, ascending."""
-        found = [fault.rows for fault in self.faults]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+        rows = [fault.rows for fault in self.faults]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.int64)
 
     def __str__(self) -> str:
         if self.ok:
@@ -104,16 +104,16 @@ class Validity:
         return "; ".join(f"{len(fault.rows)} of {self.points} points {fault}" for fault in self.faults)
 
     def require_usable(self, subject: str) -> None:
-        """Refuse points for which nearness is undefined, naming how many and the first rows."""
+        """Raise if similarity is undefined for some points; the message has their number and the first rows."""
         for fault in self.faults:
             if fault.fatal:
                 kind = InputError if fault.finite else NotFiniteError
                 raise kind(f"{subject}: {len(fault.rows)} of {self.points} points {fault}", hint=fault.hint)
 
 
-def faults(*found: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
-    """Fatal faults from masks over the rows; a mask without a row is no fault."""
-    return tuple(InvalidRows(np.flatnonzero(mask), predicate, hint) for mask, predicate, hint in found if mask.any())
+def faults(*problems: tuple[Bools, str, str]) -> tuple[InvalidRows, ...]:
+    """Fatal faults from masks over the rows; an empty mask is not a fault."""
+    return tuple(InvalidRows(np.flatnonzero(mask), predicate, hint) for mask, predicate, hint in problems if mask.any())
 
 
 _ROWS_AT_ONCE = 1024
@@ -136,7 +136,7 @@ class PreparedCorpus:
         return PreparedCorpus(self.rows[part], None if self.scale is None else self.scale[part])
 
     def folded(self, part: slice | Ints, out: PointArray) -> PreparedCorpus:
-        """Some of the points with their scale multiplied into the rows, which takes the place of ``out``."""
+        """Some of the points with their scale multiplied into the rows, written to ``out``."""
         rows = self.rows[part]
         if self.scale is None:
             return PreparedCorpus(rows)
@@ -144,7 +144,7 @@ class PreparedCorpus:
 
 
 class Geometry(ABC):
-    """A notion of nearness between points that are rows of numbers."""
+    """A distance or similarity between points (rows of numbers)."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -156,7 +156,7 @@ class Geometry(ABC):
         """Distances over the last axis, broadcasting over the others; float64."""
 
     def distances(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        """The whole matrix of distances, for small inputs; ``search.nearest`` serves large ones."""
+        """The full matrix of distances, for small inputs; use ``search.nearest`` for large ones."""
         return distances.pairwise(self.distance, as_vectors(x), as_vectors(y))
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
@@ -181,8 +181,8 @@ class Geometry(ABC):
         """Which points are invalid here, and why; an opinion, nothing is changed."""
         rows = as_vectors(points)
         finite = test_rows_in_blocks(rows, _all_finite)
-        found = () if finite.all() else (_not_finite(~finite),)
-        return Validity(self.name, len(rows), found + self._faults(rows, finite))
+        faults = () if finite.all() else (_not_finite(~finite),)
+        return Validity(self.name, len(rows), faults + self._faults(rows, finite))
 
     def fitted(self, corpus: PointArray) -> Geometry:
         """The same geometry, arranged to keep the most digits around this corpus."""
@@ -209,7 +209,7 @@ class Geometry(ABC):
 
 
 def test_rows_in_blocks(points: PointArray, test: Callable[[PointArray], Bools]) -> Bools:
-    """A test of each row, a few rows at a time: temporaries stay small however large the corpus is."""
+    """Test each row, a few rows at a time, so that temporary arrays are small for any corpus."""
     verdict = np.empty(len(points), dtype=np.bool_)
     for rows in row_blocks(len(points)):
         verdict[rows] = test(points[rows])

@@ -1,4 +1,4 @@
-"""Exact search on a GPU: blocks of queries against the whole corpus.
+"""Exact search on a GPU: blocks of queries against the full corpus.
 
 The size of a block depends on the free memory of the device. Only results are copied to the host. Products have
 the precision of the points; a lower precision must be requested by name.
@@ -52,13 +52,13 @@ def torch_device(name: Any) -> Any:
         raise _unknown(name) from error
     if device.type not in DEVICE_TYPES:
         raise _unknown(name)
-    there = {
+    available = {
         "cuda": lambda: torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
         "mps": torch.backends.mps.is_available,
         "xpu": torch.xpu.is_available,
     }
-    if not there.get(device.type, lambda: True)():
-        raise MissingExtraError(f"there is no device {device} here", hint="leave --device out, or give cpu")
+    if not available.get(device.type, lambda: True)():
+        raise MissingExtraError(f"there is no device {device}", hint="leave --device out, or give cpu")
     return device
 
 
@@ -72,20 +72,22 @@ def check_device_name(name: Any) -> None:
 
 
 def _unknown(name: Any) -> UnknownNameError:
-    known = ("cuda", "cuda:1", "mps", "cpu")
-    return UnknownNameError.of("device", str(name), known, more=f"write {', '.join(known[:-1])} or {known[-1]}")
+    examples = ("cuda", "cuda:1", "mps", "cpu")
+    return UnknownNameError.of(
+        "device", str(name), examples, more=f"write {', '.join(examples[:-1])} or {examples[-1]}"
+    )
 
 
 @dataclass(frozen=True)
 class GpuSearch:
     """A prepared corpus on a device; copies of a point take the score of the first.
 
-    ``place`` says for each corpus row which distinct point it is.
+    ``position`` gives the distinct point of each corpus row.
     """
 
     geometry: Geometry
     corpus: Any
-    place: Any
+    position: Any
     total: int
     precision: str = "full"
 
@@ -96,7 +98,7 @@ class GpuSearch:
         """The prepared corpus and the prepared queries on the device."""
         if precision not in PRECISIONS:
             raise UnknownNameError.of("precision", precision, PRECISIONS)
-        where = torch_device(device)
+        torch_target = torch_device(device)
         import torch
 
         space, left, right = check_vectors(queries, corpus, geometry)
@@ -104,14 +106,14 @@ class GpuSearch:
         distinct = copies.distinct
         prepared = space.prepare_corpus(right)
         rows = prepared.rows if prepared.scale is None else prepared.rows * prepared.scale[:, None]
-        kept = torch.as_tensor(np.ascontiguousarray(rows[distinct]), device=where)
-        place = None
+        unique_rows = torch.as_tensor(np.ascontiguousarray(rows[distinct]), device=torch_target)
+        position = None
         if len(distinct) < len(right):
-            position = np.zeros(len(right), dtype=np.int64)
-            position[distinct] = np.arange(len(distinct))
-            place = torch.as_tensor(position[copies.first], device=where)
-        search = cls(space, kept, place, len(right), precision)
-        return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=where)
+            number = np.zeros(len(right), dtype=np.int64)
+            number[distinct] = np.arange(len(distinct))
+            position = torch.as_tensor(number[copies.first], device=torch_target)
+        search = cls(space, unique_rows, position, len(right), precision)
+        return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=torch_target)
 
     def blocks(self, queries: Any, block_bytes: int | None = None) -> Iterator[tuple[slice, Any]]:
         """Rows of queries with their scores against every corpus row, higher is nearer; on the device."""
@@ -121,7 +123,7 @@ class GpuSearch:
             for start in range(0, len(queries), rows):
                 part = slice(start, min(start + rows, len(queries)))
                 scores = _product(queries[part].to(corpus.dtype), corpus, self.corpus.dtype)
-                yield part, scores if self.place is None else scores[:, self.place]
+                yield part, scores if self.position is None else scores[:, self.position]
 
 
 def _product(left: Any, right: Any, dtype: Any) -> Any:
@@ -180,7 +182,7 @@ def nearest_neighbors_gpu(
 def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
     """The k largest of each row; equal ones in the order of their columns, also at the end of the list.
 
-    The k largest stand in the k groups of neighbouring columns that have the largest maxima. One look at all
+    The k largest are in the k groups of neighbouring columns that have the largest maxima. One look at all
     scores finds these, and only they are selected from.
     """
     import torch
@@ -197,8 +199,8 @@ def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
     rest = torch.arange(groups * _GROUP, block.shape[1], device=block.device)
     chosen = torch.cat([chosen, block[:, groups * _GROUP :]], dim=1)
     columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
-    places, scores = _ordered(chosen, k)
-    indices = columns.gather(1, places)
+    positions, scores = _sorted_top_k(chosen, k)
+    indices = columns.gather(1, positions)
     least = scores[:, -1:]
     crowded = ((chosen >= least).sum(dim=1) > k) | ((peaks >= least).sum(dim=1) > k)
     rows = torch.nonzero(crowded)[:, 0]
@@ -210,14 +212,14 @@ def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
 def _from_whole_rows(block: Any, k: int) -> tuple[Any, Any]:
     import torch
 
-    indices, scores = _ordered(block, k)
+    indices, scores = _sorted_top_k(block, k)
     rows = torch.nonzero((block >= scores[:, -1:]).sum(dim=1) > k)[:, 0]
     if len(rows):
         indices[rows], scores[rows] = _sorted_whole(block[rows], k)
     return indices, scores
 
 
-def _ordered(block: Any, k: int) -> tuple[Any, Any]:
+def _sorted_top_k(block: Any, k: int) -> tuple[Any, Any]:
     """The k largest, best first; which of those that equal the last are taken is left to chance."""
     import torch
 
@@ -239,7 +241,7 @@ def _host(values: Any) -> Any:
 
 @contextmanager
 def _products(precision: str) -> Iterator[None]:
-    """Products without hidden rounding, unless it was asked for; as before afterwards."""
+    """Matrix products without reduced precision, unless requested; restores the setting afterwards."""
     import torch
 
     before = torch.get_float32_matmul_precision()

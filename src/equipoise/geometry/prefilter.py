@@ -1,9 +1,9 @@
 """A prefilter for pairs within a distance: a matrix product with an error bound, then the exact distance.
 
-A product of matrices finds distances fast and rounds them. So it only screens: it carries one column more,
-which raises every score by more than rounding can have lowered it, and another, which takes off the score
-that is to be reached. What comes out below 0 is farther than asked, without doubt; the few pairs that are
-left are looked at one by one, by a formula that keeps its digits near the rim of hyperbolic space.
+A matrix product computes distances fast, with rounding errors. It therefore only prefilters: one extra column
+raises every score by more than the rounding error, and another subtracts the required score. A result below 0
+is certainly farther than the limit; the few remaining pairs are compared by a formula that is exact near the
+boundary of hyperbolic space.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
 PAIRS_AT_ONCE = 1 << 15
-"""Pairs that are looked at together: their coordinates stay in the cache."""
+"""Pairs that are compared together: their coordinates fit in the cache."""
 
 LARGEST_SINGLE, LARGEST = 1e36, 1e300
 """Scores beyond this may overflow in float32, in float64."""
@@ -53,7 +53,7 @@ class PairPrefilter:
         reach = float(reaches.max(initial=0.0))
         if not reach * lengths.max(initial=0.0) < LARGEST:
             raise UndefinedError(
-                "the points lie so far out that their distances cannot be told apart in float64",
+                "the points are so far from the origin that float64 cannot distinguish their distances",
                 hint="scale them down, or bound the radius when they are trained",
             )
         # Rounding of the product, of the entries of both factors and of the excess: each is bounded by the
@@ -76,13 +76,13 @@ class PairPrefilter:
 
     def excess(self, rows: Ints, columns: Ints) -> Floats:
         """What orders the pairs as their distance does, each pair by itself."""
-        found = np.empty(len(rows))
+        excess = np.empty(len(rows))
         for start in range(0, len(rows), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)
-            found[part] = self.space.excess(
+            excess[part] = self.space.excess(
                 self.points.take(rows[part], axis=0), self.points.take(columns[part], axis=0)
             )
-        return found
+        return excess
 
     def asking(self, rows: Ints, limits: Floats) -> PointArray:
         """Left rows whose product with ``right`` is 0 or more wherever the excess may be within the limit."""
@@ -91,7 +91,7 @@ class PairPrefilter:
         return left
 
     def raised(self, limits: Floats) -> Floats:
-        """Limits with room for their own rounding within the product."""
+        """Limits with a margin for their rounding error in the product."""
         return limits + np.abs(limits) * (2 * float(np.finfo(self.left.dtype).eps) * self.left.shape[1])
 
 
@@ -101,21 +101,21 @@ ROWS, COLUMNS = 512, 256
 """A tile of scores: 1 MB, which the second-level cache holds between the product and the comparison."""
 
 PAIRS = 1 << 20
-"""Pairs that are kept before they are handed out: it bounds the memory whatever the limits are."""
+"""Pairs that are buffered before they are yielded; bounds the memory for any limits."""
 
 
 def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterator[tuple[Ints, Ints]]:
-    """Chunks of pairs, as places among ``rows`` and columns, among them all whose excess is within the limit.
+    """Chunks of pairs (index in ``rows``, column) that include all pairs whose excess is within the limit.
 
     Pairs a little beyond the limit may be among them, and every point is near itself.
     """
     left = screen.asking(rows, limits)
-    right = _padded(screen.right)
+    right = _pad_rows(screen.right)
     scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
     near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
     zero = np.zeros((), dtype=left.dtype)
-    found: list[tuple[Ints, Ints]] = []
-    held = 0
+    batches: list[tuple[Ints, Ints]] = []
+    n_pending = 0
     for top in range(0, len(left), ROWS):
         block = left[top : top + ROWS]
         size = len(block) * COLUMNS
@@ -124,20 +124,20 @@ def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterat
             np.matmul(block, right[first : first + COLUMNS].T, out=tile)
             hits = np.flatnonzero(np.greater_equal(flat, zero, out=flags))
             if len(hits):
-                found.append((hits // COLUMNS + top, hits % COLUMNS + first))
-                held += len(hits)
-        if held > PAIRS:
-            yield _joined(found)
-            found, held = [], 0
-    if found:
-        yield _joined(found)
+                batches.append((hits // COLUMNS + top, hits % COLUMNS + first))
+                n_pending += len(hits)
+        if n_pending > PAIRS:
+            yield _concatenate_batches(batches)
+            batches, n_pending = [], 0
+    if batches:
+        yield _concatenate_batches(batches)
 
 
-def _padded(right: PointArray) -> PointArray:
-    """The right factor with rows that are near nothing, so that every tile is whole."""
+def _pad_rows(right: PointArray) -> PointArray:
+    """The right factor padded with rows that are near nothing, so that all tiles are full."""
     missing = -len(right) % COLUMNS
     return np.concatenate([right, np.full((missing, right.shape[1]), np.nan, dtype=right.dtype)])
 
 
-def _joined(found: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    return np.concatenate([rows for rows, _ in found]), np.concatenate([columns for _, columns in found])
+def _concatenate_batches(batches: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    return np.concatenate([rows for rows, _ in batches]), np.concatenate([columns for _, columns in batches])

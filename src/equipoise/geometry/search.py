@@ -40,7 +40,7 @@ class DuplicateRows:
     def expand(self, indices: Ints, scores: PointArray, k: int) -> tuple[Ints, PointArray]:
         """The best k of all rows from the best of the distinct ones, by score, then by lower index.
 
-        Every distinct row among the best brings its copies; no row beyond them can be needed.
+        Every distinct row among the best is followed by its copies; no row beyond them can be needed.
         """
         size = np.bincount(self.first, minlength=len(self.first))
         with_copies = (size[indices] > 1).any(axis=1)
@@ -70,8 +70,8 @@ def find_duplicate_rows(points: PointArray) -> DuplicateRows:
     [0, 1, 0]
     """
     keys = _keys(points)
-    _, where, group = np.unique(keys, return_index=True, return_inverse=True)
-    first = np.asarray(where[group], dtype=np.int64)
+    _, first_row, group = np.unique(keys, return_index=True, return_inverse=True)
+    first = np.asarray(first_row[group], dtype=np.int64)
     suspects = np.flatnonzero(first != np.arange(len(first)))
     # Equal keys are all but proof; the rows themselves decide.
     impostors = suspects[~_equal(points, suspects, first[suspects])]
@@ -99,13 +99,13 @@ def _equal(points: PointArray, left: Ints, right: Ints) -> Bools:
 
 
 _TILE = 1024
-"""Corpus points in a tile: with a thousand queries or two the tile stays in the cache between its passes."""
+"""Corpus points in a tile: with a thousand queries or two the tile remains in the cache between its passes."""
 
 _TIGHTEN_AFTER = frozenset(4**power for power in range(16))
 """Tiles after which the threshold rises: each time it pays less, so each time it waits longer."""
 
 _FEW = 32
-"""Queries below which copying the corpus tile by tile costs more than choosing from whole rows."""
+"""Queries below which copying the corpus tile by tile costs more than selecting from full rows."""
 
 _WHOLE_ROW_BYTES = 64 << 20
 
@@ -114,7 +114,7 @@ _WHOLE_ROW_BYTES = 64 << 20
 class Neighbors:
     """For each query the rows of its nearest corpus points and their scores, best first.
 
-    Equal scores stand in the order of their rows. The score is the geometry's surrogate, higher is nearer:
+    Equal scores are in the order of their rows. The score is the geometry's surrogate, higher is nearer:
     the cosine, the inner product, minus the squared distance, or what the geometry's class names.
     """
 
@@ -127,7 +127,7 @@ class Neighbors:
 
 @dataclass(frozen=True, slots=True)
 class SearchCorpus:
-    """Points checked and prepared once, for searches that come one after another; they must stay as they are.
+    """Points checked and prepared once, for several searches; they must not be modified.
 
     >>> corpus = SearchCorpus.of([[0.0, 1.0], [2.0, 0.0]], "cosine")
     >>> [nearest_neighbors([query], corpus, 1).indices.item() for query in ([1.0, 0.1], [0.1, 1.0])]
@@ -141,7 +141,7 @@ class SearchCorpus:
 
     @classmethod
     def of(cls, points: ArrayLike, geometry: str | Geometry = "cosine") -> SearchCorpus:
-        """Check the points, refuse what has no nearness, and prepare them for the product."""
+        """Check the points, reject those without a defined similarity, and prepare them for the product."""
         rows, space = as_vectors(points, "the corpus"), geometry_of(geometry)
         space.check(rows).require_usable("the corpus")
         return cls._prepared(space.fitted(rows), rows)
@@ -160,11 +160,30 @@ def nearest_neighbors(
     block_bytes: int = 32 << 20,
     threads: int = 1,
 ) -> Neighbors:
-    """The k nearest corpus points of every query, exactly; all of them where the corpus has fewer than k.
+    """Find the k nearest corpus points of every query, by exact search.
 
-    ``block_bytes`` bounds the scores that each of the ``threads`` holds; the threads share the queries, and
-    the product's own threads follow the environment of numpy. A ``SearchCorpus`` has a geometry of its own.
+    Parameters
+    ----------
+    queries
+        One vector per row.
+    corpus
+        One vector per row, or a ``SearchCorpus``, which has its own geometry.
+    k
+        Number of neighbours per query; all points if the corpus has fewer.
+    geometry
+        ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+    block_bytes
+        Upper limit of the scores that each thread holds in memory.
+    threads
+        Threads that share the queries. Threads of the matrix product follow the environment of numpy.
 
+    Returns
+    -------
+    Neighbors
+        ``indices`` and ``scores`` with one row per query, best first.
+
+    Examples
+    --------
     >>> nearest_neighbors([[1.0, 0.1]], [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], 2).indices.tolist()
     [[1, 2]]
     """
@@ -192,7 +211,7 @@ def score_blocks(
     geometry: str | Geometry = "cosine",
     block_bytes: int = _WHOLE_ROW_BYTES,
 ) -> Iterator[tuple[slice, PointArray]]:
-    """Surrogate scores of a few queries at a time against the whole corpus, higher is nearer.
+    """Surrogate scores of a few queries at a time against the full corpus, higher is nearer.
 
     Yields the slice of queries and their scores, as many rows as fit ``block_bytes``. Equal corpus points
     have equal scores. The buffer is used again for the next block: copy what must outlive it.
@@ -208,7 +227,7 @@ def score_blocks(
 def check_vectors(
     queries: ArrayLike, corpus: ArrayLike, geometry: str | Geometry
 ) -> tuple[Geometry, PointArray, PointArray]:
-    """The geometry, arranged for the corpus, and points of one type in which it has nearness."""
+    """The geometry, arranged for the corpus, and points of one type for which it is defined."""
     space = geometry_of(geometry)
     left, right = as_vectors(queries, "the queries"), as_vectors(corpus, "the corpus")
     _require_one_width(left, right)
@@ -245,20 +264,20 @@ class _Search:
         return cls(corpus.space, corpus.space.prepare_queries(left), corpus.prepared, corpus.duplicates)
 
     def best(self, queries: PointArray, k: int) -> tuple[Ints, PointArray]:
-        """The best k for some queries: by short lists where that can pay, else from whole rows."""
+        """The best k for some queries: by candidate lists where that is faster, else from full rows."""
         total = len(self.corpus)
         if total < 4 * _TILE or 8 * k > total or len(queries) < _FEW:
             return self._from_whole_rows(queries, k)
         distinct, distinct_scores, proven = self._from_shortlist(queries, k)
-        sure, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
+        decided, rest = np.flatnonzero(proven), np.flatnonzero(~proven)
         indices = np.empty((len(queries), k), dtype=np.int64)
         scores = np.empty((len(queries), k), dtype=queries.dtype)
-        indices[sure], scores[sure] = self.duplicates.expand(distinct[sure], distinct_scores[sure], k)
+        indices[decided], scores[decided] = self.duplicates.expand(distinct[decided], distinct_scores[decided], k)
         indices[rest], scores[rest] = self._from_whole_rows(queries[rest], k)
         return indices, scores
 
     def whole_rows(self, queries: PointArray, block_bytes: int) -> Iterator[tuple[slice, PointArray]]:
-        """Blocks of queries against the whole corpus; copies of a point take the score of the first."""
+        """Blocks of queries against the full corpus; copies of a point take the score of the first."""
         total, copies = len(self.corpus), self.duplicates.copies
         rows = _even_share(len(queries), block_bytes // max(1, total * queries.itemsize))
         buffer = np.empty((rows, total), dtype=queries.dtype)

@@ -1,9 +1,9 @@
 """Exact nearest neighbours in a corpus of shards: matrix products with an error bound, then exact pair scores.
 
-A product of matrices rounds, and how it rounds a pair depends on its position in the blocks. So the
-product only sorts out what is surely above a limit and what is surely below. The few in between are
-scored pair by pair in float64. An answer then depends on the vectors alone: not on the tiles, the shards, the
-threads or the library that multiplies; and equal vectors have equal scores in any position.
+The rounding error of a pair in a matrix product depends on its position in the blocks. The product therefore
+only separates pairs that are certainly above a limit from those certainly below. The few in between are scored
+pair by pair in float64. The result depends only on the vectors, not on tiles, shards, threads or the BLAS
+library, and equal vectors have equal scores in any position.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PLAIN = ("cosine", "dot", "euclidean")
 """The geometries that are searched in shards; hyperbolic points are few and are ranked among themselves."""
 
 TILE = 1024
-"""Vectors in a tile: its scores for a block of queries stay in the cache between two looks."""
+"""Vectors in a tile: its scores for a block of queries remain in the cache between two passes."""
 
 _PIECE = 192
-"""Coordinates that are multiplied at once: a sum of pieces rounds less than one long sum does."""
+"""Coordinates that are multiplied at once: a sum of partial sums has a smaller rounding error than one long sum."""
 
 _PAIRS_AT_ONCE = 1 << 13
 _LARGEST = {4: 1e36, 8: 1e300}
@@ -96,11 +96,11 @@ class PreparedQueries:
             points = np.divide(points, lengths[:, None], out=np.zeros_like(points), where=lengths[:, None] > 0.0)
         if space.name == "euclidean":
             origin = points.mean(axis=0) if len(points) else origin
-        seen = points - origin
-        lengths = distances.norm(seen)
+        centered = points - origin
+        lengths = distances.norm(centered)
         shift = lengths * lengths if space.name == "euclidean" else np.zeros(len(points))
-        with np.errstate(over="ignore"):  # what overflows is refused with the first tile
-            left = (2.0 * seen if space.name == "euclidean" else seen).astype(dtype)
+        with np.errstate(over="ignore"):  # overflow is an error at the first tile
+            left = (2.0 * centered if space.name == "euclidean" else centered).astype(dtype)
         return cls(space.name, left, points, lengths, shift, origin)
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class PreparedQueries:
         )
 
     def tile(self, rows: PointArray, name: str, first: int) -> CorpusTile:
-        """Vectors made ready; one that holds no number is refused by the name of its shard and its row."""
+        """Prepared vectors; a vector with NaN is an error that names its shard and row."""
         lengths = distances.norm(rows)
         if not np.isfinite(lengths).all():
             bad = int(np.flatnonzero(~np.isfinite(lengths))[0])
@@ -131,9 +131,9 @@ class PreparedQueries:
             ordinary = bool(((scale > 0.0) & np.isfinite(scale) | (lengths == 0.0)).all())
             right, reach = rows * (scale if ordinary else inverse)[:, None], 1.0
         elif self.name == "euclidean":
-            seen = rows - self.origin
-            square = distances.inner(seen, seen)
-            right, squares, reach = seen, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
+            centered = rows - self.origin
+            square = distances.inner(centered, centered)
+            right, squares, reach = centered, square.astype(kind), float(np.sqrt(square.max(initial=0.0)))
         else:
             right, reach = rows, float(lengths.max(initial=0.0))
         self._require_range(reach, kind.itemsize, name)
@@ -141,12 +141,12 @@ class PreparedQueries:
 
     def product(self, tile: CorpusTile, room: PointArray) -> PointArray:
         """Scores plus shift of all queries against the tile, nearly; ``room`` holds two such matrices."""
-        near, piece = (each[: len(self), : len(tile)] for each in room)
+        near, product = (buffer[: len(self), : len(tile)] for buffer in room)
         for start in range(0, self.left.shape[1], _PIECE):
             part = slice(start, start + _PIECE)
-            np.matmul(self.left[:, part], tile.right[:, part].T, out=piece if start else near)
+            np.matmul(self.left[:, part], tile.right[:, part].T, out=product if start else near)
             if start:
-                near += piece
+                near += product
         if tile.squares is not None:
             near -= tile.squares
         return near
@@ -158,8 +158,8 @@ class PreparedQueries:
     def slack(self, tile: CorpusTile) -> Floats:
         """For each query, more than the product can be off; the scores of pairs round too, but far less."""
         kind, dims = self.left.dtype, self.left.shape[1]
-        # Rounding of the pieces and their sum, of both factors and of the squares, half a unit each; and that
-        # of the pair's own score. All are multiples of the lengths.
+        # Rounding of the partial sums and their total, of both factors and of the squares, half a unit each, and of
+        # the exact score of the pair. All are multiples of the lengths.
         steps = min(dims, _PIECE) + dims // _PIECE + 16
         units = steps * float(np.finfo(kind).eps) / 2.0 + (dims + 16) * float(np.finfo(np.float64).eps)
         size = self.lengths * tile.reach
@@ -172,21 +172,21 @@ class PreparedQueries:
         return self.pairs(queries, tile.rows, tile.lengths, columns)
 
     def pairs(self, queries: Ints, rows: PointArray, lengths: Floats, columns: Ints) -> Floats:
-        """The same for rows that stand in no tile."""
-        found = np.empty(len(queries))
+        """The same for rows outside a tile."""
+        result = np.empty(len(queries))
         for start in range(0, len(queries), _PAIRS_AT_ONCE):
             part = slice(start, start + _PAIRS_AT_ONCE)
             left = self.points.take(queries[part], axis=0)
             right = rows.take(columns[part], axis=0).astype(np.float64, copy=False)
             if self.name == "euclidean":
                 difference = left - right
-                found[part] = -distances.inner(difference, difference)
+                result[part] = -distances.inner(difference, difference)
             else:
-                found[part] = distances.inner(left, right)
+                result[part] = distances.inner(left, right)
         if self.name == "cosine":
             size = lengths.take(columns)
-            np.divide(found, size, out=found, where=size > 0.0)
-        return found
+            np.divide(result, size, out=result, where=size > 0.0)
+        return result
 
     def _require_range(self, reach: float, itemsize: int, name: str) -> None:
         most = (float(self.lengths.max(initial=0.0)) + reach) ** 2
@@ -217,12 +217,35 @@ def nearest_in_shards(
     over: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Neighbors:
-    """The k nearest corpus vectors of every query, exactly, from a corpus that need not fit into memory.
+    """Find the k nearest corpus vectors of every query by exact search in a corpus that need not fit into memory.
 
-    ``corpus`` is a ``Shards``, or what ``Shards.of`` takes. Scores are float64 and belong to the pair alone,
-    so the answer has the same bytes however the corpus is cut. ``threads`` share the shards; ``over`` maps
-    them in another way, such as over machines. ``progress`` is told how many vectors were compared.
+    Scores are float64 and depend on the two vectors only, so the result has the same bytes for any division into
+    shards.
 
+    Parameters
+    ----------
+    queries
+        One vector per row.
+    corpus
+        A ``Shards`` object, or anything that ``Shards.of`` accepts, such as a sequence of arrays.
+    k
+        Number of neighbours per query.
+    geometry
+        ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+    threads
+        Threads that share the shards.
+    over
+        Another map function over the shards, such as that of ``resumable_map``.
+    progress
+        Called with the number of vectors that were compared.
+
+    Returns
+    -------
+    Neighbors
+        ``indices`` and ``scores`` with one row per query, best first.
+
+    Examples
+    --------
     >>> nearest_in_shards([[1.0, 0.1]], [[[0.0, 1.0]], [[2.0, 0.0], [1.0, 1.0]]], 2).indices.tolist()
     [[1, 2]]
     """
@@ -230,14 +253,14 @@ def nearest_in_shards(
     if k < 1 or threads < 1:
         name, count = ("k", k) if k < 1 else ("threads", threads)
         raise ParameterError(f"{name} is {count}; it must be 1 or more")
-    asked = PreparedQueries.of(queries, geometry, shards.dims, shards.dtype)
+    prepared = PreparedQueries.of(queries, geometry, shards.dims, shards.dtype)
     width = min(k, len(shards))
-    best = RunningTopK(len(asked), width)
-    work = partial(search_shard, asked, k=width)
+    best = RunningTopK(len(prepared), width)
+    work = partial(search_shard, prepared, k=width)
     done = 0
-    for shard, found in map_in_order(work, shards.split().parts, threads, over):
-        at, column = np.nonzero(found.indices >= 0)
-        best.offer(at, found.indices[at, column], found.scores[at, column].astype(np.float64))
+    for shard, neighbors in map_in_order(work, shards.split().parts, threads, over):
+        at, column = np.nonzero(neighbors.indices >= 0)
+        best.offer(at, neighbors.indices[at, column], neighbors.scores[at, column].astype(np.float64))
         done += len(shard)
         if progress is not None:
             progress(done)
@@ -245,13 +268,13 @@ def nearest_in_shards(
     return Neighbors(best.rows, best.scores)
 
 
-def search_shard(asked: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
+def search_shard(queries: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
     """The best k of one shard for every query, rows numbered as in the corpus; -1 where it has fewer."""
-    best = [RunningTopK(len(asked.left[part]), k) for part in _blocks(len(asked))]
-    room = asked.room(QUERIES_AT_ONCE)
-    for first, tile in tiles(asked, shard):
-        for part, leaders in zip(_blocks(len(asked)), best, strict=True):
-            block = asked.block(part)
+    best = [RunningTopK(len(queries.left[part]), k) for part in _blocks(len(queries))]
+    room = queries.room(QUERIES_AT_ONCE)
+    for first, tile in tiles(queries, shard):
+        for part, leaders in zip(_blocks(len(queries)), best, strict=True):
+            block = queries.block(part)
             _look(block, tile, first, leaders, block.product(tile, room))
     for leaders in best:
         leaders.settle()
@@ -261,11 +284,11 @@ def search_shard(asked: PreparedQueries, shard: Shard, *, k: int) -> Neighbors:
     )
 
 
-def tiles(asked: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusTile]]:
+def tiles(queries: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusTile]]:
     """The vectors of a shard, ready for the queries, each tile with the corpus number of its first."""
     for first, rows in shard.windows():
         for start in range(0, len(rows), TILE):
-            yield first + start, asked.tile(rows[start : start + TILE], shard.name, first + start)
+            yield first + start, queries.tile(rows[start : start + TILE], shard.name, first + start)
 
 
 def map_in_order(
@@ -283,19 +306,19 @@ def map_in_order(
         waiting = [(item, pool.submit(work, item)) for item in islice(left, threads)]
         while waiting:
             item, answer = waiting.pop(0)
-            found = answer.result()
+            result = answer.result()
             waiting += [(more, pool.submit(work, more)) for more in islice(left, 1)]
-            yield item, found
+            yield item, result
 
 
 def _look(block: PreparedQueries, tile: CorpusTile, first: int, leaders: RunningTopK, near: PointArray) -> None:
-    """Offer what may be among the best: few scores come near the k-th once some tiles have been seen."""
+    """Add scores that may be among the best: few exceed the k-th best after the first tiles."""
     slack = block.slack(tile)
     limit = leaders.last + block.shift - slack
     fresh = np.flatnonzero(np.isneginf(limit))
     if len(fresh) and leaders.k < len(tile):
-        place = len(tile) - leaders.k
-        limit[fresh] = np.partition(near[fresh], place, axis=1)[:, place] - 2.0 * slack[fresh]
+        position = len(tile) - leaders.k
+        limit[fresh] = np.partition(near[fresh], position, axis=1)[:, position] - 2.0 * slack[fresh]
     flat = np.flatnonzero(near >= round_down(limit, near.dtype)[:, None])
     if not len(flat):
         return

@@ -69,9 +69,9 @@ class MappedRows:
     def _mapped(self) -> NDArray[Any]:
         if not len(self):
             return np.empty((0, self.dims), dtype=self.dtype)
-        place = self.offset + self.start * self.dims * self.dtype.itemsize
+        start = self.offset + self.start * self.dims * self.dtype.itemsize
         try:
-            return np.memmap(self.path, self.dtype, "r", offset=place, shape=(len(self), self.dims))
+            return np.memmap(self.path, self.dtype, "r", offset=start, shape=(len(self), self.dims))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it has become shorter"
             raise InputError(
@@ -108,7 +108,7 @@ class Shard:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What the vectors are when they are looked at: float64 if they were kept so, else float32."""
+        """The dtype of the decoded vectors: float64 if they are stored as float64, else float32."""
         return np.dtype(np.float64 if self.rows.dtype == np.float64 else np.float32)
 
     def windows(self) -> Iterator[tuple[int, PointArray]]:
@@ -121,9 +121,9 @@ class Shard:
 
     def take(self, rows: Ints) -> PointArray:
         """Some vectors by their number in the corpus."""
-        places = rows - self.first
-        steps = None if self.steps is None else _taken(self.steps, places)
-        return self._decoded(_taken(self.rows, places), steps)
+        local = rows - self.first
+        steps = None if self.steps is None else _take_rows(self.steps, local)
+        return self._decoded(_take_rows(self.rows, local), steps)
 
     def parts(self, rows: int) -> list[Shard]:
         """The same vectors as shards of at most so many."""
@@ -156,13 +156,13 @@ class Shards:
     @classmethod
     def of(cls, corpus: Any) -> Shards:
         """From one matrix, from several that follow one another, or from shards that know their vectors."""
-        given: Sequence[Any] = [corpus] if getattr(corpus, "ndim", 0) == 2 else list(corpus)
+        parts: Sequence[Any] = [corpus] if getattr(corpus, "ndim", 0) == 2 else list(corpus)
         shards, first = [], 0
-        for number, each in enumerate(given):
-            made = each if isinstance(each, Shard) else _in_memory(each, f"shard {number}")
-            shards.append(Shard(made.rows, first, made.steps, made.name))
-            first += len(made)
-        return cls(tuple(_checked(shards)))
+        for number, part in enumerate(parts):
+            shard = part if isinstance(part, Shard) else _in_memory(part, f"shard {number}")
+            shards.append(Shard(shard.rows, first, shard.steps, shard.name))
+            first += len(shard)
+        return cls(tuple(_check_dims(shards)))
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -174,7 +174,7 @@ class Shards:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float64 if any shard was kept so, else float32."""
+        """float64 if any shard is stored as float64, else float32."""
         return np.result_type(*(part.dtype for part in self.parts))
 
     def split(self, shard_bytes: int = SHARD_BYTES) -> Shards:
@@ -183,14 +183,14 @@ class Shards:
         return Shards(tuple(part for shard in self.parts for part in shard.parts(rows)))
 
     def take(self, rows: Ints) -> PointArray:
-        """Vectors by number, in the order asked for; each shard is opened once."""
+        """Vectors by number, in the requested order; each shard is opened once."""
         firsts = np.array([shard.first for shard in self.parts])
         owner = np.searchsorted(firsts, rows, side="right") - 1
-        found = np.empty((len(rows), self.dims), dtype=self.dtype)
+        vectors = np.empty((len(rows), self.dims), dtype=self.dtype)
         for number in np.unique(owner).tolist():
-            places = np.flatnonzero(owner == number)
-            found[places] = self.parts[number].take(rows[places])
-        return found
+            positions = np.flatnonzero(owner == number)
+            vectors[positions] = self.parts[number].take(rows[positions])
+        return vectors
 
 
 def _in_memory(rows: Any, name: str) -> Shard:
@@ -198,14 +198,15 @@ def _in_memory(rows: Any, name: str) -> Shard:
     return Shard(array if array.dtype == np.int8 else as_vectors(array, name), name=name)
 
 
-def _checked(shards: Iterable[Shard]) -> list[Shard]:
-    held = [shard for shard in shards if len(shard)]
-    if not held:
+def _check_dims(shards: Iterable[Shard]) -> list[Shard]:
+    shards_with_rows = [shard for shard in shards if len(shard)]
+    if not shards_with_rows:
         raise InputError("the corpus has no vectors", hint="check that the shards were written")
-    for shard in held:
-        if shard.dims != held[0].dims:
+    first = shards_with_rows[0]
+    for shard in shards_with_rows:
+        if shard.dims != first.dims:
             raise ShapeError(
-                f"{shard.name} has {shard.dims} coordinates and {held[0].name} has {held[0].dims}",
+                f"{shard.name} has {shard.dims} coordinates and {first.name} has {first.dims}",
                 hint="embed all shards with the same model and the same truncation",
             )
         if shard.steps is not None and len(shard.steps) != len(shard):
@@ -213,15 +214,15 @@ def _checked(shards: Iterable[Shard]) -> list[Shard]:
                 f"{shard.name} has {len(shard):,} vectors and {len(shard.steps):,} steps",
                 hint="an int8 vector has one step; write the shard again",
             )
-    return held
+    return shards_with_rows
 
 
 def _read(rows: NDArray[Any] | MappedRows) -> NDArray[Any]:
     return rows.read() if isinstance(rows, MappedRows) else rows
 
 
-def _taken(rows: NDArray[Any] | MappedRows, places: Ints) -> NDArray[Any]:
-    return rows.take(places) if isinstance(rows, MappedRows) else rows[places]
+def _take_rows(rows: NDArray[Any] | MappedRows, positions: Ints) -> NDArray[Any]:
+    return rows.take(positions) if isinstance(rows, MappedRows) else rows[positions]
 
 
 # Discovery of the files of a corpus; they are opened without being read.
@@ -231,41 +232,57 @@ STEPS = ".steps.npy"
 
 
 def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
-    """The shards of a corpus: an array file, a folder of .npy files in the order of their names, or several.
+    """Open the shards of a corpus. Only the headers of the files are read.
 
-    Nothing is read but the heads of the files. int8 rows have their steps beside them, or stand for
-    themselves.
+    Parameters
+    ----------
+    paths
+        An array file, a folder of ``.npy`` files (in the order of their names), or several of them. The scales of int8
+        rows are in a file next to them; without it the integers are used as they are.
+
+    Returns
+    -------
+    Shards
+        The memory-mapped corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/part.npy", np.eye(3, dtype=np.float32))
+    ...     len(open_shards(folder))
+    3
     """
-    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    files = [file for path in named for file in _files(path)]
-    shards = [_opened(file) for file in files]
+    sources = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files = [file for path in sources for file in _files(path)]
+    shards = [_open_shard(file) for file in files]
     scaled = {shard.steps is not None for shard in shards if shard.rows.dtype == np.int8}
     if len(scaled) > 1:
         bare = next(shard for shard in shards if shard.rows.dtype == np.int8 and shard.steps is None)
         raise InputError(
             f"{bare.name} holds int8 rows without steps, and other shards have them",
-            hint=f"put {Path(bare.name).stem}{STEPS} beside it, or write the shards again",
+            hint=f"put {Path(bare.name).stem}{STEPS} next to it, or write the shards again",
         )
     return Shards.of(shards)
 
 
 def _files(path: PathLike) -> list[Path]:
-    place = Path(path)
-    if not place.is_dir():
-        return [place]
+    location = Path(path)
+    if not location.is_dir():
+        return [location]
     try:
-        found = sorted(file for file in place.iterdir() if file.suffix == ".npy" and not file.name.endswith(STEPS))
+        files = sorted(file for file in location.iterdir() if file.suffix == ".npy" and not file.name.endswith(STEPS))
     except OSError as error:
-        raise read_error(place, error) from error
-    if not found:
-        raise InputError(f"{display_path(place)} holds no .npy file", hint="name the folder that holds the shards")
-    return found
+        raise read_error(location, error) from error
+    if not files:
+        raise InputError(f"{display_path(location)} holds no .npy file", hint="name the folder that holds the shards")
+    return files
 
 
-def _opened(file: Path) -> Shard:
+def _open_shard(file: Path) -> Shard:
     rows = _rows(file)
-    beside = file.with_name(f"{file.stem}{STEPS}")
-    steps = _rows(beside) if rows.dtype == np.int8 and beside.exists() else None
+    steps_file = file.with_name(f"{file.stem}{STEPS}")
+    steps = _rows(steps_file) if rows.dtype == np.int8 and steps_file.exists() else None
     return Shard(rows, steps=steps, name=display_path(file))
 
 
@@ -289,15 +306,38 @@ _OURS = re.compile(r"(\d{5,})(?:\.steps)?\.npy")
 
 
 def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, kind: str = "float32") -> Shards:
-    """Write vectors, which come in blocks of any size, as shards of so many rows, and open them.
+    """Write vectors, in blocks of any size, as shards of equal size, and open them.
 
-    ``int8`` keeps integers from -127 to 127 and one step per vector. A shard appears when it is
-    whole, and takes the place of an earlier one of its number. When the disk fills, the shards that are whole
-    stay, and the error says how many they are.
+    A shard file appears when it is complete, and replaces an older one with its number. If the disk is full, complete
+    shards are kept, and the error gives their number.
+
+    Parameters
+    ----------
+    folder
+        Where the shards are written.
+    blocks
+        Arrays with one vector per row, as an embedding model yields them.
+    rows
+        Vectors per shard.
+    kind
+        ``float32``, or ``int8``: integers from -127 to 127 and one scale per vector.
+
+    Returns
+    -------
+    Shards
+        The memory-mapped corpus.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     corpus = write_shards(folder, [np.eye(3), np.eye(3)], rows=4)
+    ...     len(corpus), len(corpus.parts)
+    (6, 2)
     """
     if kind not in SHARD_DTYPES:
         raise ParameterError(
-            f"shards cannot be kept as {kind!r}",
+            f"shards cannot be stored as {kind!r}",
             hint=did_you_mean(kind, SHARD_DTYPES) or f"choose {' or '.join(SHARD_DTYPES)}",
         )
     if rows < 1:
@@ -306,12 +346,12 @@ def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, k
     written: list[Path] = []
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for number, matrix in enumerate(_regrouped(blocks, rows)):
+        for number, matrix in enumerate(_regroup(blocks, rows)):
             file = target / f"{number:05}.npy"
             if kind == "int8":
-                whole, steps = quantize_int8(matrix)
+                quantized, steps = quantize_int8(matrix)
                 write_array(target / f"{file.stem}{STEPS}", steps)
-                write_array(file, whole)
+                write_array(file, quantized)
             else:
                 write_array(file, matrix)
             written.append(file)
@@ -321,7 +361,7 @@ def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, k
         reason = "the disk is full" if full else error.strerror
         raise PartialError(
             f"{display_path(target)} cannot take shard {len(written)}: {reason}",
-            hint=f"shards before it ({len(written)}) are whole and stay; make room and write again",
+            hint=f"the {len(written)} shards before it are complete; free disk space and write again",
         ) from error
     return open_shards(written)
 
@@ -342,27 +382,27 @@ def quantize_int8(vectors: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.f
 def _remove_beyond(folder: Path, shards: int) -> None:
     """Remove what an earlier and larger corpus has left in the folder."""
     for file in folder.iterdir():
-        ours = _OURS.fullmatch(file.name)
-        if ours and int(ours[1]) >= shards:
+        match = _OURS.fullmatch(file.name)
+        if match and int(match[1]) >= shards:
             file.unlink()
 
 
-def _regrouped(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]]:
+def _regroup(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]]:
     """The rows of all blocks, so many at a time."""
-    held: list[NDArray[Any]] = []
+    pending: list[NDArray[Any]] = []
     count = 0
     for block in blocks:
         left = as_vectors(block, "the vectors")
-        if held and left.shape[1] != held[0].shape[1]:
+        if pending and left.shape[1] != pending[0].shape[1]:
             raise ShapeError(
-                f"a block has {left.shape[1]} coordinates and the one before it has {held[0].shape[1]}",
+                f"a block has {left.shape[1]} coordinates and the one before it has {pending[0].shape[1]}",
                 hint="embed all vectors with the same model",
             )
         while len(left):
-            held.append(left[: rows - count])
-            count, left = count + len(held[-1]), left[rows - count :]
+            pending.append(left[: rows - count])
+            count, left = count + len(pending[-1]), left[rows - count :]
             if count == rows:
-                yield np.concatenate(held).astype(np.float32)
-                held, count = [], 0
-    if held:
-        yield np.concatenate(held).astype(np.float32)
+                yield np.concatenate(pending).astype(np.float32)
+                pending, count = [], 0
+    if pending:
+        yield np.concatenate(pending).astype(np.float32)

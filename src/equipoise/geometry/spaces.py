@@ -52,7 +52,7 @@ class Cosine(Geometry):
 
     def prepare_corpus(self, points: PointArray) -> PreparedCorpus:
         scale = _inverse_lengths(points)
-        # Unit rows, as most embedders give them, are off by their own rounding; dividing would not help.
+        # Unit rows, as most embedders give them, deviate only by rounding; dividing would not help.
         already_unit = np.abs(scale - 1.0).max(initial=0.0) <= 4.0 * np.finfo(points.dtype).eps
         return PreparedCorpus(points, None if already_unit else scale)
 
@@ -74,7 +74,7 @@ class Dot(Geometry):
         return distances.dot(x, y)
 
     def standard(self, points: PointArray) -> tuple[Dot, Floats]:
-        return self, _of_size_one(points, float(np.abs(points).max(initial=0.0)))
+        return self, _normalize_scale(points, float(np.abs(points).max(initial=0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Euclidean(Geometry):
 
     def standard(self, points: PointArray) -> tuple[Euclidean, Floats]:
         spread = np.ptp(points.astype(np.float64, copy=False), axis=0) if len(points) else np.zeros(1)
-        rows = _of_size_one(points, float(spread.max()))
+        rows = _normalize_scale(points, float(spread.max()))
         return self.fitted(rows), rows
 
     def fitted(self, corpus: PointArray) -> Euclidean:
@@ -112,7 +112,7 @@ class Euclidean(Geometry):
 
 @dataclass(frozen=True, slots=True)
 class Poincare(Geometry):
-    """Hyperbolic nearness in a ball of radius ``1/sqrt(curvature)``; the surrogate is ``1 - cosh(distance)``.
+    """Hyperbolic similarity in a ball of radius ``1/sqrt(curvature)``; the surrogate is ``1 - cosh(distance)``.
 
     ``norm`` is the euclidean length in the ball, which is what the hyperbolic-embedding papers correlate with
     depth; ``hyperbolic_norm`` is the distance from the origin, which has the same order. The surrogate is
@@ -129,10 +129,12 @@ class Poincare(Geometry):
         return distances.poincare(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return distances.poincare_cosh_minus_one(*(_scaled(each, self.curvature) for each in (x, y)))
+        return distances.poincare_cosh_minus_one(
+            *(_scale_to_unit_curvature(points, self.curvature) for points in (x, y))
+        )
 
     def standard(self, points: PointArray) -> tuple[Poincare, Floats]:
-        return Poincare(), _scaled(points, self.curvature)
+        return Poincare(), _scale_to_unit_curvature(points, self.curvature)
 
     def hyperbolic_norm(self, points: ArrayLike) -> Floats:
         """The hyperbolic distance from the origin."""
@@ -147,18 +149,18 @@ class Poincare(Geometry):
         return PreparedCorpus(_right_of_square(scaled) / _gaps(scaled)[:, None])
 
     def _scaled(self, points: PointArray) -> Floats:
-        return _scaled(points, self.curvature)
+        return _scale_to_unit_curvature(points, self.curvature)
 
     def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         outside = finite & test_rows_in_blocks(points, lambda block: distances.norm(self._scaled(block)) >= 1.0)
-        predicate = f"lie on or outside the ball of radius {self.curvature**-0.5:g}"
+        predicate = f"are on or outside the ball of radius {self.curvature**-0.5:g}"
         hint = "points of the hyperboloid need geometry=lorentz; float32 rounds the last points onto the rim"
         return faults((outside, predicate, hint))
 
 
 @dataclass(frozen=True, slots=True)
 class Lorentz(Geometry):
-    """Hyperbolic nearness on the hyperboloid, time coordinate first; the surrogate is ``<x, y>_L``.
+    """Hyperbolic similarity on the hyperboloid, time coordinate first; the surrogate is ``<x, y>_L``.
 
     A point of dimension d has d + 1 coordinates, and ``norm`` is its distance from the origin. The surrogate
     is ``-cosh(distance)`` for curvature 1 and is computed in float64.
@@ -176,11 +178,13 @@ class Lorentz(Geometry):
         return distances.lorentz(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return distances.lorentz_cosh_minus_one(*(_scaled(each, self.curvature) for each in (x, y)))
+        return distances.lorentz_cosh_minus_one(
+            *(_scale_to_unit_curvature(points, self.curvature) for points in (x, y))
+        )
 
     def standard(self, points: PointArray) -> tuple[Lorentz, Floats]:
-        rows = np.array(_scaled(points, self.curvature))
-        # The space part says where the point is; a time that was rounded with it would move it off the sheet.
+        rows = np.array(_scale_to_unit_curvature(points, self.curvature))
+        # The space part determines the point; a time that was rounded with it would move it off the sheet.
         rows[:, 0] = np.hypot(1.0, distances.norm(rows[:, 1:]))
         return Lorentz(), rows
 
@@ -202,8 +206,8 @@ class Lorentz(Geometry):
                 hint="the time coordinate comes first, then as many as the space has dimensions",
             )
         off = finite & test_rows_in_blocks(points, self._off)
-        predicate = f"lie off the hyperboloid <x, x> = {-1.0 / self.curvature:g} with time first and positive"
-        hint = "points of the ball need geometry=poincare; check the curvature and where the time stands"
+        predicate = f"are not on the hyperboloid <x, x> = {-1.0 / self.curvature:g} with time first and positive"
+        hint = "points of the ball need geometry=poincare; check the curvature and the position of the time coordinate"
         return faults((off, predicate, hint))
 
     def _off(self, points: PointArray) -> Bools:
@@ -214,7 +218,7 @@ class Lorentz(Geometry):
         return (np.abs(square + 1.0) > allowed) | (rows[:, 0] <= 0.0)
 
 
-def _of_size_one(points: PointArray, size: float) -> Floats:
+def _normalize_scale(points: PointArray, size: float) -> Floats:
     """The points in float64, scaled so that ``size`` becomes about 1.
 
     Scaling by a power of two is exact, and prevents overflow and underflow of the squares.
@@ -223,14 +227,14 @@ def _of_size_one(points: PointArray, size: float) -> Floats:
     return np.ldexp(rows, -np.frexp(size)[1]) if size > 0.0 else rows
 
 
-def _scaled(points: ArrayLike, curvature: float) -> Floats:
-    """The points that have the same place in the space of curvature 1."""
+def _scale_to_unit_curvature(points: ArrayLike, curvature: float) -> Floats:
+    """The corresponding points in the space of curvature 1."""
     rows = np.asarray(points, dtype=np.float64)
     return rows if curvature == 1.0 else rows * math.sqrt(curvature)
 
 
 def _inverse_lengths(points: PointArray) -> PointArray:
-    """One over the length of each row, 0 for rows too short to have a direction in their own type."""
+    """One over the length of each row, 0 for rows too short to have a direction in their dtype."""
     inverse = np.zeros(len(points), dtype=points.dtype)
     for rows in row_blocks(len(points)):
         length = distances.norm(points[rows])
@@ -261,7 +265,7 @@ def _left_of_square(points: PointArray, origin: tuple[float, ...] = ()) -> Point
 
 
 def _right_of_square(points: PointArray, origin: tuple[float, ...] = ()) -> PointArray:
-    """``[y, |y|^2, 1]`` of the points seen from the origin; computed in float64, kept in their own type."""
+    """``[y, |y|^2, 1]`` of the points relative to the origin; computed in float64, stored in their dtype."""
     count, dim = points.shape
     rows = np.ones((count, dim + 2), dtype=points.dtype)
     centre = np.asarray(origin or (0.0,) * dim)
@@ -312,7 +316,7 @@ ALIASES: dict[str, str] = {
 
 
 def geometry(name: str | Geometry) -> Geometry:
-    """The geometry that answers to a name or a synonym, with curvature 1; a geometry is returned as it is.
+    """The geometry of a name or an alias, with curvature 1; a geometry is returned as it is.
 
     Case, hyphens and spaces do not matter.
 

@@ -1,6 +1,6 @@
 """Top-k from a stream of score tiles: a threshold that is guessed, a short list, and a proof at the end.
 
-When a share f of the corpus has been seen, about k*f of the final best k are among it, so the score at a
+After a share f of the corpus has been scored, about k*f of the final best k are among it, so the score at a
 rank safely beyond k*f is below the final k-th score. What does not beat this threshold is dropped with one
 comparison. The guess needs no trust: if, at the end, at least k scores beat the threshold, then they hold the
 best k, ties included; a row where fewer do is reported as unproven, and the caller ranks it in full.
@@ -36,13 +36,13 @@ class ThresholdTopK:
         self.overflown = np.zeros(queries, dtype=np.bool_)
         self._beats = np.empty((0, 0), dtype=np.bool_)
 
-    def start(self, tile: PointArray, seen: float) -> None:
-        """Set the first threshold from a tile that holds a share ``seen`` of the corpus, before it is added.
+    def start(self, tile: PointArray, fraction: float) -> None:
+        """Set the first threshold from a tile that holds a share ``fraction`` of the corpus, before it is added.
 
         The r-th largest of the maxima of interleaved groups is at most the r-th largest score: a maximum
         pass and a short partition instead of a long one.
         """
-        rank = self._safe_rank(seen)
+        rank = self._safe_rank(fraction)
         groups = 1 << (4 * rank - 1).bit_length()
         depth = tile.shape[1] // groups
         if depth >= 1:
@@ -60,17 +60,17 @@ class ThresholdTopK:
         columns = flat - np.repeat(np.arange(len(tile)) * tile.shape[1], arrived)
         self._append(arrived, index[columns], tile.ravel()[flat])
 
-    def tighten(self, seen: float) -> None:
-        """Raise the threshold to the score at the safe rank for the share seen, and drop what is below."""
-        rank, width = self._safe_rank(seen), int(self.counts.max(initial=0))
+    def tighten(self, fraction: float) -> None:
+        """Raise the threshold to the score at the safe rank for this share of the corpus, and drop entries below it."""
+        rank, width = self._safe_rank(fraction), int(self.counts.max(initial=0))
         if width < rank:
             return
-        held = self.scores[:, :width]
-        safe = np.partition(held, width - rank, axis=1)[:, width - rank, None]
+        buffered = self.scores[:, :width]
+        safe = np.partition(buffered, width - rank, axis=1)[:, width - rank, None]
         np.maximum(self.threshold, safe, out=self.threshold)
-        keep = held > self.threshold
-        scores, indices = held[keep], self.indices[:, :width][keep]
-        held[...] = -np.inf
+        keep = buffered > self.threshold
+        scores, indices = buffered[keep], self.indices[:, :width][keep]
+        buffered[...] = -np.inf
         self.counts[:] = 0
         self._append(keep.sum(axis=1), indices, scores)
 
@@ -88,7 +88,7 @@ class ThresholdTopK:
         return np.take_along_axis(indices, order, axis=1), ranked[:, : self.k], proven
 
     def _append(self, arrived: Ints, indices: Ints, scores: PointArray) -> None:
-        """Put entries behind those that each query already has; the first ``arrived[0]`` are of query 0."""
+        """Append entries to those of each query; the first ``arrived[0]`` are of query 0."""
         full = self.counts + arrived > self.room
         if full.any():
             self.overflown |= full
@@ -96,20 +96,20 @@ class ThresholdTopK:
             admitted = np.repeat(~full, arrived)
             arrived, indices, scores = np.where(full, 0, arrived), indices[admitted], scores[admitted]
         start = np.arange(len(arrived)) * self.room + self.counts - (np.cumsum(arrived) - arrived)
-        places = np.arange(len(scores)) + np.repeat(start, arrived)
-        self.scores.ravel()[places] = scores
-        self.indices.ravel()[places] = indices
+        columns = np.arange(len(scores)) + np.repeat(start, arrived)
+        self.scores.ravel()[columns] = scores
+        self.indices.ravel()[columns] = indices
         self.counts += arrived
 
-    def _safe_rank(self, seen: float) -> int:
-        """A rank within the seen share that the final k-th score is all but surely above.
+    def _safe_rank(self, fraction: float) -> int:
+        """A rank within the scored share whose score is almost certainly below the final k-th score.
 
-        The number of the final best k among the seen is hypergeometric: four deviations and a margin leave
+        The number of the final best k in the scored share is hypergeometric: four deviations and a margin leave
         about one row in a hundred thousand to the fallback. Beyond rank k + 1 nothing is gained: k scores
         above it are the proof.
         """
-        expected = self.k * seen
-        return min(self.k + 1, math.ceil(expected + 4.0 * math.sqrt(expected * (1.0 - seen)) + 4.0))
+        expected = self.k * fraction
+        return min(self.k + 1, math.ceil(expected + 4.0 * math.sqrt(expected * (1.0 - fraction)) + 4.0))
 
 
 def _room(k: int) -> int:
@@ -123,9 +123,9 @@ _LEAST_WAITING = 1 << 13
 
 
 class RunningTopK:
-    """Exact scores and corpus rows, k a query; equal scores stand in the order of their rows.
+    """Exact scores and corpus rows, k per query; equal scores are in the order of their rows.
 
-    What arrives waits until there is enough of it to sort at once, so ``last`` may lag behind: it lets a
+    New entries are buffered until there are enough to sort at once, so ``last`` may be outdated: it lets a
     little more in than need be, and nothing less.
     """
 
@@ -152,15 +152,15 @@ class RunningTopK:
         """Sort what waits in among the best."""
         if not self._count:
             return
-        held, column = np.nonzero(self.rows >= 0)
-        parts = [(held, self.rows[held, column], self.scores[held, column]), *self._waiting]
-        queries, rows, scores = (np.concatenate(each) for each in zip(*parts, strict=True))
+        query, column = np.nonzero(self.rows >= 0)
+        parts = [(query, self.rows[query, column], self.scores[query, column]), *self._waiting]
+        queries, rows, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.lexsort((rows, -scores, queries))
         queries = queries[order]
-        place = np.arange(len(queries)) - np.searchsorted(queries, queries)
-        best = order[place < self.k]
-        queries, place = queries[place < self.k], place[place < self.k]
-        self.rows[queries, place], self.scores[queries, place] = rows[best], scores[best]
+        position = np.arange(len(queries)) - np.searchsorted(queries, queries)
+        best = order[position < self.k]
+        queries, position = queries[position < self.k], position[position < self.k]
+        self.rows[queries, position], self.scores[queries, position] = rows[best], scores[best]
         self._waiting, self._count = [], 0
 
 
@@ -193,13 +193,13 @@ def top_k_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
 # The top k columns of wide rows: a bound from group maxima leaves few scores to sort.
 
 _GROUPS = 8
-"""Groups for every wanted column: so many that few of the best fall into one group."""
+"""Groups per requested column: enough that few of the best fall into one group."""
 
 
-def leading_columns_of(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+def top_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     """Columns and scores of the k largest of each row, best first; equal scores by lower column.
 
-    >>> leading_columns_of(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
+    >>> top_columns(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
     [[1, 2, 3]]
     """
     rows, width = scores.shape
@@ -212,13 +212,13 @@ def leading_columns_of(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     bounds = np.partition(maxima, groups - k, axis=1)[:, groups - k]
     indices, best = np.empty((rows, k), dtype=np.int64), np.empty((rows, k), dtype=scores.dtype)
     for index, (row, bound) in enumerate(zip(scores, bounds, strict=True)):
-        found = np.flatnonzero(row > bound)
-        if len(found) < k:
-            found = np.concatenate([found, _first_equal(row, bound, k - len(found))])
-        values = row[found]
+        columns = np.flatnonzero(row > bound)
+        if len(columns) < k:
+            columns = np.concatenate([columns, _first_equal(row, bound, k - len(columns))])
+        values = row[columns]
         # The columns ascend among equals, so a stable sort leaves them in their order.
         order = np.argsort(-values, kind="stable")[:k]
-        indices[index], best[index] = found[order], values[order]
+        indices[index], best[index] = columns[order], values[order]
     return indices, best
 
 
@@ -226,7 +226,7 @@ def _first_equal(row: PointArray, value: np.floating, count: int) -> Ints:
     """The first columns that hold a value, by growing prefixes: mostly it is zero and everywhere."""
     size = 64 * count
     while True:
-        found = np.flatnonzero(row[:size] == value)
-        if len(found) >= count or size >= len(row):
-            return found[:count]
+        columns = np.flatnonzero(row[:size] == value)
+        if len(columns) >= count or size >= len(row):
+            return columns[:count]
         size *= 8

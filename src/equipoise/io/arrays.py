@@ -42,7 +42,7 @@ _DTYPES = {
 def memmap_safetensor(path: Path, name: str, *, least: int = 0) -> NDArray[Any] | None:
     """The tensor of a .safetensors file; None if it is smaller than ``least`` bytes or numpy lacks its kind.
 
-    The format is a length, a JSON header with kind, shape and place of each tensor, and raw numbers.
+    The format is a length, a JSON header with dtype, shape and offset of each tensor, and raw numbers.
     """
     with open(path, "rb") as stream:
         length = int.from_bytes(stream.read(_LENGTH_BYTES), "little")
@@ -52,7 +52,7 @@ def memmap_safetensor(path: Path, name: str, *, least: int = 0) -> NDArray[Any] 
         return None
     dtype, shape = np.dtype(_DTYPES[entry["dtype"]]), tuple(entry["shape"])
     if prod(shape) * dtype.itemsize != end - begin:
-        raise ValueError(f"{name} has another size than its shape says")
+        raise ValueError(f"{name} has a size that does not match its shape")
     return np.memmap(path, dtype, mode="r", offset=_LENGTH_BYTES + length + begin, shape=shape)
 
 
@@ -62,10 +62,10 @@ def memmap_npz_member(path: Path, name: str, *, least: int = 0) -> NDArray[Any] 
     ``numpy.savez`` stores an array as it is, which is an .npy file within the archive.
     """
     with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
-        found = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
-        if found.compress_type != zipfile.ZIP_STORED or found.file_size < least:
+        member = archive.getinfo(f"{name}.npy" if f"{name}.npy" in archive.namelist() else name)
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size < least:
             return None
-        stream.seek(found.header_offset)
+        stream.seek(member.header_offset)
         header = stream.read(_LOCAL_HEADER_BYTES)
         stream.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
         version = np.lib.format.read_magic(stream)
@@ -89,7 +89,7 @@ _MEMBER = re.compile(r"(?P<path>.+\.(?:npz|safetensors)):(?P<member>.+)", re.IGN
 _SIGNATURES = {".npy": (b"\x93NUMPY",), ".npz": (b"PK\x03\x04", b"PK\x05\x06")}
 _PICKLE_SIGNATURE = b"\x80"
 _LARGE = 64 << 20
-"""Bytes from which an array of an archive is mapped; smaller ones are read whole and checked by it."""
+"""Size in bytes from which an archive member is memory-mapped; smaller ones are read, with their checksum."""
 
 _NO_PICKLES = "pickles can run code; save the array with numpy.save(..., allow_pickle=False)"
 
@@ -97,7 +97,7 @@ _NO_PICKLES = "pickles can run code; save the array with numpy.save(..., allow_p
 def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
     """One array of a .npy, .npz or .safetensors file, of ``ndim`` dimensions where that is given.
 
-    A file with several arrays is asked for one by name: ``vectors.npz:train``. A .npy file is
+    One of several arrays is selected by name: ``vectors.npz:train``. A .npy file is
     memory-mapped and read-only, and so is a large array of the other formats, unless it is compressed.
     """
     file, member = split_member(path)
@@ -113,7 +113,7 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
             hint=f"use one of {', '.join(readers)}",
         )
     _check_signature(file, suffix)
-    array = _guarded(readers[suffix], file, member)
+    array = _read_guarded(readers[suffix], file, member)
     if ndim is not None and array.ndim != ndim:
         raise ShapeError(
             f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
@@ -128,7 +128,7 @@ def array_names(path: PathLike) -> list[str]:
     if suffix not in (".npz", ".safetensors"):
         return []
     _check_signature(file, suffix)
-    return sorted(_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
+    return sorted(_read_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
 
 
 def read_matrix(path: PathLike) -> Array:
@@ -156,7 +156,7 @@ def split_member(path: PathLike) -> tuple[Path, str | None]:
 
 
 def _check_signature(path: Path, suffix: str) -> None:
-    """Refuse a file that is not what its suffix says, before numpy takes it for a pickle."""
+    """Reject a file whose content does not match its suffix, before numpy reads it as a pickle."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(8)
@@ -169,14 +169,14 @@ def _check_signature(path: Path, suffix: str) -> None:
         return
     if head.startswith(_PICKLE_SIGNATURE):
         raise FormatError(f"{display_path(path)} is a pickle, which is never opened", hint=_NO_PICKLES)
-    other = next((each for each, mark in _SIGNATURES.items() if head.startswith(mark)), None)
+    other = next((format_name for format_name, mark in _SIGNATURES.items() if head.startswith(mark)), None)
     raise FormatError(
         f"{display_path(path)} is not a {suffix} file: it does not begin like one",
         hint=f"it begins like a {other} file; rename it" if other else "",
     )
 
 
-def _guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | None) -> T:
+def _read_guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | None) -> T:
     try:
         return reader(path, member)
     except EquipoiseError:
@@ -187,7 +187,7 @@ def _guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | 
             raise FormatError(f"{display_path(path)} holds Python objects, not numbers", hint=_NO_PICKLES) from error
         raise FormatError(
             f"{display_path(path)} is not a readable {path.suffix} file: {reason}",
-            hint="was it cut off? compare its size with the original",
+            hint="was it truncated? compare its size with the original",
         ) from error
 
 
@@ -205,7 +205,7 @@ def _npz(path: Path, member: str | None) -> Array:
             check_archive(display_path(path), archive.zip, path.stat().st_size, ARRAYS_FLOOR)
         array = archive[name] if mapped is None else mapped
     if not isinstance(array, np.ndarray):
-        raise FormatError(f"{display_path(path)} holds {name}, which is no array")
+        raise FormatError(f"{display_path(path)} holds {name}, which is not an array")
     return array
 
 
@@ -229,42 +229,42 @@ def _safetensors(path: Path, member: str | None) -> Array:
 
 
 def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:
-    known = sorted(names)
+    available = sorted(names)
     if member is None:
-        if len(known) == 1:
-            return known[0]
-        if not known:
+        if len(available) == 1:
+            return available[0]
+        if not available:
             raise InputError(f"{display_path(path)} holds no arrays")
-        listed = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+        listed = ", ".join(available[:5]) + (", ..." if len(available) > 5 else "")
         raise InputError(
-            f"{display_path(path)} holds {len(known)} arrays: {listed}",
-            hint=f"name one: {display_path(path)}:{known[0]}",
+            f"{display_path(path)} holds {len(available)} arrays: {listed}",
+            hint=f"name one: {display_path(path)}:{available[0]}",
         )
-    if member not in known:
+    if member not in available:
         raise UnknownNameError.of(
-            f"array in {display_path(path)}", member, known, more=f"there are: {', '.join(known[:5])}"
+            f"array in {display_path(path)}", member, available, more=f"there are: {', '.join(available[:5])}"
         )
     return member
 
 
-# Blocks of a memory-mapped file: pages are released after use, so that resident memory stays small.
+# Blocks of a memory-mapped file: pages are released after use, so that resident memory is bounded.
 
 
 class MappedPages:
     """The mapping beneath an array, if there is one whose pages may be dropped after use.
 
-    Pages of a mapped file stay in the memory of the process once they are read, up to the size of the file.
+    Pages of a mapped file remain in the memory of the process once they are read, up to the size of the file.
     Clean pages can be dropped: they are read from the file again if needed.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self.mapping = _mapping_of(array)
+        self.mapping = _find_mapping(array)
         self.origin = 0
         if self.mapping is not None:
             self.origin = byte_bounds(np.frombuffer(self.mapping, dtype=np.uint8))[0]
 
     def drop(self, block: NDArray[Any]) -> None:
-        """Give back the whole pages of a block that is no longer needed."""
+        """Release the complete pages of a block that is no longer needed."""
         if self.mapping is None or not block.size:
             return
         low, high = (end - self.origin for end in byte_bounds(block))
@@ -273,7 +273,7 @@ class MappedPages:
             self.mapping.madvise(mmap.MADV_DONTNEED, low, high - low)
 
 
-def _mapping_of(array: NDArray[Any]) -> mmap.mmap | None:
+def _find_mapping(array: NDArray[Any]) -> mmap.mmap | None:
     """The mapping that the array looks into; None for one that may hold what the file does not."""
     holder: Any = array
     while holder is not None and not isinstance(holder, mmap.mmap):

@@ -1,9 +1,9 @@
 """Atomic replacement of directories and files: a crash leaves the old content or the new, never a part.
 
-A directory is written next to its target as ``.NAME.WRITER.part`` and then renamed. Where the target exists it
-first steps aside as ``.NAME.WRITER.old``; a crash between the two renames is repaired by the
-next writer, and until then readers find the old one there. WRITER names host and process, so that what a dead
-writer left behind can be told from what a living one is busy with.
+A directory is written next to its target as ``.NAME.WRITER.part`` and then renamed. An existing target is
+first renamed to ``.NAME.WRITER.old``; a crash between the two renames is repaired by the next writer, and
+until then readers use the old directory. WRITER names host and process, so that the files of a killed writer
+can be distinguished from those of a running one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PART_FILE = re.compile(rf"\..+\.{_WRITER.pattern}{re.escape(PART)}", re.DOTALL)
 
 @contextmanager
 def atomic_directory(target: Path) -> Iterator[Path]:
-    """A directory to write into, which takes the place of ``target`` when the block ends well."""
+    """A directory to write into, which replaces ``target`` when the block ends without an error."""
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target)
     name = writer()
@@ -51,20 +51,20 @@ def atomic_directory(target: Path) -> Iterator[Path]:
 def current_path(target: Path) -> Path:
     """The path of the content of ``target``: itself, or the backup while it is being replaced."""
     if not target.exists():
-        aside = _beside(target, OLD)
+        aside = _writer_folders(target, OLD)
         if aside:
             return max(aside, key=lambda path: path.stat().st_mtime_ns)
     return target
 
 
 def pending_directories(target: Path) -> list[Path]:
-    """Directories that were being written for ``target`` and have not taken its place."""
-    return _beside(target, PART)
+    """Directories that were being written for ``target`` and have not replaced it."""
+    return _writer_folders(target, PART)
 
 
 def remove_leftovers(target: Path) -> None:
-    """Undo what writers left behind that are gone: bring the old directory back, or remove leftovers."""
-    aside = [path for path in _beside(target, OLD) if is_abandoned(path, target)]
+    """Clean up after killed writers: restore the old directory, or remove their files."""
+    aside = [path for path in _writer_folders(target, OLD) if is_abandoned(path, target)]
     for path in sorted(aside, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         if target.exists():
             shutil.rmtree(path, ignore_errors=True)
@@ -76,7 +76,7 @@ def remove_leftovers(target: Path) -> None:
 
 
 def remove_abandoned_files(folder: Path) -> None:
-    """Remove the parts of files in a folder whose writers were killed, whatever the files were to be called.
+    """Remove the partial files in a folder whose writers were killed, whatever their target names.
 
     A file may have been named after its writer, so that the next writer has another name for it.
     """
@@ -110,7 +110,7 @@ def _put(part: Path, target: Path, old: Path) -> None:
         raise
 
 
-def _beside(target: Path, ending: str) -> list[Path]:
+def _writer_folders(target: Path, ending: str) -> list[Path]:
     """The directories of writers of ``target``, and of no other target with the same prefix."""
     with suppress(OSError):
         return [
@@ -122,25 +122,25 @@ def _beside(target: Path, ending: str) -> list[Path]:
 
 
 def _writer(path: Path, target: Path) -> re.Match[str] | None:
-    """The host and the process that a name tells of."""
+    """The host and the process id in a file name."""
     start = f".{target.name}."
     return _WRITER.fullmatch(path.stem.removeprefix(start)) if path.name.startswith(start) else None
 
 
 def is_abandoned(path: Path, target: Path) -> bool:
-    """Whether the writer ran on this host and is gone."""
+    """Whether the writer ran on this host and has ended."""
     match = _writer(path, target)
     return match is not None and _is_gone(match)
 
 
 def _is_gone(writer: re.Match[str]) -> bool:
-    """A writer on another host may be alive, and so may one whose number another process has now."""
+    """Whether a writer may be running: true on another host, or if the process id is in use."""
     return writer["host"] == host_id() and not _is_alive(int(writer["process"]))
 
 
 def _is_alive(process: int) -> bool:
     if os.name != "posix":
-        return True  # elsewhere signal 0 is no question but a signal
+        return True  # on other systems signal 0 is sent and not only checked
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -156,7 +156,7 @@ def writer() -> str:
 
 
 def host_id() -> str:
-    """This machine, as writers name it in what they leave behind."""
+    """This machine, as named in temporary files."""
     return f"{crc32(socket.gethostname().encode()):08x}"
 
 
@@ -167,7 +167,7 @@ _FULL = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "the file would be larger than the system allows",
 }
-_ROOM = "make room: what was finished before stays, and the same command goes on"
+_ROOM = "free disk space: finished results are kept, and the same command resumes"
 
 
 def write_text(path: PathLike, text: str) -> None:
@@ -183,7 +183,7 @@ def write_text(path: PathLike, text: str) -> None:
             f"{display_path(path)} cannot be written: the text holds half of a surrogate pair",
             hint="the input was decoded with the wrong encoding",
         ) from error
-    write_bytes(path, _compressed(data) if Path(path).suffix == ".gz" else data)
+    write_bytes(path, _compress(data) if Path(path).suffix == ".gz" else data)
 
 
 def write_bytes(path: PathLike, data: bytes) -> None:
@@ -195,15 +195,15 @@ def write_bytes(path: PathLike, data: bytes) -> None:
         with atomic_file(target) as stream:
             stream.write(data)
     except (OSError, ValueError) as error:
-        there = target.parent.is_dir()
-        hint = "choose another folder" if there else f"make the folder first: mkdir -p {target.parent}"
+        folder_exists = target.parent.is_dir()
+        hint = "choose another folder" if folder_exists else f"make the folder first: mkdir -p {target.parent}"
         raise write_error(path, error, hint=hint) from error
 
 
 def write_array(file: Path, array: NDArray[Any]) -> None:
     """Replace a ``.npy`` file by this array in one step; raises the ``OSError`` of a disk as it is.
 
-    numpy's own writer goes around the stream, and says of a full disk only how many items it has taken.
+    numpy's writer bypasses the stream, and reports a full disk only as a number of items.
     """
     matrix = np.ascontiguousarray(array)
     with atomic_file(file) as stream:
@@ -213,7 +213,7 @@ def write_array(file: Path, array: NDArray[Any]) -> None:
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[BinaryIO]:
-    """A file to write into, which takes the place of ``target`` when the block ends well.
+    """A file to write into, which replaces ``target`` when the block ends without an error.
 
     Parts that killed processes have left in the folder are removed.
     """
@@ -241,7 +241,7 @@ def write_error(path: PathLike, error: BaseException | None, *, hint: str = "") 
     return StoreError(f"{display_path(path)} cannot be written: {reason}", hint=hint)
 
 
-def _compressed(data: bytes) -> bytes:
+def _compress(data: bytes) -> bytes:
     import gzip
 
     return gzip.compress(data, mtime=0)

@@ -1,7 +1,7 @@
 """The is_a graph as arrays: levels, depths, and all ancestors of all terms at once.
 
 Everything is computed level by level with whole arrays, so that an ontology of 20,000 terms takes
-milliseconds. Several roots and several parents are normal; a cycle is refused with its name.
+milliseconds. Several roots and several parents are normal; a cycle is an error that names its terms.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Links:
         return np.diff(self.starts)
 
     def gather(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """All targets of these nodes, and for each the place in ``nodes`` it came from."""
+        """All targets of these nodes, and for each the index in ``nodes`` it belongs to."""
         starts = self.starts[nodes]
         return gather_slices(self.targets, starts, self.starts[nodes + 1] - starts)
 
@@ -69,30 +69,30 @@ def longest_paths(links: Links, back: Links) -> Ints:
 
     ``back`` is the same links reversed. A node is known one step after the last of its targets.
     """
-    found = np.full(len(links), -1, dtype=np.int64)
+    lengths = np.full(len(links), -1, dtype=np.int64)
     waiting = links.counts.copy()
     layer = np.flatnonzero(waiting == 0)
     steps = 0
     while len(layer):
-        found[layer] = steps
+        lengths[layer] = steps
         nodes, counts = np.unique(back.gather(layer)[1], return_counts=True)
         waiting[nodes] -= counts
         layer = nodes[waiting[nodes] == 0]
         steps += 1
-    return found
+    return lengths
 
 
 def shortest_paths(links: Links, starts: Ints) -> Ints:
     """The fewest steps along ``links`` from any of ``starts`` to each node; -1 where none leads."""
-    found = np.full(len(links), -1, dtype=np.int64)
+    lengths = np.full(len(links), -1, dtype=np.int64)
     layer = starts
     steps = 0
     while len(layer):
-        found[layer] = steps
+        lengths[layer] = steps
         reached = np.unique(links.gather(layer)[1])
-        layer = reached[found[reached] < 0]
+        layer = reached[lengths[reached] < 0]
         steps += 1
-    return found
+    return lengths
 
 
 def reachable(links: Links, start: int) -> Ints:
@@ -115,20 +115,20 @@ def closure(count: int, edges: Ints) -> Ints:
     level = longest_paths(parents, children)
     by_level = Links.of(int(level.max(initial=-1)) + 1, np.column_stack([level, np.arange(count)]))
     starts, sizes = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    known = np.empty(max(16, 4 * len(edges)), dtype=np.int64)
+    pairs = np.empty(max(16, 4 * len(edges)), dtype=np.int64)
     used = 0
     for depth in range(1, len(by_level)):
         layer = by_level[depth]
         owners, direct = parents.gather(layer)
-        via, further = gather_slices(known, starts[direct], sizes[direct])
+        via, further = gather_slices(pairs, starts[direct], sizes[direct])
         keys = np.concatenate([owners * count + direct, owners[via] * count + further])
         owners, ancestors = np.divmod(np.unique(keys), count)
-        known = _grown(known, used + len(ancestors))
-        known[used : used + len(ancestors)] = ancestors
+        pairs = _grown(pairs, used + len(ancestors))
+        pairs[used : used + len(ancestors)] = ancestors
         sizes[layer] = np.bincount(owners, minlength=len(layer))
         starts[layer] = used + np.cumsum(sizes[layer]) - sizes[layer]
         used += len(ancestors)
-    descendants, ancestors = gather_slices(known, starts, sizes)
+    descendants, ancestors = gather_slices(pairs, starts, sizes)
     return np.column_stack([descendants, ancestors])
 
 
@@ -176,7 +176,7 @@ class Rows:
         """From lists of numbers."""
         rows = [list(row) for row in lists]
         counts = np.array([len(row) for row in rows], dtype=np.int64)
-        return cls(segment_offsets(counts), np.array([each for row in rows for each in row], dtype=np.int64))
+        return cls(segment_offsets(counts), np.array([node for row in rows for node in row], dtype=np.int64))
 
     @classmethod
     def grouped(cls, owner: Ints, values: Ints, rows: int) -> Rows:
@@ -201,7 +201,7 @@ class Rows:
         return np.repeat(np.arange(len(self)), self.counts)
 
     def slots(self, rows: Ints) -> Ints:
-        """Where in ``values`` the values of these rows stand, one row after another."""
+        """The indices in ``values`` of the values of these rows, one row after another."""
         first = self.starts[rows]
         return segment_indices(first, self.starts[rows + 1] - first)
 
@@ -232,13 +232,13 @@ def topological_levels(parents: Rows) -> list[Ints] | None:
     children = parents.reversed()
     waiting = parents.counts.copy()
     level = np.flatnonzero(waiting == 0)
-    found: list[Ints] = []
+    levels: list[Ints] = []
     while len(level):
-        found.append(level)
+        levels.append(level)
         reached, arrivals = np.unique(children.values[children.slots(level)], return_counts=True)
         waiting[reached] -= arrivals
         level = reached[waiting[reached] == 0]
-    return found if sum(len(each) for each in found) == len(parents) else None
+    return levels if sum(len(level) for level in levels) == len(parents) else None
 
 
 def depths(parents: Rows, by_level: list[Ints]) -> Ints:
@@ -259,16 +259,16 @@ def lineage(parents: Rows, by_level: list[Ints]) -> AncestorTable:
         # A term inherits the ancestors of its parents, one step farther, and adds itself.
         parent = parents.values[parents.slots(level)]
         child = np.repeat(level, parents.counts[level])
-        known = segment_indices(start[parent], length[parent])
-        own, above, steps = _nearest(
+        inherited = segment_indices(start[parent], length[parent])
+        node, above, steps = _nearest(
             np.concatenate([level, np.repeat(child, length[parent])]),
-            np.concatenate([level, ancestor[known]]),
-            np.concatenate([np.zeros_like(level), step[known] + 1]),
+            np.concatenate([level, ancestor[inherited]]),
+            np.concatenate([np.zeros_like(level), step[inherited] + 1]),
             size,
         )
-        terms, first, counts = np.unique(own, return_index=True, return_counts=True)
+        terms, first, counts = np.unique(node, return_index=True, return_counts=True)
         start[terms], length[terms] = len(owner) + first, counts
-        owner, ancestor = np.concatenate([owner, own]), np.concatenate([ancestor, above])
+        owner, ancestor = np.concatenate([owner, node]), np.concatenate([ancestor, above])
         step = np.concatenate([step, steps])
     order = np.lexsort((ancestor, owner))
     return AncestorTable(Rows(segment_offsets(length), ancestor[order]), step[order])
@@ -280,8 +280,8 @@ def _nearest(owner: Ints, ancestor: Ints, step: Ints, size: int) -> tuple[Ints, 
     order = np.lexsort((step, key))
     first = np.ones(len(key), dtype=bool)
     first[1:] = np.diff(key[order]) != 0
-    kept = order[first]
-    return owner[kept], ancestor[kept], step[kept]
+    nearest = order[first]
+    return owner[nearest], ancestor[nearest], step[nearest]
 
 
 def segment_indices(first: Ints, lengths: Ints) -> Ints:

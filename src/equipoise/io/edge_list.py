@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from equipoise.errors import DuplicateError, FormatError, InputError
-from equipoise.io.tables import delimiter_of, format_of, records
+from equipoise.io.tables import find_delimiter, records, table_format
 from equipoise.io.text import PathLike, TextFile, open_text
 
 # Header detection: whether the first line names the columns, and which one is the parent.
@@ -30,24 +30,24 @@ def standard_header_roles(fields: list[str]) -> Roles | None:
     >>> standard_header_roles(["Parent", "id"]), standard_header_roles(["till", "cash"])
     (('parent', 'child'), None)
     """
-    roles = tuple(_KNOWN.get(each.strip().casefold(), "") for each in fields)
+    roles = tuple(_KNOWN.get(field.strip().casefold(), "") for field in fields)
     return (roles[0], roles[1]) if sorted(roles) == ["child", "parent"] else None
 
 
 def guess_header_roles(fields: list[str], others: Iterable[str]) -> Roles | None:
-    """The same where two cells are made of words that name columns, and stand nowhere else in the file.
+    """The same where two cells are made of words that name columns, and occur nowhere else in the file.
 
     >>> guess_header_roles(["child_account", "ParentAccount"], ["b", "a"])
     ('child', 'parent')
     >>> guess_header_roles(["Bank account", "Asset account"], ["b", "a"])
     >>> guess_header_roles(["account", "belongs_to"], ["account", "a"])
     """
-    cells = [each.strip() for each in fields]
+    cells = [field.strip() for field in fields]
     rest = set(others)
     if len(cells) != 2 or cells[0] == cells[1] or not rest or not rest.isdisjoint(cells):
         return None
     words = [{word.casefold() for word in _WORD.findall(cell)} - _FILLERS for cell in cells]
-    if not all(each and each <= _ABOVE | _BELOW | _PLAIN for each in words):
+    if not all(word and word <= _ABOVE | _BELOW | _PLAIN for word in words):
         return None
     if not (words[0] | words[1]) & (_ABOVE | _BELOW):
         return None
@@ -58,45 +58,45 @@ def guess_header_roles(fields: list[str], others: Iterable[str]) -> Roles | None
 Edge = tuple[str, str]
 
 _WEIGHT = "weight"
-"""A third column that many closure files carry; no weight changes who is whose parent."""
+"""A third column of many closure files; weights do not change the edges."""
 
 
 def edges(path: PathLike) -> list[Edge]:
     """The (child, parent) edges of a CSV or TSV file with two columns, in the order of the file.
 
     A first line that names the columns is a header, and then decides their order; it may name a third
-    column ``weight``, which is passed over. Names that are not known make a header where they read like
-    names of columns and stand nowhere else. An edge given twice and a cycle are errors; forests and several
+    column ``weight``, which is ignored. Unknown names are a header if they look like
+    column names and occur nowhere else. An edge given twice and a cycle are errors; forests and several
     parents are not.
     """
     file = open_text(path)
-    lines = records(file, delimiter_of(file, format_of(path)))
+    lines = records(file, find_delimiter(file, table_format(path)))
     if not lines:
         raise InputError(f"{file.name} holds no edges", hint="an edge is two ids: child, parent")
-    named, weighted = _header(lines)
-    found: dict[Edge, int] = {}
-    for line, fields in lines[1:] if named else lines:
+    columns, weighted = _header(lines)
+    edges: dict[Edge, int] = {}
+    for line, fields in lines[1:] if columns else lines:
         left, right = _pair(file, line, fields[:-1] if weighted else fields)
-        edge = (right, left) if named == ("parent", "child") else (left, right)
-        first = found.setdefault(edge, line)
+        edge = (right, left) if columns == ("parent", "child") else (left, right)
+        first = edges.setdefault(edge, line)
         if first != line:
             raise DuplicateError(
                 f"{file.name} lines {first} and {line} give the same edge {edge[0]} -> {edge[1]}",
                 excerpt=file.excerpt(first, line),
                 hint="keep one of them",
             )
-    _refuse_cycle(file, found)
-    return list(found)
+    _check_acyclic(file, edges)
+    return list(edges)
 
 
 def _pair(file: TextFile, line: int, fields: list[str]) -> tuple[str, str]:
-    cleaned = [each.strip() for each in fields]
+    cleaned = [field.strip() for field in fields]
     if len(cleaned) != 2 or not all(cleaned):
         raise file.error(
             FormatError,
             line,
-            "is no edge; an edge is two ids: child, parent",
-            hint="a root needs no line of its own",
+            "is not an edge; an edge is two ids: child, parent",
+            hint="a root needs no line",
         )
     return cleaned[0], cleaned[1]
 
@@ -107,12 +107,12 @@ def _header(lines: list[tuple[int, list[str]]]) -> tuple[Roles | None, bool]:
     weighted = len(fields) == 3 and fields[2].strip().casefold() == _WEIGHT
     ids = fields[:2] if weighted else fields
     roles = standard_header_roles(ids) or guess_header_roles(
-        ids, (each.strip() for _, row in lines[1:] for each in row)
+        ids, (cell.strip() for _, row in lines[1:] for cell in row)
     )
     return (roles, weighted) if roles else (None, False)
 
 
-def _refuse_cycle(file: TextFile, line_of: dict[Edge, int]) -> None:
+def _check_acyclic(file: TextFile, line_of: dict[Edge, int]) -> None:
     cycle = find_cycle(line_of)
     if not cycle:
         return

@@ -19,7 +19,7 @@ _STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|NaN|-?Infinity', re.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-class _Repeated(Exception):  # noqa: N818  (a signal; the sentence needs file and line)
+class _Repeated(Exception):  # noqa: N818  (a signal; the message needs file and line)
     """A key occurs twice in one object."""
 
 
@@ -28,8 +28,8 @@ class _Constant(Exception):  # noqa: N818
 
 
 def parse_json(file: TextFile) -> Any:
-    """The value of a whole JSON file."""
-    return _parsed(file, file.text, first_line=1)
+    """The value of a JSON file."""
+    return _parse(file, file.text, first_line=1)
 
 
 def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
@@ -38,26 +38,26 @@ def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
 
 
 def parse_line(file: TextFile, number: int, line: bytes) -> Any:
-    """The value of one line of a file, whose number is told where it holds none."""
-    return _parsed(file, line.decode("utf-8"), first_line=number)
+    """The value of one line of a file; errors give the line number."""
+    return _parse(file, line.decode("utf-8"), first_line=number)
 
 
-def _parsed(file: TextFile, text: str, *, first_line: int) -> Any:
+def _parse(file: TextFile, text: str, *, first_line: int) -> Any:
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_reject_constant)
         if _SURROGATE_ESCAPE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except _Repeated as error:
-        raise _repeated(file, text, first_line) from error
+        raise _repeated_key_error(file, text, first_line) from error
     except _Constant as error:
         raise _constant(file, text, first_line) from error
     except json.JSONDecodeError as error:
-        raise _malformed(file, text, error, first_line) from error
+        raise _malformed_error(file, text, error, first_line) from error
     except UnicodeEncodeError as error:
         # Such strings cannot be written, hashed or sent anywhere.
         raise FormatError(
             f"{file.name} from line {first_line} on holds half of a surrogate pair (\\ud800 to \\udfff)",
-            hint="the text was cut inside a character; write it again as UTF-8",
+            hint="the text was truncated inside a character; write it again as UTF-8",
         ) from error
     except RecursionError as error:
         raise FormatError(f"{file.name} nests too deeply to be data") from error
@@ -73,37 +73,37 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return built
 
 
-def _refuse_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise _Constant(name)
 
 
-def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
+def _malformed_error(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
     line = min(_line(text, error.pos, first_line), len(file.lines))
-    hint = "something is missing or stands too much just before this place; was the file written to its end?"
+    hint = "something is missing or superfluous just before this position; is the file complete?"
     if error.msg == "Extra data" and line > first_line:
         hint = "one object a line is JSONL; name the file .jsonl"
     elif error.msg.startswith("Expecting property name"):
-        hint = "keys stand in double quotes, and no comma follows the last pair"
+        hint = "keys are written in double quotes, and no comma follows the last pair"
     return file.error(FormatError, line, f"is not JSON: {error.msg} at column {error.colno}", hint=hint)
 
 
-def _repeated(file: TextFile, text: str, first_line: int) -> InputError:
-    key, *places = _repeated_key(text)
-    first, second = (_line(text, place, first_line) for place in places)
-    where = f"line {first} gives" if first == second else f"lines {first} and {second} give"
+def _repeated_key_error(file: TextFile, text: str, first_line: int) -> InputError:
+    key, *offsets = _repeated_key(text)
+    first, second = (_line(text, offset, first_line) for offset in offsets)
+    prefix = f"line {first} gives" if first == second else f"lines {first} and {second} give"
     return DuplicateError(
-        f"{file.name} {where} the key {key!r} twice in one object",
+        f"{file.name} {prefix} the key {key!r} twice in one object",
         hint="keep one of them",
         excerpt=file.excerpt(*sorted({first, second})),
     )
 
 
 def _constant(file: TextFile, text: str, first_line: int) -> InputError:
-    match = next(each for each in _STRING_OR_CONSTANT.finditer(text) if each.group()[0] != '"')
+    match = next(match for match in _STRING_OR_CONSTANT.finditer(text) if match.group()[0] != '"')
     return file.error(
         NotFiniteError,
         _line(text, match.start(), first_line),
-        f"holds {match.group()}, which is no JSON",
+        f"holds {match.group()}, which is not JSON",
         hint="leave out what is unknown",
     )
 
@@ -111,7 +111,7 @@ def _constant(file: TextFile, text: str, first_line: int) -> InputError:
 def _repeated_key(text: str) -> tuple[str, int, int]:
     """The first duplicate key of an object, and both its positions in the text."""
     open_objects: list[dict[str, int]] = []
-    string, place = "", 0
+    string, offset = "", 0
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token in "{[":
@@ -119,16 +119,16 @@ def _repeated_key(text: str) -> tuple[str, int, int]:
         elif token in "}]":
             open_objects.pop()
         elif token != ":":
-            string, place = token, match.start()
+            string, offset = token, match.start()
         elif (key := json.loads(string)) in open_objects[-1]:
-            return key, open_objects[-1][key], place
+            return key, open_objects[-1][key], offset
         else:
-            open_objects[-1][key] = place
+            open_objects[-1][key] = offset
     raise AssertionError("the parser saw a key twice, the scanner did not")
 
 
-def _line(text: str, place: int, first_line: int) -> int:
-    return first_line - 1 + len(f"{text[:place]}.".encode("utf-8", "replace").splitlines())
+def _line(text: str, offset: int, first_line: int) -> int:
+    return first_line - 1 + len(f"{text[:offset]}.".encode("utf-8", "replace").splitlines())
 
 
 # Type checks of JSON values.
@@ -139,13 +139,13 @@ SHOWN = 40
 
 def text(value: Any) -> str:
     """A string; anything else raises ``TypeError``, as in all functions here."""
-    return _of(value, str, "a text")
+    return _check_type(value, str, "a text")
 
 
 def integer(value: Any, *, below: int | None = None) -> int:
     """An integer from 0 up to ``below``."""
     if type(value) is not int or not 0 <= value < (1 << 62 if below is None else below):
-        raise _wrong(value, "a count" if below is None else f"a place below {below}")
+        raise _wrong(value, "a count" if below is None else f"an index below {below}")
     return value
 
 
@@ -178,25 +178,25 @@ def name(value: Any) -> str | int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """An object whose values are no lists and no objects."""
-    found: dict[str, Any] = _of(value, Mapping, "an object")
-    for each in found.values():
-        if isinstance(each, list | Mapping):
-            raise _wrong(each, "a single value")
-    return found
+    """An object whose values are neither lists nor objects."""
+    items: dict[str, Any] = _check_type(value, Mapping, "an object")
+    for item in items.values():
+        if isinstance(item, list | Mapping):
+            raise _wrong(item, "a single value")
+    return items
 
 
 def items(value: Any) -> list[Any]:
     """A list."""
-    return list(_of(value, list | tuple, "a list"))
+    return list(_check_type(value, list | tuple, "a list"))
 
 
-def _of(value: Any, kind: Any, what: str) -> Any:
+def _check_type(value: Any, kind: Any, expected: str) -> Any:
     if not isinstance(value, kind):
-        raise _wrong(value, what)
+        raise _wrong(value, expected)
     return value
 
 
-def _wrong(value: Any, what: str) -> TypeError:
-    shown = repr(value)
-    return TypeError(f"{shown if len(shown) <= SHOWN else f'{shown[:SHOWN]}...'} is not {what}")
+def _wrong(value: Any, expected: str) -> TypeError:
+    text = repr(value)
+    return TypeError(f"{text if len(text) <= SHOWN else f'{text[:SHOWN]}...'} is not {expected}")

@@ -1,7 +1,7 @@
 """OBO text, the format of ``hp.obo`` and ``go.obo``: stanzas of ``tag: value`` lines.
 
 Read by hand, since only ten tags matter here and ten megabytes of them should take a moment. Of the
-relationships only ``is_a`` is kept; stanzas other than ``[Term]`` are passed over.
+relationships only ``is_a`` is read; stanzas other than ``[Term]`` are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True, slots=True)
 class OboTerm:
-    """One term of the file, obsolete ones too; ids and texts as they stand there."""
+    """One term of the file, possibly obsolete; ids and texts as in the file."""
 
     id: str
     name: str = ""
@@ -37,7 +37,7 @@ class OboTerm:
 
 @dataclass(frozen=True, slots=True)
 class OboFile:
-    """A whole ontology file: what its header says, and its terms in the order of the file.
+    """An ontology file: the fields of its header, and its terms in the order of the file.
 
     ``release`` is the date of the version where it has one, else the version as it is written; each of
     the words of the header is empty where the file does not say it.
@@ -75,7 +75,7 @@ _VERSION_INFO = re.compile(r'\S*\bversionInfo\s+"((?:[^"\\]|\\.)*)"')
 
 
 def parse_obo_text(file: TextFile) -> OboFile:
-    """The terms of OBO text; a line that is no ``tag: value`` and an id given twice are errors."""
+    """The terms of OBO text; a line that is not ``tag: value`` and an id given twice are errors."""
     lines = _lines(file.text)
     header: Tags = {}
     terms: list[OboTerm] = []
@@ -105,7 +105,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _stanzas(file: TextFile, lines: list[str]) -> Iterator[tuple[str, int, Tags]]:
-    """The name of each stanza (none for the header), its line, and the values of the tags that are kept."""
+    """The name of each stanza (none for the header), its line, and the values of the tags that are read."""
     stanza, start = "", 1
     tags: Tags = {}
     for number, line in enumerate(lines, start=1):
@@ -129,9 +129,9 @@ def _term(file: TextFile, line: int, tags: Tags) -> OboTerm:
         raise file.error(FormatError, line, "begins a term without an id", hint="each [Term] has an id: line")
     return OboTerm(
         id=_word(tags["id"][0]),
-        name=_unquoted(tags["name"][0]) if "name" in tags else "",
-        synonyms=tuple(_quoted(file, line, each) for each in tags.get("synonym", ())),
-        definition=_quoted(file, line, tags["def"][0]) if "def" in tags else "",
+        name=_strip_qualifiers(tags["name"][0]) if "name" in tags else "",
+        synonyms=tuple(_quoted_text(file, line, synonym) for synonym in tags.get("synonym", ())),
+        definition=_quoted_text(file, line, tags["def"][0]) if "def" in tags else "",
         parents=_words(tags, "is_a"),
         alternatives=_words(tags, "alt_id"),
         obsolete=_words(tags, "is_obsolete") == ("true",),
@@ -151,19 +151,19 @@ def _word(value: str) -> str:
     return _plain(word)
 
 
-def _quoted(file: TextFile, line: int, value: str) -> str:
+def _quoted_text(file: TextFile, line: int, value: str) -> str:
     match = _QUOTED.match(value)
     if match is None:
         raise file.error(
             FormatError,
             line,
             f"begins a term with a text that has no quotes: {value[:40]}",
-            hint="definitions and synonyms stand in double quotes",
+            hint="definitions and synonyms are written in double quotes",
         )
     return _plain(match.group(1))
 
 
-def _unquoted(value: str) -> str:
+def _strip_qualifiers(value: str) -> str:
     return _plain(_QUALIFIERS.sub("", value).rstrip())
 
 
@@ -200,14 +200,14 @@ _CONSIDER = "consider"
 
 
 def parse_obo_graph(file: TextFile) -> OboFile:
-    """The classes of all graphs in the file; properties and individuals are passed over."""
+    """The classes of all graphs in the file; properties and individuals are skipped."""
     graphs = _graphs(file)
     parents: dict[str, list[str]] = {}
-    for edge in _each(file, graphs, "edges", needed=("sub", "obj")):
+    for edge in _listed_objects(file, graphs, "edges", needed=("sub", "obj")):
         if edge.get("pred") == "is_a":
             parents.setdefault(compact_iri(edge["sub"]), []).append(compact_iri(edge["obj"]))
     terms: dict[str, OboTerm] = {}
-    for node in _each(file, graphs, "nodes", needed=("id",)):
+    for node in _listed_objects(file, graphs, "nodes", needed=("id",)):
         if node.get("type", "CLASS") != "CLASS":
             continue
         term = _obograph_term(node, _meta(file, node), parents)
@@ -226,7 +226,7 @@ def parse_obo_graph(file: TextFile) -> OboFile:
 
 
 def compact_iri(iri: str) -> str:
-    """The short form of an OBO id; what is short already stays.
+    """The short form of an OBO id; a short id is returned unchanged.
 
     >>> compact_iri("http://purl.obolibrary.org/obo/HP_0001250")
     'HP:0001250'
@@ -238,7 +238,7 @@ def compact_iri(iri: str) -> str:
 def _graphs(file: TextFile) -> list[dict[str, Any]]:
     value = parse_json(file)
     graphs = value.get("graphs") if isinstance(value, dict) else None
-    if not isinstance(graphs, list) or not graphs or not all(isinstance(each, dict) for each in graphs):
+    if not isinstance(graphs, list) or not graphs or not all(isinstance(graph, dict) for graph in graphs):
         raise FormatError(
             f"{file.name} is JSON, but no OBO graph: it has no list called graphs",
             hint="OBO-graph JSON is what robot convert --format json writes",
@@ -246,18 +246,18 @@ def _graphs(file: TextFile) -> list[dict[str, Any]]:
     return graphs
 
 
-def _each(
+def _listed_objects(
     file: TextFile, owners: Iterable[dict[str, Any]], key: str, *, needed: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
     """The objects in the lists called ``key`` of all owners, each with the texts that it needs."""
     for owner in owners:
         listed = owner.get(key) or []
         if not isinstance(listed, list):
-            raise FormatError(f"{file.name} has {key} that are no list: {str(listed)[:60]}")
-        for each in listed:
-            if not isinstance(each, dict) or not all(isinstance(each.get(name), str) for name in needed):
-                raise FormatError(f"{file.name} has one of its {key} without {' and '.join(needed)}: {str(each)[:60]}")
-            yield each
+            raise FormatError(f"{file.name} has {key} that is not a list: {str(listed)[:60]}")
+        for entry in listed:
+            if not isinstance(entry, dict) or not all(isinstance(entry.get(name), str) for name in needed):
+                raise FormatError(f"{file.name} has one of its {key} without {' and '.join(needed)}: {str(entry)[:60]}")
+            yield entry
 
 
 def _obograph_term(node: dict[str, Any], meta: _Meta, parents: dict[str, list[str]]) -> OboTerm:
@@ -302,15 +302,15 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
     if not meta:
         return _NOTHING
     if not isinstance(meta, dict):
-        raise FormatError(f"{file.name} has a meta that is no object: {str(meta)[:60]}")
+        raise FormatError(f"{file.name} has a meta that is not an object: {str(meta)[:60]}")
     definition = meta.get("definition") or {}
-    properties = _each(file, [meta], "basicPropertyValues", needed=("pred", "val"))
+    properties = _listed_objects(file, [meta], "basicPropertyValues", needed=("pred", "val"))
     return _Meta(
         version=str(meta.get("version") or ""),
         obsolete=bool(meta.get("deprecated")),
         definition=str(definition.get("val", "")) if isinstance(definition, dict) else str(definition),
-        synonyms=tuple(each["val"] for each in _each(file, [meta], "synonyms", needed=("val",))),
-        properties=tuple((_LAST_WORD.split(each["pred"])[-1], each["val"]) for each in properties),
+        synonyms=tuple(synonym["val"] for synonym in _listed_objects(file, [meta], "synonyms", needed=("val",))),
+        properties=tuple((_LAST_WORD.split(annotation["pred"])[-1], annotation["val"]) for annotation in properties),
     )
 
 
@@ -323,7 +323,7 @@ __all__ = ["OboFile", "OboTerm", "parse_obo", "read_obo"]
 
 
 def read_obo(path: PathLike) -> OboFile:
-    """The terms of an ontology file, in the order of the file, and what its header says."""
+    """The terms of an ontology file, in the order of the file, and the fields of its header."""
     return parse_obo(open_text(path))
 
 
@@ -335,7 +335,7 @@ def parse_obo(file: TextFile) -> OboFile:
             f"{file.name} is XML, such as OWL; OBO text or OBO-graph JSON is needed",
             hint=f"robot convert --input {file.name} --output ontology.obo",
         )
-    found = parse_obo_graph(file) if _JSON.match(start) else parse_obo_text(file)
-    if not found.terms:
+    ontology = parse_obo_graph(file) if _JSON.match(start) else parse_obo_text(file)
+    if not ontology.terms:
         raise InputError(f"{file.name} holds no terms", hint="a term is a [Term] stanza, or a node of JSON")
-    return found
+    return ontology

@@ -23,7 +23,7 @@ from equipoise.errors import (
 )
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
-from equipoise.io.tables import DELIMITERS, Table, format_of, parse_table, read_parquet, table_of_json
+from equipoise.io.tables import DELIMITERS, Table, parse_table, read_parquet, table_format, table_of_json
 from equipoise.io.text import (
     NotStreamableError,
     NumberRangeError,
@@ -45,7 +45,7 @@ CHUNK_BYTES = 8192
 
 @dataclass(frozen=True, slots=True)
 class TrecLayout:
-    """What the columns of a TREC file are; ``value`` is the place of the score or relevance."""
+    """What the columns of a TREC file are; ``value`` is the column of the score or relevance."""
 
     kind: str
     fields: tuple[str, ...]
@@ -91,15 +91,15 @@ def parse_qrels(file: TextFile) -> Qrels:
 
 
 def parse_run_blocks(blocks: Iterable[bytes], *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
-    """The lists of a TREC run, one after another, from blocks of whole lines: only one is in memory.
+    """The lists of a TREC run, one after another, one list in memory at a time.
 
-    A query whose lines are not contiguous comes more than once. Whatever ``parse_run`` would refuse, and a
+    A query whose lines are not contiguous is yielded more than once. Whatever ``parse_run`` rejects, and a
     document that a list has twice, raises ``NotStreamableError``, at the latest at the end.
     """
     layout = RUN if tag is None else UNTAGGED_RUN
     current, scores, rows, distinct = None, dict[str, float](), 0, 0
     for queries, docs, values in _columns(blocks, layout):
-        # Ids hold no blank, so all of a piece are decoded at once.
+        # Ids contain no blank, so all ids of a block are decoded at once.
         names = b" ".join(docs).decode("utf-8").split(" ")
         start = 0
         for query, group in groupby(queries):
@@ -178,8 +178,8 @@ def _columns(
 ) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...], list[float]]]:
     """Queries, documents and values of a few lines at a time, as long as nothing is unusual."""
     for block in blocks:
-        for piece in _pieces(block):
-            rows = list(filter(None, map(bytes.split, piece.splitlines())))
+        for part in _pieces(block):
+            rows = list(filter(None, map(bytes.split, part.splitlines())))
             if not rows:
                 continue
             if not layout.widths.issuperset(map(len, rows)):
@@ -187,12 +187,12 @@ def _columns(
             columns = list(zip(*rows, strict=False))
             values = _values(columns[layout.value], layout)
             if values is None:
-                raise NotStreamableError("a value is no number")
+                raise NotStreamableError("a value is not a number")
             yield columns[0], columns[2], values
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """The data cut after line ends, about ``CHUNK_BYTES`` each."""
+    """Split the data at line ends into blocks of about ``CHUNK_BYTES``."""
     start = 0
     while start < len(data):
         stop = data.find(b"\n", start + CHUNK_BYTES) + 1 or len(data)
@@ -240,7 +240,7 @@ def _checked_value(file: TextFile, line: int, field: str, layout: TrecLayout) ->
         raise file.error(
             FormatError,
             line,
-            f"has the {layout.value_name} {field!r}, which is no number",
+            f"has the {layout.value_name} {field!r}, which is not a number",
             hint=f"the fields of TREC {layout.kind} lines are {' '.join(layout.fields)}",
         ) from error
     except NumberRangeError as error:
@@ -266,7 +266,7 @@ def _wrong_width(file: TextFile, line: int, count: int, layout: TrecLayout) -> E
     elif count > needed:
         hint = "ids may not hold spaces"
     else:
-        hint = "was the line cut off?"
+        hint = "was the line truncated?"
     return file.error(FormatError, line, fact, hint=hint)
 
 
@@ -275,7 +275,7 @@ def _token(name: str) -> str:
     encoded = name.encode("utf-8", "surrogatepass")
     if encoded.split() != [encoded]:
         raise ParameterError(
-            f"the id {name!r} cannot stand in a TREC file: ids there hold no white space and are not empty",
+            f"the id {name!r} cannot be written to a TREC file: ids contain no white space and are not empty",
             hint="write JSONL instead, or rename it",
         )
     if "\0" in name or "\ufeff" in name:
@@ -299,7 +299,7 @@ SCORE_COLUMNS = ("score", "similarity", "sim", "relevance", "rel", "label")
 GAIN_COLUMNS = ("relevance", "rel", "label", "gain", "grade", "score")
 TREC_SUFFIXES = frozenset({".trec", ".run", ".qrels"})
 
-_ID_RULE = "ids are strings or whole numbers, and not empty"
+_ID_RULE = "ids are strings or integers, and not empty"
 _Complaint = Callable[[type[InputError], str, str], InputError]
 
 
@@ -327,13 +327,13 @@ def read_run(path: PathLike, *, tag: str | None = None) -> Run:
 def stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str, dict[str, float]]]:
     """The lists of a TREC run file one after another, so that a file of any size takes little memory.
 
-    A query whose lines are not contiguous comes more than once. Raises ``NotStreamableError`` where the file
-    has another format or anything in it is unusual; ``read_run`` then reads it, or says what is wrong.
+    A query whose lines are not contiguous is yielded more than once. Raises ``NotStreamableError`` where the file
+    has another format or anything in it is unusual; ``read_run`` then reads it, or reports the error.
     """
     blocks = line_blocks(path)
     start = next(blocks, b"")
-    if format_of(path) not in (None, "tsv") or _guessed(TextFile("", start), _run_kind(tag))[0] != "trec":
-        raise NotStreamableError(f"{path} is no TREC run")
+    if table_format(path) not in (None, "tsv") or _guess_format(TextFile("", start), _run_kind(tag))[0] != "trec":
+        raise NotStreamableError(f"{path} is not a TREC run")
     return parse_run_blocks(chain([start], blocks), tag=tag)
 
 
@@ -350,7 +350,7 @@ def _run_kind(tag: str | None) -> _Kind:
 def read_qrels(path: PathLike) -> Qrels:
     """Relevance by query and document; formats as for ``read_run``, and BEIR's TSV.
 
-    Judgements written as integers stay ints.
+    Judgements written as integers remain ints.
     """
     kind = _Kind(
         "qrels",
@@ -363,13 +363,13 @@ def read_qrels(path: PathLike) -> Qrels:
 
 
 def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
-    form = format_of(path)
+    form = table_format(path)
     if form == "parquet":
         return _from_rows(read_parquet(path), kind)
     file = open_text(path)
     why = "by its suffix"
     if form is None or form == "tsv":
-        form, why = _guessed(file, kind)
+        form, why = _guess_format(file, kind)
     expected = form == "trec" and Path(path).suffix.casefold() in TREC_SUFFIXES
     with _naming_format("" if expected else f"read as {'TREC' if form == 'trec' else form.upper()} {why}"):
         if form == "trec":
@@ -379,11 +379,11 @@ def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
         return _from_rows(parse_table(file, form), kind)
 
 
-def _guessed(file: TextFile, kind: _Kind) -> tuple[str, str]:
-    """The format that the first line speaks for, and why."""
+def _guess_format(file: TextFile, kind: _Kind) -> tuple[str, str]:
+    """The format guessed from the first line, and the reason."""
     first = file.first_line
     if first.startswith("{") and first.endswith("}") and len(file.data.strip()) > len(first.encode("utf-8")):
-        return "jsonl", "because line 1 is an object of its own"
+        return "jsonl", "because line 1 is a complete object"
     if first.startswith(("{", "[")):
         return "json", f"because it opens with {first[0]}"
     for form, delimiter in DELIMITERS.items():
@@ -417,7 +417,7 @@ def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
         for name in (query, *values):
             if not _is_id(name):
                 raise FormatError(f"{file.name} has the id {name!r} in query {query!r}", hint=_ID_RULE)
-        table[query] = {doc: _value(each, kind, _at(file, query, doc)) for doc, each in values.items()}
+        table[query] = {doc: _value(value, kind, _at(file, query, doc)) for doc, value in values.items()}
     return table
 
 
@@ -431,7 +431,7 @@ def _at(file: TextFile, query: str, doc: str) -> _Complaint:
 
 
 def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
-    query_at, doc_at, value_at = (_required(rows, role, names, kind) for role, names in kind.columns.items())
+    query_at, doc_at, value_at = (_find_column(rows, role, names, kind) for role, names in kind.columns.items())
     table: dict[str, dict[str, Any]] = {}
     index_of: dict[tuple[str, str], int] = {}
     shared: dict[str, str] = {}
@@ -449,15 +449,15 @@ def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
                 f"both give document {doc} for query {query}",
                 hint="keep one of them; were two files joined?",
             )
-        table.setdefault(query, {})[doc] = _value(row[value_at], kind, _of(rows, index))
+        table.setdefault(query, {})[doc] = _value(row[value_at], kind, _row_complaint(rows, index))
     return table
 
 
-def _of(rows: Table, index: int) -> _Complaint:
+def _row_complaint(rows: Table, index: int) -> _Complaint:
     return lambda error, fact, hint: rows.error(error, [index], fact, hint=hint)
 
 
-def _required(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> str:
+def _find_column(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> str:
     header = [str(name) for name in rows.rows[0]]
     column = _column(header, names)
     if column is None:
@@ -471,12 +471,12 @@ def _required(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> st
 
 def _column(header: list[str], names: tuple[str, ...]) -> str | None:
     """The column that bears one of these names, in the order of the names; ``Query-ID`` is ``query_id``."""
-    folded = {_folded(name): name for name in reversed(header)}
-    return next((folded[_folded(name)] for name in names if _folded(name) in folded), None)
+    folded = {_fold_name(name): name for name in reversed(header)}
+    return next((folded[_fold_name(name)] for name in names if _fold_name(name) in folded), None)
 
 
-def _folded(name: str) -> str:
-    return "".join(each for each in name.casefold() if each not in "-_ ")
+def _fold_name(name: str) -> str:
+    return "".join(character for character in name.casefold() if character not in "-_ ")
 
 
 def _id(value: Any, rows: Table, index: int, column: str) -> str:
@@ -488,7 +488,7 @@ def _id(value: Any, rows: Table, index: int, column: str) -> str:
 
 
 def _is_id(value: object) -> bool:
-    """NUL is refused because arrays of strings drop it."""
+    """Whether a value can be an id; NUL is rejected because numpy string arrays drop it."""
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
 
@@ -496,7 +496,7 @@ def _value(value: Any, kind: _Kind, complaint: _Complaint) -> int | float:
     try:
         return kind.convert(parse_number(value))
     except NumberSyntaxError as error:
-        fact = f"has the {kind.value} {value!r}, which is no number"
+        fact = f"has the {kind.value} {value!r}, which is not a number"
         raise complaint(FormatError, fact, "") from error
     except NumberRangeError as error:
         fact = f"has the {kind.value} {value!r}; it must be finite"

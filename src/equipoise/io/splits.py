@@ -1,4 +1,4 @@
-"""Folds: every unit is tested once, groups stay together, strata are spread evenly."""
+"""Folds: every unit is tested once, groups are not split, strata are distributed evenly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def kfold_splits(
     else:
         members = _codes(groups, n)
         _check_enough(k, int(members.max(initial=-1)) + 1, "groups")
-        fold_of = _placed(strata, members, k, rng)[members]
+        fold_of = _assign_groups(strata, members, k, rng)[members]
     return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(k)]
 
 
@@ -52,7 +52,7 @@ def _dealt(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
     return rng.permutation(k)[fold_of]
 
 
-def _placed(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> Ints:
+def _assign_groups(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> Ints:
     """The fold of each group: the largest first, each to where it disturbs the balance least."""
     counts = np.zeros((int(members.max()) + 1, int(strata.max()) + 1))
     np.add.at(counts, (members, strata), 1.0)
@@ -77,26 +77,26 @@ def _placed(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> In
 def _codes(values: Sequence[Any] | None, n: int) -> Ints:
     """0, 1, 2, ... for the distinct values in order of appearance; zeros when there are none."""
     code_of: dict[Any, int] = {}
-    found = [0] * n if values is None else [code_of.setdefault(value, len(code_of)) for value in values]
-    return np.asarray(found, dtype=np.int64)
+    codes = [0] * n if values is None else [code_of.setdefault(value, len(code_of)) for value in values]
+    return np.asarray(codes, dtype=np.int64)
 
 
 def _check(unit_ids: Sequence[Any], k: int, **keys: Sequence[Any] | None) -> None:
     if k < 2:
         raise ParameterError(f"{k} folds leave nothing to train on", hint="use at least 2")
-    seen: set[Any] = set()
+    previous: set[Any] = set()
     for unit in unit_ids:
-        if unit in seen:
+        if unit in previous:
             raise DuplicateError(f"unit {unit} appears twice", hint="a unit must not be in train and test at once")
-        seen.add(unit)
+        previous.add(unit)
     for name, values in keys.items():
         if values is not None and len(values) != len(unit_ids):
             raise ShapeError(f"{name} has {len(values)} values for {len(unit_ids)} units")
 
 
-def _check_enough(k: int, available: int, what: str) -> None:
+def _check_enough(k: int, available: int, noun: str) -> None:
     if k > available:
         raise ParameterError(
-            f"{k} folds need at least {k} {what}, and there are {available}",
+            f"{k} folds need at least {k} {noun}, and there are {available}",
             hint=f"use at most {available} folds",
         )

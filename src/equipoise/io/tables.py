@@ -31,22 +31,22 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows and where they stand: line numbers of a text file, or row numbers of anything else."""
+    """Rows and their positions: line numbers in a text file, row numbers in other files."""
 
     name: str
     rows: list[TableRow] = field(repr=False)
-    places: Sequence[int] = field(repr=False)
+    line_numbers: Sequence[int] = field(repr=False)
     file: TextFile | None = None
 
     def where(self, *indexes: int) -> str:
-        """``line 3`` or ``rows 1 and 2``: the place of these rows in the file."""
+        """``line 3`` or ``rows 1 and 2``: the position of these rows in the file."""
         unit = "row" if self.file is None else "line"
-        places = [str(self.places[index]) for index in indexes]
-        return f"{unit}{'s' if len(places) > 1 else ''} {' and '.join(places)}"
+        numbers = [str(self.line_numbers[index]) for index in indexes]
+        return f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(numbers)}"
 
     def error(self, kind: type[InputError], indexes: Sequence[int], fact: str, *, hint: str = "") -> InputError:
         """An error about these rows, with their lines as the excerpt where there are lines."""
-        excerpt = "" if self.file is None else self.file.excerpt(*(self.places[index] for index in indexes))
+        excerpt = "" if self.file is None else self.file.excerpt(*(self.line_numbers[index] for index in indexes))
         return kind(f"{self.name} {self.where(*indexes)} {fact}", hint=hint, excerpt=excerpt)
 
     def require(self, *columns: str) -> Table:
@@ -59,23 +59,23 @@ class Table:
 
     def missing(self, index: int, column: str) -> InputError:
         """The error for a row that lacks a column: with the nearest name, or all names there are."""
-        known = [str(each) for each in self.rows[index]]
-        hint = did_you_mean(column, known) or f"there are: {', '.join(known)}"
+        columns = [str(column) for column in self.rows[index]]
+        hint = did_you_mean(column, columns) or f"there are: {', '.join(columns)}"
         return self.error(FormatError, [index], f"has no column {column}", hint=hint)
 
 
 def read_rows(path: PathLike, *, columns: Iterable[str] = ()) -> list[TableRow]:
     """The rows of a .jsonl, .json, .csv, .tsv or .parquet file (text also gzipped), as dicts.
 
-    JSON holds a list of objects; CSV and TSV open with a header, and their values stay strings.
+    JSON holds a list of objects; CSV and TSV open with a header, and their values remain strings.
     Every row must have the ``columns``.
     """
     return read_table(path).require(*columns).rows
 
 
 def read_table(path: PathLike) -> Table:
-    """``read_rows`` with the place of every row."""
-    form = format_of(path)
+    """``read_rows`` with the position of every row."""
+    form = table_format(path)
     if form is None:
         raise FormatError(
             f"{display_path(path)} has a suffix that names no table format",
@@ -84,36 +84,36 @@ def read_table(path: PathLike) -> Table:
     return read_parquet(path) if form == "parquet" else parse_table(open_text(path), form)
 
 
-def format_of(path: PathLike) -> str | None:
+def table_format(path: PathLike) -> str | None:
     """The table format that a suffix names, beneath a .gz if there is one.
 
-    >>> format_of("runs/bm25.tsv.gz"), format_of("runs/bm25.trec")
+    >>> table_format("runs/bm25.tsv.gz"), table_format("runs/bm25.trec")
     ('tsv', None)
     """
     name = Path(path).name.casefold().removesuffix(".gz")
     return FORMATS.get(Path(name).suffix)
 
 
-def delimiter_of(file: TextFile, form: str | None) -> str:
-    """What separates the fields of a CSV or TSV: what its suffix says, or what its first line has instead.
+def find_delimiter(file: TextFile, form: str | None) -> str:
+    """The delimiter of a CSV or TSV file: that of its suffix, or the one that its first line contains.
 
     A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
-    the comma is the decimal mark. A file whose suffix says nothing is read by tabs, if it has any.
+    the comma is the decimal mark. A file without a known suffix is split at tabs, if it has any.
     """
     usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
     first = file.first_line
-    return next((each for each in usual if each in first), DELIMITERS.get(form or "", ","))
+    return next((delimiter for delimiter in usual if delimiter in first), DELIMITERS.get(form or "", ","))
 
 
 def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Table:
     """The rows of a text file that is already open; a ``delimiter`` replaces that of the format."""
     if form == "json":
         return table_of_json(file, parse_json(file))
-    numbered = parse_lines(file) if form == "jsonl" else _delimited(file, delimiter or DELIMITERS[form])
+    numbered = parse_lines(file) if form == "jsonl" else _parse_delimited(file, delimiter or DELIMITERS[form])
     table = Table(file.name, [row for _, row in numbered], [line for line, _ in numbered], file)
     for index, row in enumerate(table.rows):
         if not isinstance(row, dict):
-            raise table.error(FormatError, [index], "is no JSON object", hint='write {"column": value, ...}')
+            raise table.error(FormatError, [index], "is not a JSON object", hint='write {"column": value, ...}')
     if not table.rows:
         raise FormatError(
             f"{file.name} has a header and no rows", hint="add a row for every item, or name another file"
@@ -125,13 +125,13 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
     """The fields of every CSV record that is not blank, with the number of its first line."""
     import csv
 
-    found = []
+    rows = []
     reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
     line = 1
     try:
         for fields in reader:
-            if any(each.strip() for each in fields):
-                found.append((line, fields))
+            if any(cell.strip() for cell in fields):
+                rows.append((line, fields))
             line = reader.line_num + 1
     except csv.Error as error:
         raise file.error(
@@ -140,10 +140,10 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
             f"is not well-formed: {error}",
             hint='a quote inside a quoted field is written ""; very long texts go into JSONL',
         ) from error
-    return found
+    return rows
 
 
-def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
+def _parse_delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
     (first, names), *body = records(file, delimiter) or [(1, [])]
     header = [name.strip() for name in names]
     for name in header:
@@ -155,14 +155,14 @@ def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
                 FormatError,
                 line,
                 f"has {len(fields)} fields; the header has {len(header)} ({', '.join(header)})",
-                hint="a field that holds the separator must stand in double quotes",
+                hint="a field that holds the separator must be written in double quotes",
             )
     return [(line, dict(zip(header, fields, strict=True))) for line, fields in body]
 
 
 def table_of_json(file: TextFile, value: Any) -> Table:
     """The table that a parsed JSON value is, if it is a list of objects."""
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
         raise FormatError(f"{file.name} is JSON, but no list of objects", hint='write [{"column": value}, ...]')
     if not value:
         raise FormatError(f"{file.name} is an empty list", hint='write [{"column": value}, ...]')

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from equipoise.errors import FormatError, InputError, did_you_mean
-from equipoise.io.decompression import gunzip, gunzipped
+from equipoise.io.decompression import gunzip, open_gzip
 
 PathLike = str | os.PathLike[str]
 
@@ -79,7 +79,7 @@ def text_file(name: str, data: bytes) -> TextFile:
     data = data.removeprefix(BOM)
     if not data or data.isspace():
         raise InputError(f"{name} is empty", hint="check that the step that writes it has finished")
-    _refuse_other_encodings(name, data)
+    _check_encoding(name, data)
     return TextFile(name, data)
 
 
@@ -136,7 +136,7 @@ def _stdin_bytes() -> bytes:
         raise InputError("standard input is closed", hint="pipe a file into the command, or name one") from error
 
 
-def _refuse_other_encodings(name: str, data: bytes) -> None:
+def _check_encoding(name: str, data: bytes) -> None:
     """Only UTF-8 passes, and no NUL: it marks binary files, and arrays of strings would drop it."""
     try:
         data.decode("utf-8")
@@ -162,7 +162,7 @@ def _missing(path: Path, name: str) -> InputError:
 
 
 def _near(path: Path) -> str:
-    """The names in the same folder that resemble the one asked for."""
+    """The names in the same folder that resemble the requested name."""
     try:
         names = sorted(os.listdir(path.parent))
     except OSError:
@@ -176,22 +176,24 @@ def _inside(folder: Path) -> str:
 
 
 def _printable(line: bytes, width: int | None = EXCERPT_WIDTH) -> str:
-    """A line that is safe to print: control characters are replaced, long lines are cut."""
+    """A line that is safe to print: control characters are replaced, long lines are truncated."""
     text = line.decode("utf-8", "replace")
-    text = "".join(each if each.isprintable() or each == "\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    text = "".join(
+        character if character.isprintable() or character == "\t" else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
     return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
 
 
 # Parsing one number: stricter than Python's ``float``.
 
 LONGEST_INTEGER = 310
-"""Characters; every finite float has fewer, and Python refuses to read integers of thousands."""
+"""Maximum length in characters; every finite float is shorter, and Python rejects very long integers."""
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 
 class NumberSyntaxError(ValueError):
-    """The value is no number at all."""
+    """The value is not a number."""
 
 
 class NumberRangeError(ValueError):
@@ -201,7 +203,7 @@ class NumberRangeError(ValueError):
 def parse_number(value: object) -> int | float:
     """A finite number from a field of a file: an int where it is written as one, else a float.
 
-    Underscores, digits of other scripts and truth values are no numbers.
+    Underscores, digits of other scripts and truth values are not numbers.
 
     >>> parse_number("3"), parse_number("0.5"), parse_number(2.0)
     (3, 0.5, 2.0)
@@ -219,8 +221,8 @@ def _from_text(text: str) -> int | float:
     if not _DECIMAL.fullmatch(text):
         raise NumberSyntaxError
     approximate = _finite(float(text))  # type: ignore[arg-type]
-    whole = len(text) <= LONGEST_INTEGER and not set(text) & set(".eE")
-    return int(text) if whole else approximate
+    is_integer = len(text) <= LONGEST_INTEGER and not set(text) & set(".eE")
+    return int(text) if is_integer else approximate
 
 
 def _finite(value: Real) -> int | float:
@@ -241,7 +243,7 @@ _GZIP_PREFIX = b"\x1f\x8b"
 
 
 class NotStreamableError(Exception):
-    """A file cannot be read in blocks; reading it whole works, or says what is wrong and where."""
+    """A file cannot be read in blocks; reading it at once works, or reports the error and its position."""
 
 
 def line_blocks(path: PathLike) -> Iterator[bytes]:
@@ -258,7 +260,7 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
             zipped = file.read(len(_GZIP_PREFIX)) == _GZIP_PREFIX
             file.seek(0)
             if zipped:
-                yield from _blocks(gunzipped(str(path), file, os.fstat(file.fileno()).st_size))
+                yield from _blocks(open_gzip(str(path), file, os.fstat(file.fileno()).st_size))
             else:
                 yield from _blocks(file)
     except (OSError, ValueError) as error:
@@ -274,17 +276,17 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
             if len(rest) > LONGEST_LINE:
                 raise NotStreamableError(f"a line has more than {LONGEST_LINE} bytes")
             continue
-        yield _checked(rest + block[:end], start)
+        yield _check_block(rest + block[:end], start)
         rest, start = block[end:], False
     if rest:
-        yield _checked(rest, start)
+        yield _check_block(rest, start)
 
 
-def _checked(block: bytes, start: bool) -> bytes:
+def _check_block(block: bytes, start: bool) -> bytes:
     if start:
         block = block.removeprefix(BOM)
     if not block.isascii():
-        block.decode("utf-8")  # lines are whole, so no character is cut
+        block.decode("utf-8")  # blocks end at line ends, so no character is split
     if b"\0" in block:
         raise NotStreamableError("there is a NUL byte")
     return block

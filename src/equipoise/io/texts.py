@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.dataset import title_and_text
-from equipoise.io.decompression import gunzipped
+from equipoise.io.decompression import open_gzip
 from equipoise.io.json import parse_json
-from equipoise.io.tables import format_of, parse_table, read_table, table_of_json
+from equipoise.io.tables import parse_table, read_table, table_format, table_of_json
 from equipoise.io.text import BOM, STDIN, display_path, open_text, read_error
 
 TEXT_COLUMNS = ("text", "content", "contents", "passage", "sentence", "body", "query")
@@ -25,7 +25,7 @@ class TextItem(NamedTuple):
 
     text: str
     id: str
-    place: int
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,100 +47,100 @@ class TextSource:
 def read_texts(
     path: str, *, column: str | None = None, id_column: str | None = None, skip_blank: bool = False
 ) -> TextSource:
-    """Texts of a .txt file (one a line), or of a column of a JSONL, JSON, CSV, TSV or parquet file.
+    """Texts of a .txt file (one per line), or of a column of a JSONL, JSON, CSV, TSV or parquet file.
 
     JSON may also be a list of texts. Documents in BEIR's layout, with an ``_id`` and a ``text``, are taken
     with their title, as runs take them, unless a column is named. Plain or gzipped; ``-`` is standard input,
-    one text a line. Lines and JSONL are streamed, so that size is no matter. A blank text is an error, unless
-    it is skipped or nothing but blank lines follow it.
+    one text per line. Lines and JSONL are streamed, so files of any size can be read. A blank text is an error, unless
+    it is skipped or only blank lines follow it.
     """
-    form = format_of(path) if path != STDIN else None
+    form = table_format(path) if path != STDIN else None
     if form is None:
-        _refuse_columns(path, "one text a line", column or id_column)
+        _check_no_columns(path, "one text a line", column or id_column)
         lines = open_text(path).text.split("\n") if path == STDIN else None
-        return _checked(path, lambda: _numbered(lines or _lines(path)), False, False, skip_blank)
+        return _check_texts(path, lambda: _number_lines(lines or _lines(path)), False, False, skip_blank)
     if form == "jsonl":
         reader = _reader(path, _first_row(path), column, id_column)
-        return _checked(path, lambda: _jsonl(path, reader), reader.id is not None, True, skip_blank)
+        return _check_texts(path, lambda: _jsonl(path, reader), reader.id is not None, True, skip_blank)
     if form == "json":
         file = open_text(path)
         value = parse_json(file)
-        if value and isinstance(value, list) and all(isinstance(each, str) for each in value):
-            _refuse_columns(path, "a list of texts", column or id_column)
-            return _checked(path, lambda: _numbered(value), False, True, skip_blank)
+        if value and isinstance(value, list) and all(isinstance(text, str) for text in value):
+            _check_no_columns(path, "a list of texts", column or id_column)
+            return _check_texts(path, lambda: _number_lines(value), False, True, skip_blank)
         rows = table_of_json(file, value)
     else:
         rows = read_table(path)
     reader = _reader(path, rows.rows[0], column, id_column)
-    items = [reader.item(row, place) for row, place in zip(rows.rows, rows.places, strict=True)]
-    return _checked(path, lambda: iter(items), reader.id is not None, True, skip_blank)
+    items = [reader.item(row, line) for row, line in zip(rows.rows, rows.line_numbers, strict=True)]
+    return _check_texts(path, lambda: iter(items), reader.id is not None, True, skip_blank)
 
 
-def _refuse_columns(path: str, what: str, given: str | None) -> None:
-    if given:
-        raise InputError(f"{display_path(path)} has {what}, and no columns", hint="name it .jsonl, .csv or .tsv")
+def _check_no_columns(path: str, content: str, column: str | None) -> None:
+    if column:
+        raise InputError(f"{display_path(path)} has {content}, and no columns", hint="name it .jsonl, .csv or .tsv")
 
 
-def _checked(
+def _check_texts(
     path: str, items: Callable[[], Iterator[TextItem]], has_ids: bool, has_rows: bool, skip_blank: bool
 ) -> TextSource:
     """Read everything once: count, and find what cannot be."""
     count = blank = inner = first_blank = 0
-    places: dict[str, int] = {}
+    first_line: dict[str, int] = {}
     for item in items():
         if item.text.strip():
             count += 1
             inner = blank
-            if has_ids and places.setdefault(item.id, item.place) != item.place:
+            if has_ids and first_line.setdefault(item.id, item.line) != item.line:
                 raise DuplicateError(
-                    f"{display_path(path)} lines {places[item.id]} and {item.place} both have the id {item.id[:60]}",
+                    f"{display_path(path)} lines {first_line[item.id]} and {item.line} both have the id {item.id[:60]}",
                     hint="keep one of them, or name another column: --id-column NAME",
                 )
         else:
             blank += 1
-            first_blank = first_blank or item.place
+            first_blank = first_blank or item.line
     if not count:
         raise InputError(f"{display_path(path)} has no texts in it", hint="check the step that writes it")
     # Blank lines at the end of a file are not meant as texts; blank rows of a table may be.
     excess = blank if has_rows else inner
     if excess and not skip_blank:
-        place = f"{'row' if has_rows else 'line'} {first_blank}"
+        position = f"{'row' if has_rows else 'line'} {first_blank}"
         raise InputError(
-            f"{display_path(path)} {place} is blank, where a text should be",
+            f"{display_path(path)} {position} is blank, where a text should be",
             hint="--skip-blank leaves such texts out; vectors and lines then no longer agree in number",
         )
     return TextSource(display_path(path), count, has_ids, excess, items)
 
 
-def _numbered(lines: Iterable[str]) -> Iterator[TextItem]:
+def _number_lines(lines: Iterable[str]) -> Iterator[TextItem]:
     for number, line in enumerate(lines, start=1):
         yield TextItem(line.removesuffix("\r"), "", number)
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines of a UTF-8 file, plain or gzipped, without their ends and without reading it whole."""
+    """The lines of a UTF-8 file, plain or gzipped, without their ends read as a stream."""
     try:
         with open(path, "rb") as raw:
             zipped = raw.read(2) == _GZIP
         with open(path, "rb") as file:
-            stream = gunzipped(display_path(path), file, os.fstat(file.fileno()).st_size) if zipped else file
+            stream = open_gzip(display_path(path), file, os.fstat(file.fileno()).st_size) if zipped else file
             first = stream.readline()
             if not first:
                 open_text(path)
-            yield _decoded(path, first.removeprefix(BOM))
+            yield _decode_line(path, first.removeprefix(BOM))
             for line in stream:
-                yield _decoded(path, line)
+                yield _decode_line(path, line)
     except OSError as error:
         raise read_error(path, error) from error
 
 
-def _decoded(path: str, line: bytes) -> str:
+def _decode_line(path: str, line: bytes) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        open_text(path)  # says which byte of which line it is
+        open_text(path)  # raises with the byte and the line
     return text.removesuffix("\n")
 
 
@@ -157,7 +157,7 @@ def _object(path: str, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
-        parse_table(open_text(path), "jsonl")  # says which line is wrong, and how
+        parse_table(open_text(path), "jsonl")  # raises with the line and the reason
         raise FormatError(f"{display_path(path)} is not JSONL")
     return row
 
@@ -171,44 +171,44 @@ def _first_row(path: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _RowReader:
-    """How a row becomes a text: which columns count, and whether a title goes before the text."""
+    """How a row becomes a text: which columns are read, and whether a title precedes the text."""
 
     path: str
     text: str
     id: str | None
     titles: bool
 
-    def item(self, row: dict[str, Any], place: int) -> TextItem:
-        text = self._string(row, place, self.text)
+    def item(self, row: dict[str, Any], line: int) -> TextItem:
+        text = self._string(row, line, self.text)
         if self.titles and row.get("title"):
-            text = title_and_text(self._string(row, place, "title"), text)
+            text = title_and_text(self._string(row, line, "title"), text)
         if self.id is None:
-            return TextItem(text, "", place)
+            return TextItem(text, "", line)
         if not isinstance(row.get(self.id), str | int):
-            raise FormatError(f"{display_path(self.path)} line {place} has no id in column {self.id}")
-        return TextItem(text, str(row[self.id]), place)
+            raise FormatError(f"{display_path(self.path)} line {line} has no id in column {self.id}")
+        return TextItem(text, str(row[self.id]), line)
 
-    def _string(self, row: dict[str, Any], place: int, column: str) -> str:
+    def _string(self, row: dict[str, Any], line: int, column: str) -> str:
         value = row.get(column)
         if not isinstance(value, str):
-            found = f"{type(value).__name__} in" if column in row else "no"
+            actual = f"{type(value).__name__} in" if column in row else "no"
             raise FormatError(
-                f"{display_path(self.path)} line {place} has {found} column {column}, where a text should be"
+                f"{display_path(self.path)} line {line} has {actual} column {column}, where a text should be"
             )
         return value
 
 
 def _reader(path: str, row: dict[str, Any], column: str | None, id_column: str | None) -> _RowReader:
-    """The columns of the texts and of their ids: as asked for, or under the usual names."""
-    known = [str(each) for each in row]
-    for given in (column, id_column):
-        if given is not None and given not in row:
-            hint = did_you_mean(given, known) or f"there are: {', '.join(known)}"
-            raise FormatError(f"{display_path(path)} has no column {given}", hint=hint)
+    """The columns of the texts and of their ids: as requested, or under the usual names."""
+    columns = [str(name) for name in row]
+    for requested in (column, id_column):
+        if requested is not None and requested not in row:
+            hint = did_you_mean(requested, columns) or f"there are: {', '.join(columns)}"
+            raise FormatError(f"{display_path(path)} has no column {requested}", hint=hint)
     text = column or _usual(row, TEXT_COLUMNS)
     if text is None:
         raise FormatError(
-            f"{display_path(path)} has no column of texts under a usual name; it has {', '.join(known)}",
+            f"{display_path(path)} has no column of texts under a usual name; it has {', '.join(columns)}",
             hint="say which it is: --column NAME",
         )
     of_beir = column is None and "_id" in row and text == "text"

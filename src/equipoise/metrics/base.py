@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -17,6 +18,12 @@ E = TypeVar("E", bound=Evidence)
 UP, DOWN = Direction.UP, Direction.DOWN
 N_CHANCE_SHUFFLES = 20
 LARGEST_CUTOFF = 2**31 - 1
+
+
+@cache
+def parameter_types(metric: type[Any]) -> dict[str, Any]:
+    """The types of the parameters of a metric class. Resolving the annotations takes longer than most metrics."""
+    return get_type_hints(metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class Metric(ABC, Generic[E]):
         return self.name
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
+        for name, kind in parameter_types(type(self)).items():
             if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
                 raise ParameterError(
                     f"{self.symbol} has no {name} {getattr(self, name)!r}",
@@ -131,11 +138,11 @@ class UnitMetric(Metric[E]):
 
 
 class CorpusMetric(Metric[E]):
-    """A metric of the whole evidence that is no mean over units, such as a correlation."""
+    """A metric of all units together that is not a mean over units, such as a correlation."""
 
     @abstractmethod
     def value(self, evidence: E) -> float:
-        """The figure; NaN where it is undefined."""
+        """The value; NaN if it is undefined."""
 
     def measure(self, evidence: E) -> MetricValue:
         """The value alone."""
@@ -143,11 +150,10 @@ class CorpusMetric(Metric[E]):
 
 
 class BaseMetric(Metric[Any]):
-    """The class people extend: a name and ``calculate``.
+    """Base class of custom metrics: a name and ``calculate``.
 
-    ``calculate(evidence)`` returns either one number a unit, NaN where it has none, which then gets
-    paired tests like any built-in metric, or a single number for the whole evidence. The name may
-    also be an attribute of the class.
+    ``calculate(evidence)`` returns one number per unit (NaN where it is undefined), which gets paired tests like any
+    built-in metric, or a single number for all units. The name may also be a class attribute.
 
     >>> class Steep(BaseMetric):
     ...     def __init__(self):
@@ -171,8 +177,8 @@ class BaseMetric(Metric[Any]):
     ) -> None:
         from equipoise.evidence.ranking import Ranking
 
-        given = getattr(type(self), "name", None)
-        self.symbol = name or (given if isinstance(given, str) else type(self).__name__)
+        class_name = getattr(type(self), "name", None)
+        self.symbol = name or (class_name if isinstance(class_name, str) else type(self).__name__)
         self.title = title or (type(self).__doc__ or self.symbol).strip().splitlines()[0]
         self.better = Direction(better)  # type: ignore[misc]
         self.bounds = bounds  # type: ignore[misc]
@@ -188,7 +194,7 @@ class BaseMetric(Metric[Any]):
         raise UndefinedError(f"the metric {self.name} does not say how to calculate itself")
 
     def measure(self, evidence: Any) -> MetricValue:
-        """Run ``calculate`` and check that what came back is one number, or one a unit."""
+        """Run ``calculate`` and check that it returned one number, or one per unit."""
         try:
             answer = np.asarray(self.calculate(evidence), dtype=np.float64)
         except EquipoiseError:
@@ -202,6 +208,6 @@ class BaseMetric(Metric[Any]):
         if answer.shape != (len(evidence),):
             raise UndefinedError(
                 f"the metric {self.name} returned an array of shape {answer.shape} for {len(evidence)} units",
-                hint="return one number, or one a unit in the order of unit_ids",
+                hint="return one number, or one per unit in the order of unit_ids",
             )
         return MetricValue.mean(answer)

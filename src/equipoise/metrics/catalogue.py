@@ -27,7 +27,7 @@ BUILT_IN: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class MetricCatalogue:
-    """Metric classes, and instances of ``BaseMetric`` subclasses, by every name they answer to."""
+    """Metric classes, and instances of ``BaseMetric`` subclasses, by name and alias."""
 
     metrics: tuple[Any, ...]
 
@@ -40,7 +40,7 @@ class MetricCatalogue:
         return names
 
     def named(self, name: str) -> list[Any]:
-        """Every metric that answers to the name, whatever its case."""
+        """All metrics with this name or alias, ignoring case."""
         return self._by_name.get(name.casefold(), [])
 
     def spellings(self) -> list[str]:
@@ -58,11 +58,11 @@ class MetricCatalogue:
         """This catalogue and the metrics that installed packages offer under ``equipoise.metrics``."""
         from importlib.metadata import entry_points
 
-        found = [metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])]
-        return self.plus(found, source=f"entry points {ENTRY_POINTS}") if found else self
+        metrics = [metric for point in entry_points(group=ENTRY_POINTS) for metric in _instances([point.load()])]
+        return self.plus(metrics, source=f"entry points {ENTRY_POINTS}") if metrics else self
 
     def plus(self, metrics: list[Any], *, source: str) -> MetricCatalogue:
-        """This catalogue and more metrics; a name that is taken is refused."""
+        """This catalogue and more metrics; a name that exists is an error."""
         for metric in metrics:
             if self.named(metric.symbol):
                 raise InputError(
@@ -74,7 +74,7 @@ class MetricCatalogue:
 
 @lru_cache(maxsize=1)
 def builtin() -> MetricCatalogue:
-    """The metrics that come with the program."""
+    """The metrics of this package."""
     return MetricCatalogue(BUILT_IN)
 
 
@@ -89,9 +89,9 @@ def _from_file(path: Path) -> list[Any]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise InputError(f"the plugin {path} fails when it is loaded: {type(error).__name__}: {error}") from error
-    own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    definitions = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
     try:
-        metrics = _instances(own)
+        metrics = _instances(definitions)
     except Exception as error:
         raise InputError(
             f"a metric of the plugin {path} cannot be made: {type(error).__name__}: {error}",
@@ -107,13 +107,13 @@ def _from_file(path: Path) -> list[Any]:
 
 def _instances(values: list[Any]) -> list[Any]:
     """Metric classes as they are; subclasses of ``BaseMetric`` as the instance that carries the name."""
-    found: list[Any] = []
+    metrics: list[Any] = []
     for value in values:
         if isinstance(value, BaseMetric):
-            found.append(value)
+            metrics.append(value)
         elif inspect.isclass(value) and issubclass(value, BaseMetric):
-            named: Any = value  # its own __init__ gives the name
-            found.append(named())
+            instance: Any = value  # its own __init__ gives the name
+            metrics.append(instance())
         elif inspect.isclass(value) and issubclass(value, Metric) and not inspect.isabstract(value):
-            found.append(value)
-    return found
+            metrics.append(value)
+    return metrics

@@ -55,31 +55,31 @@ class Silhouette(UnitMetric[Space]):
                 hint="Space.of(vectors, labels=...) adds them",
             )
         if self.distance == "cosine":
-            points, kept = directions(evidence)
+            points, indices = directions(evidence)
         else:
-            points, kept = evidence.vectors.astype(np.float64), np.ones(len(evidence), dtype=bool)
+            points, indices = evidence.vectors.astype(np.float64), np.ones(len(evidence), dtype=bool)
         values = np.full(len(evidence), np.nan)
-        values[kept] = silhouette_samples(points, evidence.labels[kept], self.distance)
+        values[indices] = silhouette_samples(points, evidence.labels[indices], self.distance)
         return values
 
 
 def silhouette_samples(points: Floats, labels: Ints, distance: Distance) -> Floats:
     """The silhouette of each point, never holding all distances; unit vectors where it is the cosine one."""
     values = np.full(len(points), np.nan)
-    _, own, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    _, label_codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         return values
-    order = np.argsort(own, kind="stable")
+    order = np.argsort(label_codes, kind="stable")
     sums_to_classes = _cosine_sums if distance == "cosine" else _euclidean_sums
     for rows, sums in sums_to_classes(points, order, sizes):
-        here = np.arange(len(sums)), own[rows]
-        within = sums[here] / np.maximum(sizes[own[rows]] - 1, 1)
+        here = np.arange(len(sums)), label_codes[rows]
+        within = sums[here] / np.maximum(sizes[label_codes[rows]] - 1, 1)
         means = sums / sizes
         means[here] = inf
         nearest = means.min(axis=1)
         larger = np.maximum(within, nearest)
         values[rows] = np.divide(nearest - within, larger, out=np.zeros(len(sums)), where=larger > 0)
-        values[rows][sizes[own[rows]] == 1] = 0.0
+        values[rows][sizes[label_codes[rows]] == 1] = 0.0
     return values
 
 
@@ -113,8 +113,8 @@ def _euclidean_sums(points: Floats, order: Ints, sizes: Ints) -> Iterator[tuple[
         sums[rows, first:] += np.add.reduceat(distances, edges[first:], axis=1)
         later = distances[:, rows.stop - rows.start :]
         sums[rows.stop :, first : last + 1] += np.add.reduceat(later, edges[first : last + 1], axis=0).T
-    place = np.argsort(order)
-    return ((rows, sums[place[rows]]) for rows in row_blocks(len(points), len(sizes)))
+    position = np.argsort(order)
+    return ((rows, sums[position[rows]]) for rows in row_blocks(len(points), len(sizes)))
 
 
 def _labels(space: Space, metric: str) -> Ints:
@@ -129,10 +129,10 @@ def class_sums(space: Space, metric: str) -> tuple[Floats, Ints, Ints]:
     """The summed directions of each class, how many of its points have one, and how many points it has."""
     labels = _labels(space, metric)
     units, pointed = directions(space)
-    _, own, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    _, label_codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     sums = np.zeros((len(sizes), space.vectors.shape[1]))
-    np.add.at(sums, own[pointed], units)
-    return sums, np.bincount(own[pointed], minlength=len(sizes)), sizes
+    np.add.at(sums, label_codes[pointed], units)
+    return sums, np.bincount(label_codes[pointed], minlength=len(sizes)), sizes
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class ClusterSeparation(CorpusMetric[Space]):
 class NeighborPurity(UnitMetric[Space]):
     """The share of a point's nearest ``neighbours``, by cosine, that are of its own class.
 
-    From 0 to 1. Points tied for the last place share it. Chance is the share of other points that are of
+    From 0 to 1. Points tied for the last rank share it. Chance is the share of other points that are of
     the point's class. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]], labels=["x", "x", "y", "x"])
@@ -258,7 +258,7 @@ class NeighborPurity(UnitMetric[Space]):
 
 
 def same_class_fractions(units: Floats, labels: Ints, neighbours: int) -> Floats:
-    """How much of each point's neighbourhood is of its class; ties share the last places."""
+    """How much of each point's neighbourhood is of its class; ties share the last ranks."""
     count = len(units)
     shares = np.empty(count)
     for rows in row_blocks(count, count):

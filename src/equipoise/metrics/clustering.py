@@ -43,7 +43,7 @@ def entropy(counts: Ints) -> float:
 
 
 class Entropies(NamedTuple):
-    """Mutual information of two partitions, and their own entropies."""
+    """Mutual information of two partitions, and their entropies."""
 
     shared: float
     classes: float
@@ -57,9 +57,9 @@ class Entropies(NamedTuple):
         return cls(max(0.0, classes + clusters - entropy(table.cells)), classes, clusters)
 
 
-def _ratio(part: float, whole: float) -> float:
-    """``part / whole`` within 0 and 1; NaN for 0/0."""
-    return min(1.0, part / whole) if whole > 0 else nan
+def _ratio(part: float, total: float) -> float:
+    """``part / total`` within 0 and 1; NaN for 0/0."""
+    return min(1.0, part / total) if total > 0 else nan
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class AdjustedRand(CorpusMetric[Labels]):
     bounds = (-0.5, 1.0)
     unit = "index"
     formula = r"\frac{\sum_{ij} \binom{n_{ij}}{2} - E}{\frac{1}{2}(A + B) - E}, E = AB / \binom{n}{2}"
-    undefined = "fewer than two units, or both partitions all in one part or all apart: 0/0"
+    undefined = "fewer than two units, or both partitions trivial (one cluster, or one cluster per unit): 0/0"
     cite = "Hubert and Arabie, Journal of Classification 2, 1985"
 
     def value(self, evidence: Labels) -> float:
         """The index; NaN if every partition gives the value expected by chance."""
         table = contingency(evidence)
-        together, classes, clusters = (int((each * (each - 1)).sum()) / 2 for each in table)
+        together, classes, clusters = (int((counts * (counts - 1)).sum()) / 2 for counts in table)
         pairs = len(evidence) * (len(evidence) - 1) / 2
         expected = classes * clusters / pairs if pairs else 0.0
         most = (classes + clusters) / 2
@@ -102,7 +102,7 @@ class MutualInformation(CorpusMetric[Labels]):
     """Mutual information of classes and clusters, over the mean of their entropies.
 
     From 0 to 1. ``normaliser`` names the mean; with the arithmetic one it equals V-measure. Not adjusted for
-    luck: many small clusters score above 0 by chance alone.
+    chance: many small clusters score above 0 by chance alone.
 
     >>> round(MutualInformation().measure(Labels.of([0, 0, 1, 1], [0, 0, 1, 2])).value, 4)
     0.8

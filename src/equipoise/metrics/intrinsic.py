@@ -34,7 +34,7 @@ def directions(space: Space) -> tuple[Floats, Bools]:
 
 
 def row_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Slices of rows, so that a block of ``columns`` doubles a row stays within ``BLOCK_BYTES``."""
+    """Slices of rows, so that a block of ``columns`` doubles per row fits ``BLOCK_BYTES``."""
     step = max(1, BLOCK_BYTES // (8 * max(1, columns)))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
@@ -166,7 +166,7 @@ class Hubness(IntrinsicMetric):
     """Skewness of how often each point is among the ``neighbours`` nearest of another point, by cosine.
 
     Around 0 when all points are neighbours equally often; high when a few hubs are near to everything and
-    crowd out the rest of any search. Points tied for the last place share it. Zero vectors are left out.
+    displace other points in every search. Points tied for the last rank share it. Zero vectors are left out.
 
     >>> space = Space.of([[1.0, 0.0], [0.8, 0.6], [0.8, -0.6], [0.3, 1.0]])
     >>> round(Hubness(neighbours=1).measure(space).value, 4)
@@ -202,7 +202,7 @@ class Hubness(IntrinsicMetric):
 
 
 def k_occurrences(units: Floats, neighbours: int) -> Floats:
-    """How often each point is among the nearest ``neighbours`` of another; ties share the last places."""
+    """How often each point is among the nearest ``neighbours`` of another; ties share the last ranks."""
     count = len(units)
     times = np.zeros(count)
     for rows in row_blocks(count, count):
@@ -236,7 +236,7 @@ class Isotropy(IntrinsicMetric):
     cite = "Rudman, Gillman, Rayne and Eickhoff, Findings of ACL 2022"
 
     def value(self, evidence: Space) -> float:
-        """The published steps come down to trace and Frobenius norm, so no axes need to be found."""
+        """The published formula reduces to trace and Frobenius norm, so no eigenvectors are needed."""
         points, size = evidence.vectors.astype(np.float64), evidence.vectors.shape[1]
         if size < 2 or not len(points) or not np.ptp(points, axis=0).any():
             return nan
@@ -251,10 +251,10 @@ class Isotropy(IntrinsicMetric):
 
 
 def random_vectors(space: Space, rng: np.random.Generator) -> Space:
-    """Points as far from the origin as before, each in a direction of its own."""
-    drawn = rng.standard_normal(space.vectors.shape)
+    """Random directions with the norms of the original points."""
+    sample = rng.standard_normal(space.vectors.shape)
     lengths = np.linalg.norm(space.vectors.astype(np.float64), axis=1)
-    return replace(space, vectors=drawn * (lengths / np.linalg.norm(drawn, axis=1))[:, None])
+    return replace(space, vectors=sample * (lengths / np.linalg.norm(sample, axis=1))[:, None])
 
 
 class RandomBaselineMetric(CorpusMetric[Space]):
@@ -264,8 +264,8 @@ class RandomBaselineMetric(CorpusMetric[Space]):
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """The mean over random vectors."""
-        drawn = [self.value(random_vectors(evidence, rng)) for _ in range(N_CHANCE_SHUFFLES)]
-        return float(np.mean(drawn))
+        values = [self.value(random_vectors(evidence, rng)) for _ in range(N_CHANCE_SHUFFLES)]
+        return float(np.mean(values))
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class EmbeddingVariance(RandomBaselineMetric):
     """Variance of each coordinate over the points, averaged over the coordinates.
 
     At least 0; it grows with the square of the scale. Vectors of length one in d dimensions cannot exceed
-    1/d, so it says more about how a model scales its vectors than about what it knows.
+    1/d, so it depends more on the scale of the vectors than on their quality.
 
     >>> EmbeddingVariance().measure(Space.of([[1.0, 0.0], [-1.0, 0.0]])).value
     0.5
@@ -343,12 +343,12 @@ class NormRatio(RandomBaselineMetric):
         norms = evidence.radii
         if len(norms) < 2 or not norms.any():
             return nan
-        # Vectors set to length one in single precision differ in the last digit, which is no spread.
+        # Vectors set to length one in single precision differ in the last digit, which is not variance.
         ratio = float(norms.std() / norms.mean())
         return ratio if ratio > _SINGLE else 0.0
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The figure itself: no direction can change it."""
+        """The value itself: it does not depend on directions."""
         return self.value(evidence)
 
 

@@ -42,7 +42,7 @@ class Accuracy(UnitMetric[Labels]):
         return right.astype(np.float64)
 
     def chance(self, evidence: Labels, rng: np.random.Generator) -> float:
-        """The mean over all permutations: how often two independent draws would agree."""
+        """The mean over all permutations: the probability that two independent samples agree."""
         counts = class_counts(evidence)
         return float(counts.support @ counts.predicted) / len(evidence) ** 2 if len(evidence) else nan
 
@@ -62,9 +62,9 @@ def class_counts(labels: Labels) -> ClassCounts:
     return ClassCounts(*(np.bincount(codes, minlength=size) for codes in (labels.true, labels.predicted, agreed)))
 
 
-def _shares(part: Ints, whole: Ints) -> Floats:
-    """``part / whole``, and 0 for 0/0."""
-    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
+def _shares(part: Ints, total: Ints) -> Floats:
+    """``part / total``, and 0 for 0/0."""
+    return np.divide(part, total, out=np.zeros(len(total)), where=total > 0)
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class ClassAverageMetric(CorpusMetric[Labels]):
         counts = class_counts(evidence)
         if self.average == "micro":
             return float(self.by_class(ClassCounts(*(np.array([side.sum()]) for side in counts)))[0])
-        seen = (counts.support > 0) | (counts.predicted > 0)
-        weights = counts.support[seen] if self.average == "weighted" else None
-        return float(np.average(self.by_class(counts)[seen], weights=weights))
+        occurs = (counts.support > 0) | (counts.predicted > 0)
+        weights = counts.support[occurs] if self.average == "weighted" else None
+        return float(np.average(self.by_class(counts)[occurs], weights=weights))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from equipoise.types import Bools, Floats
 
 ROUNDING = 1e-9
-"""0.8 and 0.7 are 0.1 apart for a reader, and a little more than that in binary."""
+"""Tolerance for binary rounding: 0.8 - 0.7 is slightly more than 0.1."""
 
 
 def correlation(x: Floats, y: Floats) -> float:
@@ -25,7 +25,7 @@ def correlation(x: Floats, y: Floats) -> float:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return nan
     # Scaled before squaring, so that neither tiny nor huge numbers leave the range of a float.
-    x, y = (each / np.abs(each).max() for each in (x - x.mean(), y - y.mean()))
+    x, y = (values / np.abs(values).max() for values in (x - x.mean(), y - y.mean()))
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
 
@@ -35,9 +35,9 @@ def average_ranks(x: Floats) -> Floats:
     >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
     [3.0, 1.5, 1.5]
     """
-    _, place, times = np.unique(x, return_inverse=True, return_counts=True)
+    _, group, times = np.unique(x, return_inverse=True, return_counts=True)
     shared = np.cumsum(times) - (times - 1) / 2
-    return np.asarray(shared[place])
+    return np.asarray(shared[group])
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.base import BaseMetric, Metric, parameter_types
 from equipoise.metrics.catalogue import MetricCatalogue, builtin
 
 if TYPE_CHECKING:
@@ -26,17 +26,31 @@ def parse_metrics(
     evidence: type[Evidence] | None = None,
     catalogue: MetricCatalogue | None = None,
 ) -> tuple[AnyMetric, ...]:
-    """The metrics that the expressions name, each once, in order.
+    """Parse metric names.
 
-    ``evidence`` chooses between metrics that share a name, such as F1 of classes and F1 of sets.
+    Parameters
+    ----------
+    expressions
+        One name or several, such as ``nDCG@10``, ``HR@{1,3}`` or ``MAP(norm=R)@10``, or metrics.
+    evidence
+        The kind of evidence, which selects between metrics of the same name, such as F1 of classes and F1 of sets.
+    catalogue
+        Metrics in addition to the built-in ones.
 
+    Returns
+    -------
+    tuple
+        The metrics, each once, in the order of the expressions.
+
+    Examples
+    --------
     >>> [str(metric) for metric in parse_metrics(["HR@{1,3}", "AP(norm=R)@10", "ndcg@5"])]
     ['HR@1', 'HR@3', 'MAP(norm=R)@10', 'nDCG@5']
     """
     if isinstance(expressions, str | Metric):
         expressions = [expressions]
-    known = catalogue or builtin()
-    found: dict[str, AnyMetric] = {}
+    available = catalogue or builtin()
+    parsed: dict[str, AnyMetric] = {}
     for expression in expressions:
         if isinstance(expression, type) and issubclass(expression, BaseMetric):
             expression = expression()
@@ -44,24 +58,22 @@ def parse_metrics(
             raise ParameterError(
                 f"{expression!r} is neither the name of a metric nor a metric", hint="for example nDCG@10"
             )
-        metrics = [expression] if isinstance(expression, Metric) else _parse_one(expression, evidence, known)
+        metrics = [expression] if isinstance(expression, Metric) else _parse_one(expression, evidence, available)
         for metric in metrics:
-            found.setdefault(metric.name, metric)
-    if not found:
+            parsed.setdefault(metric.name, metric)
+    if not parsed:
         raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
-    return tuple(found.values())
+    return tuple(parsed.values())
 
 
 def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCatalogue) -> list[AnyMetric]:
     match = _PATTERN.match(text)
     if not match:
-        raise ParameterError(
-            f"{text!r} is not spelled like a metric", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)"
-        )
+        raise ParameterError(f"{text!r} is not a metric name", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)")
     symbol, cutoff = match["symbol"], match["cutoff"]
     offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
     if not offered:
-        raise UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
+        raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
     if isinstance(chosen, BaseMetric):
         if match["parameters"] or cutoff:
@@ -76,7 +88,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
 
 
 def _choose(symbol: str, offered: Sequence[Any], evidence: type[Evidence] | None, *, with_cutoff: bool) -> Any:
-    """The one metric of that name that fits the evidence and the spelling."""
+    """The metric of that name that accepts the evidence and the parameters."""
     if evidence is not None:
         fitting = [metric for metric in offered if issubclass(evidence, metric.evidence)]
         if not fitting:
@@ -99,17 +111,17 @@ def _cutoffs(text: str, cutoff: str) -> list[int]:
         return [int(number) for number in numbers]
     except ValueError:
         raise ParameterError(
-            f"{text!r} has the cutoff {cutoff!r}, which is no whole number", hint="write @10 or @{1,3,5,10}"
+            f"{text!r} has the cutoff {cutoff!r}, which is not an integer", hint="write @10 or @{1,3,5,10}"
         ) from None
 
 
 def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
     """The keyword arguments of ``norm=R,capped``; a bare name switches a flag on."""
-    types = get_type_hints(metric)
+    types = parameter_types(metric)
     allowed = {field.name: types[field.name] for field in fields(metric) if field.name != "k"}  # type: ignore[arg-type]
     read: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = (piece.strip() for piece in part.partition("="))
+        name, _, value = (text.strip() for text in part.partition("="))
         if name not in allowed:
             hint = did_you_mean(name, allowed) or (
                 f"{metric.symbol} takes {', '.join(allowed)}" if allowed else f"{metric.symbol} takes none"
@@ -132,13 +144,45 @@ def _value(metric: type[AnyMetric], name: str, text: str, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         choices = {str(choice).casefold(): choice for choice in get_args(kind)}
         if text.casefold() not in choices:
-            known = [str(choice) for choice in get_args(kind)]
+            values = [str(choice) for choice in get_args(kind)]
             raise ParameterError(
                 f"{metric.symbol}({name}={text}) is not among its choices",
-                hint=did_you_mean(text, known) or f"choose {' or '.join(known)}",
+                hint=did_you_mean(text, values) or f"choose {' or '.join(values)}",
             )
         return choices[text.casefold()]
     try:
         return kind(text)
     except (TypeError, ValueError):
         raise ParameterError(f"{metric.symbol}({name}={text}) is not a {getattr(kind, '__name__', kind)}") from None
+
+
+_OTHER_LIBRARIES = re.compile(r"^(?P<name>[A-Za-z][A-Za-z_-]*?)(?:[_-](?:at|cut))?[_.@-]?(?P<cutoff>\d+)$")
+"""``ndcg_cut_10`` (trec_eval), ``ndcg_at_10`` (mteb), ``recall_10``, ``P.5``."""
+_OTHER_NAMES = {
+    "recip_rank": "MRR",
+    "cosine_spearman": "Spearman",
+    "cosine_pearson": "Pearson",
+    "main_score": "nDCG@10",
+}
+
+
+def name_from_other_library(name: str, catalogue: MetricCatalogue) -> str:
+    """Our name of a metric as trec_eval or mteb writes it; empty if it is unknown.
+
+    >>> [name_from_other_library(name, builtin()) for name in ("ndcg_cut_10", "recall_at_5", "nonsense")]
+    ['nDCG@10', 'R@5', '']
+    """
+    match = _OTHER_LIBRARIES.match(name)
+    metrics = catalogue.named(match["name"]) if match else []
+    if match and metrics:
+        return f"{metrics[0].symbol}@{match['cutoff']}"
+    return _OTHER_NAMES.get(name.casefold(), "")
+
+
+def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
+    """The error for a metric that the catalogue does not have."""
+    symbol = name.partition("(")[0].partition("@")[0].strip()
+    ours = name_from_other_library(name, catalogue)
+    if ours:
+        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {ours}")
+    return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")

@@ -189,7 +189,7 @@ class MeanRank(RankingMetric):
     bounds = (1.0, _INF)
     better = DOWN
     unit = "rank"
-    formula = "mean of the ranks of the relevant items; filtered: other relevant items are no rivals"
+    formula = "mean of the ranks of the relevant items; filtered: other relevant items are not counted"
     cite = "Bordes et al. 2013; Nickel and Kiela 2018"
 
     def bounds_on(self, evidence: Ranking) -> tuple[float, float]:
@@ -205,7 +205,7 @@ class MeanRank(RankingMetric):
         return evidence.counts.astype(np.float64) if self.over == "items" else None
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """Exact, (candidates + 1) / 2 a rank; refused with the rank itself for truncated lists."""
+        """Exact: (candidates + 1) / 2 per rank; undefined for truncated lists, like the rank itself."""
         return self.measure(_full_depth(evidence).uninformed()).value
 
 
@@ -266,14 +266,14 @@ class MaxSimilarity(RankingMetric):
         return ranking_functions.max_similarity(evidence, self.k or 1)
 
     def chance(self, evidence: Ranking, rng: np.random.Generator) -> float:
-        """What random candidates earn where the evidence knows it, else the mean over shuffled evidence.
+        """The credit of random candidates if the evidence has it, else the mean over shuffled evidence.
 
-        Shuffled evidence knows the similarity of what was retrieved only, and takes that of all other
+        Shuffled evidence has similarities of retrieved items only, and sets those of all other
         candidates for 0.
         """
-        known, k = evidence.random_near, self.k or 1
-        if known is not None and k <= known.shape[1] and np.isfinite(known[:, k - 1]).any():
-            return float(np.nanmean(known[:, k - 1]))
+        near, k = evidence.random_near, self.k or 1
+        if near is not None and k <= near.shape[1] and np.isfinite(near[:, k - 1]).any():
+            return float(np.nanmean(near[:, k - 1]))
         return Metric.chance(self, evidence, rng)
 
 

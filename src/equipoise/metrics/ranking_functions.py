@@ -28,12 +28,12 @@ _TABLE = 65_536
 def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
     """The probability that at least one relevant member has a rank up to ``limit``.
 
-    One minus C(size - seen, relevant) / C(size, relevant), the product taken over the shorter side.
+    One minus C(size - visible, relevant) / C(size, relevant), the product taken over the shorter side.
     """
     rows, inverse = _distinct(above, size, relevant, limit)
     above, size, relevant, limit = rows.T
-    seen = np.clip(limit - above, 0, size)
-    shorter, longer = np.minimum(seen, relevant), np.maximum(seen, relevant)
+    visible = np.clip(limit - above, 0, size)
+    shorter, longer = np.minimum(visible, relevant), np.maximum(visible, relevant)
     miss = np.ones(len(rows))
     for step in range(int(shorter.max(initial=0))):
         factor = np.maximum(size - longer - step, 0) / np.maximum(size - step, 1)
@@ -44,7 +44,7 @@ def first_hit_within(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Fl
 def reciprocal_of_first(above: Ints, size: Ints, relevant: Ints, limit: Ints) -> Floats:
     """The expected reciprocal rank of the best relevant member, 0 beyond ``limit``.
 
-    The chance that the first ``j`` places hold none falls by (size - relevant - j) / (size - j).
+    The chance that the first ``j`` ranks contain none falls by (size - relevant - j) / (size - j).
     """
     rows, inverse = _distinct(above, size, relevant, limit)
     expected = np.zeros(len(rows))
@@ -56,13 +56,13 @@ def reciprocal_of_first(above: Ints, size: Ints, relevant: Ints, limit: Ints) ->
         longest = int(length[order[start]])
         chosen = order[start : start + max(1, _BLOCK // longest)]
         above, size, relevant = (rows[chosen, column][:, None] for column in range(3))
-        place = np.arange(longest)[None, :]
-        stay = np.maximum(size - relevant - place, 0) / np.maximum(size - place, 1)
+        position = np.arange(longest)[None, :]
+        stay = np.maximum(size - relevant - position, 0) / np.maximum(size - position, 1)
         none_before = np.ones((len(chosen), longest))
         np.cumprod(stay[:, :-1], axis=1, out=none_before[:, 1:])
         chance = none_before * (1.0 - stay)
-        chance[place >= length[chosen][:, None]] = 0.0
-        expected[chosen] = (chance / (above + place + 1.0)).sum(axis=1)
+        chance[position >= length[chosen][:, None]] = 0.0
+        expected[chosen] = (chance / (above + position + 1.0)).sum(axis=1)
         start += len(chosen)
     return expected[inverse]
 
@@ -78,16 +78,16 @@ def expected_table_value(table: Floats, above: Ints, size: Ints, limit: Ints) ->
 
 
 def precision_at_member(above: Ints, size: Ints, before: Ints, relevant: Ints, limit: Ints) -> Floats:
-    """The expected precision at a relevant member's own rank, 0 beyond ``limit``.
+    """The expected precision at the rank of a relevant member, 0 beyond ``limit``.
 
-    At place j of the group it is (before + 1 + (j - 1)(relevant - 1)/(size - 1)) / (above + j), where
+    At position j of the group it is (before + 1 + (j - 1)(relevant - 1)/(size - 1)) / (above + j), where
     ``before`` counts the relevant items of earlier groups; the sum over j is one of harmonic numbers.
     """
-    seen = np.clip(limit - above, 0, size)
-    harmonic = harmonic_numbers(int((above + seen).max(initial=0)))
-    span = harmonic[above + seen] - harmonic[above]
+    visible = np.clip(limit - above, 0, size)
+    harmonic = harmonic_numbers(int((above + visible).max(initial=0)))
+    span = harmonic[above + visible] - harmonic[above]
     slope = (relevant - 1) / np.maximum(size - 1, 1)
-    return ((before + 1.0) * span + slope * (seen - (above + 1.0) * span)) / size
+    return ((before + 1.0) * span + slope * (visible - (above + 1.0) * span)) / size
 
 
 def harmonic_numbers(last: int) -> Floats:
@@ -111,8 +111,8 @@ def _distinct(*columns: Ints) -> tuple[Ints, Ints]:
             # And where few numbers are possible, a table of those that occur needs no sorting.
             occurs = np.zeros(int(possible), dtype=np.bool_)
             occurs[key] = True
-            found = np.stack(np.unravel_index(np.flatnonzero(occurs), tuple(width.tolist())), axis=1) + low
-            return found, (np.cumsum(occurs) - 1)[key]
+            combinations = np.stack(np.unravel_index(np.flatnonzero(occurs), tuple(width.tolist())), axis=1) + low
+            return combinations, (np.cumsum(occurs) - 1)[key]
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
         return rows[first], inverse.reshape(-1)
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
@@ -123,7 +123,7 @@ def reciprocal_rank(ranking: Ranking, k: int | None = None) -> Floats:
     """One over the rank of the best relevant item, 0 below the cutoff."""
     check_not_filtered(ranking)
     if ranking.has_ties:
-        return _of_first_group(ranking, k, reciprocal_of_first)
+        return _first_group_value(ranking, k, reciprocal_of_first)
     values = 1.0 / ranking.best_ranks
     if k is not None:
         values[ranking.best_ranks > k] = 0.0
@@ -134,7 +134,7 @@ def hit_rate(ranking: Ranking, k: int) -> Floats:
     """1 if any relevant item ranks within ``k``."""
     check_not_filtered(ranking)
     if ranking.has_ties:
-        return _of_first_group(ranking, k, first_hit_within)
+        return _first_group_value(ranking, k, first_hit_within)
     best = ranking.best_ranks
     values = (best <= k).astype(np.float64)
     values[np.isnan(best)] = np.nan
@@ -200,13 +200,13 @@ def median_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
 
 
 def complete_ranks(ranking: Ranking, *, filtered: bool = False) -> Floats:
-    """The (expected) rank of every relevant item, refused when one of them was never retrieved."""
+    """The (expected) rank of every relevant item, an error if one of them was not retrieved."""
     if not ranking.complete:
         lost = int((~ranking.retrieved).sum())
         raise UndefinedError(
             f"a mean or median rank needs every relevant item ranked; {lost} of {len(ranking.above)} were not"
             " retrieved",
-            hint="rank the whole corpus, or use MRR, nDCG or R, which count such items as 0",
+            hint="rank the full corpus, or use MRR, nDCG or R, which count such items as 0",
         )
     return (ranking.without_rivals() if filtered and not ranking.filtered else ranking).ranks
 
@@ -220,11 +220,11 @@ def max_similarity(ranking: Ranking, k: int) -> Floats:
         )
     check_not_filtered(ranking)
     near = ranking.near
-    known = int(near.depth.max(initial=0))
-    if k > known and int(ranking.depth.max(initial=0)) > known:
+    depth = int(near.depth.max(initial=0))
+    if k > depth and int(ranking.depth.max(initial=0)) > depth:
         raise UndefinedError(
-            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {known} is known",
-            hint=f"choose a cutoff of at most {known}, or measure again with this one",
+            f"MaxOntSim@{k} needs the similarity of the first {k} items; that of the first {depth} is known",
+            hint=f"choose a cutoff of at most {depth}, or measure again with this one",
         )
     value = np.concatenate([np.ones(len(ranking.above)), near.gain])
     unit = np.concatenate([ranking.unit_of, near.unit_of])
@@ -241,7 +241,7 @@ def max_similarity(ranking: Ranking, k: int) -> Floats:
 def _expected_largest(ranking: Ranking, near: Ranking, k: int, value: Floats, unit: Ints) -> Floats:
     """The sum over the levels of similarity of the chance that one at least so large is in the top.
 
-    The items of a unit are taken most similar first; after each, the chance rests on the best tie
+    The items of a unit are taken most similar first; after each, the probability depends on the best tie
     group so far and on how many of the items are in it.
     """
     above = np.concatenate([np.where(part.retrieved, part.above, part.depth[part.unit_of]) for part in (ranking, near)])
@@ -274,8 +274,8 @@ def check_not_filtered(ranking: Ranking) -> None:
         )
 
 
-def _of_first_group(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
-    """A figure of each unit's best tie group; groups of one are the plain case of the same formula."""
+def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
+    """A value of each unit's best tie group; the formula covers groups of one."""
     above, size, limit = _groups(ranking, k)
     _, relevant = relevant_tie_groups(ranking)
     filled = ranking.counts > 0

@@ -29,17 +29,17 @@ class SetOverlap(NamedTuple):
 
 
 def overlap(sets: Sets, mode: Mode, *, soft: bool = False) -> SetOverlap:
-    """What gold and predicted sets have in common, after ``mode`` has said what an entry is.
+    """The overlap of gold and predicted sets; ``mode`` defines what an entry is.
 
     ``strict``: a term with its assertion. ``present``: affirmed terms only, on both sides.
-    ``id``: a term, whatever was asserted of it. What was counted once is kept with the sets: matching one
-    to one is slow, and a bootstrap asks for the same documents again and again.
+    ``id``: a term, whatever its assertion. Counts are cached with the sets: matching one
+    to one is slow, and a bootstrap needs the same documents many times.
     """
     if (mode, soft) in sets.counted:
         return SetOverlap(*sets.counted[mode, soft])
-    found = _overlap(sets, mode, soft)
-    sets.counted[mode, soft] = tuple(found)
-    return found
+    counts = _overlap(sets, mode, soft)
+    sets.counted[mode, soft] = tuple(counts)
+    return counts
 
 
 def _overlap(sets: Sets, mode: Mode, soft: bool) -> SetOverlap:
@@ -54,7 +54,7 @@ def select_mode(side: TermSets, mode: Mode) -> TermSets:
         return side
     if mode == "present":
         return side.where(side.assertions == 0)
-    # Entries are sorted by term within a document, so repeated terms stand side by side.
+    # Entries are sorted by term within a document, so repeated terms are adjacent.
     repeated = np.zeros(len(side.terms), dtype=bool)
     documents = side.documents
     repeated[1:] = (side.terms[1:] == side.terms[:-1]) & (documents[1:] == documents[:-1])
@@ -64,9 +64,11 @@ def select_mode(side: TermSets, mode: Mode) -> TermSets:
 def exact_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
     """How many predicted entries of each document are gold."""
     terms, assertions = max(1, len(sets.terms)), len(sets.assertions)
-    wanted, given = ((side.documents * terms + side.terms) * assertions + side.assertions for side in (gold, predicted))
-    found: Bools = np.isin(given, wanted)
-    return np.bincount(predicted.documents[found], minlength=len(sets)).astype(np.float64)
+    gold_codes, predicted_codes = (
+        (side.documents * terms + side.terms) * assertions + side.assertions for side in (gold, predicted)
+    )
+    hits: Bools = np.isin(predicted_codes, gold_codes)
+    return np.bincount(predicted.documents[hits], minlength=len(sets)).astype(np.float64)
 
 
 def soft_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
@@ -75,8 +77,10 @@ def soft_hits(gold: TermSets, predicted: TermSets, sets: Sets) -> Floats:
     return pair_credits(gold, predicted, documents, documents, sets)
 
 
-def pair_credits(gold: TermSets, predicted: TermSets, wanted: Ints, given: Ints, sets: Sets) -> Floats:
-    """The same for the gold of documents ``wanted`` and the predictions of documents ``given``, in pairs.
+def pair_credits(
+    gold: TermSets, predicted: TermSets, gold_documents: Ints, predicted_documents: Ints, sets: Sets
+) -> Floats:
+    """``soft_hits`` for pairs of documents: gold of ``gold_documents`` against predictions of ``predicted_documents``.
 
     Exact matches are not fixed first: two near misses may together earn more than one hit.
     """
@@ -87,10 +91,10 @@ def pair_credits(gold: TermSets, predicted: TermSets, wanted: Ints, given: Ints,
             "soft scores need to know what a near miss earns, and these sets carry no credit",
             hint="sets.with_credit(similarity) adds it; without soft only exact terms count",
         )
-    hits = np.zeros(len(wanted))
-    for pair in np.flatnonzero((gold.sizes[wanted] > 0) & (predicted.sizes[given] > 0)):
-        rows = slice(*gold.offsets[wanted[pair] : wanted[pair] + 2])
-        columns = slice(*predicted.offsets[given[pair] : given[pair] + 2])
+    hits = np.zeros(len(gold_documents))
+    for pair in np.flatnonzero((gold.sizes[gold_documents] > 0) & (predicted.sizes[predicted_documents] > 0)):
+        rows = slice(*gold.offsets[gold_documents[pair] : gold_documents[pair] + 2])
+        columns = slice(*predicted.offsets[predicted_documents[pair] : predicted_documents[pair] + 2])
         matrix = sets.credit.between(gold.terms[rows], predicted.terms[columns], len(sets.terms))
         # Nothing is earned across assertions.
         matrix = np.where(gold.assertions[rows, None] == predicted.assertions[columns], matrix, 0.0)
@@ -111,26 +115,26 @@ PAIRS = 20_000
 def random_assignments(documents: int, rng: np.random.Generator) -> Ints:
     """Deals, a row each: which document's predictions every document gets.
 
-    A round is a random order and its rotations, in which every document gets every set once; so where a whole
-    round can be afforded, sums over documents have no error of drawing.
+    A round is a random order and its rotations, in which every document gets every set once; so if a full
+    round is affordable, sums over documents have no sampling error.
 
     >>> random_assignments(3, np.random.default_rng(0)).shape
     (201, 3)
     """
-    whole = documents**2 <= PAIRS
-    turns = documents if whole else max(MIN_PERMUTATIONS, PAIRS // documents)
-    rounds = -(-N_PERMUTATIONS // documents) if whole else 1
-    places = np.arange(documents)
+    exhaustive = documents**2 <= PAIRS
+    turns = documents if exhaustive else max(MIN_PERMUTATIONS, PAIRS // documents)
+    rounds = -(-N_PERMUTATIONS // documents) if exhaustive else 1
+    index = np.arange(documents)
     parts = []
     for _ in range(rounds):
         order = rng.permutation(documents)
-        shifts = np.arange(documents) if whole else rng.choice(documents, size=turns, replace=False)
-        parts.append(order[(places + shifts[:, None]) % documents])
+        shifts = np.arange(documents) if exhaustive else rng.choice(documents, size=turns, replace=False)
+        parts.append(order[(index + shifts[:, None]) % documents])
     return np.concatenate(parts)
 
 
 def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False) -> SetOverlap:
-    """Hits, gold and predicted entries by deal and document; kept with the sets, since matching is slow."""
+    """Hits, gold and predicted entries by assignment and document; cached with the sets, since matching is slow."""
     key = (mode, soft, orders.tobytes())
     if key not in sets.dealt:
         gold, predicted = select_mode(sets.gold, mode), select_mode(sets.predicted, mode)
@@ -140,18 +144,18 @@ def permuted_overlap(sets: Sets, mode: Mode, orders: Ints, *, soft: bool = False
             else np.array([exact_hits(gold, predicted.take(order), sets) for order in orders])
         )
         sets.dealt[key] = SetOverlap(hits, np.tile(gold.sizes, (len(orders), 1)), predicted.sizes[orders])
-    found: SetOverlap = sets.dealt[key]
-    return found
+    permuted: SetOverlap = sets.dealt[key]
+    return permuted
 
 
 def expected_hits(sets: Sets, mode: Mode) -> float:
     """The mean number of exact hits over all assignments of predicted sets to documents."""
     entries = max(1, len(sets.terms)) * len(sets.assertions)
-    wanted, given = (
+    gold_codes, predicted_codes = (
         np.bincount(side.terms * len(sets.assertions) + side.assertions, minlength=entries)
         for side in (select_mode(sets.gold, mode), select_mode(sets.predicted, mode))
     )
-    return float(wanted @ given / len(sets))
+    return float(gold_codes @ predicted_codes / len(sets))
 
 
 def _soft(gold: TermSets, predicted: TermSets, orders: Ints, sets: Sets) -> Floats:
@@ -198,7 +202,7 @@ class SetAverageMetric(UnitMetric[Sets]):
         return overlap(evidence, self.mode, soft=self.soft).gold.astype(np.float64)
 
     def addends(self, evidence: Sets) -> Floats:
-        """What each document adds to the sums that the micro average is a function of: a row a document."""
+        """The contribution of each document to the sums of the micro average: one row per document."""
         counts = overlap(evidence, self.mode, soft=self.soft)
         return np.column_stack([np.asarray(side, dtype=np.float64) for side in counts])
 
@@ -214,7 +218,7 @@ class SetAverageMetric(UnitMetric[Sets]):
     def chance(self, evidence: Sets, rng: np.random.Generator) -> float:
         """What the same predicted sets would score if they were dealt to the documents at random.
 
-        Of exact micro scores it is computed and not drawn; the soft ones add to it what near misses earn.
+        Exact micro scores have a closed form; soft ones add the sampled credit of near misses.
         """
         if not len(evidence):
             return float("nan")
@@ -245,10 +249,10 @@ def _mean_of_means(values: Floats, weights: Floats) -> float:
     return float(means.mean()) if len(means) else float("nan")
 
 
-def _shares(part: Floats, whole: Ints | Floats) -> Floats:
-    """``part / whole``, and NaN for 0/0."""
-    shares: Floats = np.full(whole.shape, np.nan)
-    return np.divide(part, whole, out=shares, where=whole > 0)
+def _shares(part: Floats, total: Ints | Floats) -> Floats:
+    """``part / total``, and NaN for 0/0."""
+    shares: Floats = np.full(total.shape, np.nan)
+    return np.divide(part, total, out=shares, where=total > 0)
 
 
 @dataclass(frozen=True)
@@ -267,7 +271,7 @@ class SetPrecision(SetAverageMetric):
     aliases = ("Precision", "precision")
     formula = r"\frac{TP}{TP + FP}"
     undefined = "a document without predicted terms"
-    undefined_hint = "lower the threshold if no document should stay without a prediction, or read recall too"
+    undefined_hint = "lower the threshold if every document needs a prediction, or report recall too"
     cite = "van Rijsbergen, Information Retrieval, 1979"
 
     def ratio(self, counts: SetOverlap) -> Floats:

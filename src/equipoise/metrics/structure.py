@@ -31,11 +31,11 @@ from equipoise.types import Floats, require_extra
 # Values of the graph alone: they do not depend on the vectors, and so not on the model.
 
 
-def graph_of(space: Space) -> Any:
+def to_networkx(space: Space) -> Any:
     """The points and edges of a space as a directed graph of networkx."""
     if space.edges is None:
         raise UndefinedError(
-            "this figure is about a graph, and this space has no edges",
+            "this metric needs edges, and the space has none",
             hint="Space.of(vectors, edges=...) adds them",
         )
     graph = require_extra("networkx", extra="concepts").DiGraph()
@@ -50,7 +50,7 @@ class GraphMetric(CorpusMetric[Space]):
     evidence = Space
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
-        """The figure itself: no model can change it."""
+        """The value itself: it does not depend on the model."""
         return self.value(evidence)
 
 
@@ -72,7 +72,7 @@ class GraphDensity(GraphMetric):
 
     def value(self, evidence: Space) -> float:
         """By networkx."""
-        graph = graph_of(evidence)
+        graph = to_networkx(evidence)
         if len(graph) < 2:
             return nan
         return float(require_extra("networkx", extra="concepts").density(graph))
@@ -98,7 +98,7 @@ class GraphClustering(GraphMetric):
 
     def value(self, evidence: Space) -> float:
         """By networkx."""
-        graph = graph_of(evidence)
+        graph = to_networkx(evidence)
         if not len(graph):
             return nan
         return float(require_extra("networkx", extra="concepts").average_clustering(graph.to_undirected()))
@@ -132,8 +132,8 @@ class NormDepthCorrelation(CorpusMetric[Space]):
                 "the norm-depth correlation needs depths, and this space has none",
                 hint="Space.of(vectors, depth=...) adds them",
             )
-        known = ~np.isnan(evidence.depth)
-        return correlation(average_ranks(evidence.radii[known]), average_ranks(evidence.depth[known]))
+        has_depth = ~np.isnan(evidence.depth)
+        return correlation(average_ranks(evidence.radii[has_depth]), average_ranks(evidence.depth[has_depth]))
 
     def chance(self, evidence: Space, rng: np.random.Generator) -> float:
         """0: the mean over all permutations."""
@@ -144,7 +144,7 @@ def edge_cosines(space: Space) -> Floats:
     """The cosine of the two ends of each edge; NaN where an end is a zero vector."""
     if space.edges is None:
         raise UndefinedError(
-            "this figure is about related points, and this space has no edges",
+            "this metric needs edges, and the space has none",
             hint="Space.of(vectors, edges=...) adds them",
         )
     units, pointed = directions(space)

@@ -71,7 +71,7 @@ _CODES = {
 
 
 def fold_case(text: str) -> str:
-    """The text without differences of case and of Unicode spelling: NFKC, then case folding.
+    """Normalise a text: NFKC, then case folding.
 
     >>> fold_case("STRASSE") == fold_case("Straße"), fold_case("ﬁ²")
     (True, 'fi2')
@@ -102,8 +102,8 @@ class Analyzer:
     def of(cls, language: str = "", stopwords: str | Iterable[str] = "", stemmer: str = "") -> Analyzer:
         """A rule from options; ``language`` sets both unless they are given, ``none`` switches one off."""
         listed = stopwords if isinstance(stopwords, str) else "|".join(sorted(stopwords)) + "|"
-        chosen = [_language(each) for each in (listed or _known_stopwords(language), stemmer or language)]
-        rule = cls(*("" if each == "none" else each for each in chosen))
+        chosen = [_language(name) for name in (listed or _known_stopwords(language), stemmer or language)]
+        rule = cls(*("" if name == "none" else name for name in chosen))
         rule.stop_set()
         return rule
 
@@ -116,7 +116,7 @@ class Analyzer:
         if self.stopwords not in STOPWORDS:
             raise UnknownNameError.of(
                 "list of stop words", self.stopwords, STOPWORDS,
-                more=f"there are {', '.join(STOPWORDS)}; your own: stopwords=the|a|an",
+                more=f"there are {', '.join(STOPWORDS)}; custom ones: stopwords=the|a|an",
             )  # fmt: skip
         return STOPWORDS[self.stopwords]
 
@@ -132,7 +132,7 @@ class Analyzer:
         return lambda word: "" if word in stop else stem(word)
 
 
-class Vocabulary:
+class TermVocabulary:
     """The numbers of the terms of some documents, in the order in which they appeared."""
 
     def __init__(self, rule: Analyzer | None = None, split: Callable[[str], list[str]] = tokenize_words) -> None:
@@ -150,7 +150,7 @@ class Vocabulary:
         return self._read(documents, lambda term: self._terms.setdefault(term, len(self._terms)))
 
     def look_up(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
-        """The same for other texts, whose unknown words have no number and are left out."""
+        """The same for other texts; unknown words are left out."""
         return self._read(texts, lambda term: self._terms.get(term, -1))
 
     def _read(self, texts: Sequence[str], number: Callable[[str], int]) -> tuple[Ints, Ints]:
@@ -162,23 +162,23 @@ class Vocabulary:
             lengths[index] = len(words)
             numbers.extend(map(spellings.__getitem__, words))
         terms = np.frombuffer(numbers, dtype=np.int64)
-        known = terms >= 0
-        if known.all():
+        in_vocabulary = terms >= 0
+        if in_vocabulary.all():
             return terms, lengths
         of = np.repeat(np.arange(len(texts)), lengths)
-        return terms[known], np.bincount(of[known], minlength=len(texts))
+        return terms[in_vocabulary], np.bincount(of[in_vocabulary], minlength=len(texts))
 
 
 class _TermIds(dict[str, int]):
-    """The number of every spelling met so far: stemming costs once a spelling, not once a word."""
+    """The id of every word form so far: each form is stemmed once."""
 
     def __init__(self, number: Callable[[str], int]) -> None:
         super().__init__()
         self._number = number
 
     def __missing__(self, word: str) -> int:
-        found = self[word] = self._number(word)
-        return found
+        term_id = self[word] = self._number(word)
+        return term_id
 
 
 def _language(name: str) -> str:
@@ -186,15 +186,15 @@ def _language(name: str) -> str:
 
 
 def _known_stopwords(language: str) -> str:
-    """The stop words that a language brings along: none where we have no list of it."""
+    """The stop words of a language; empty if there is no list."""
     return language if _language(language) in STOPWORDS else ""
 
 
 def _stem_function(language: str) -> Callable[[str], str]:
     snowball = require_extra("snowballstemmer", extra="lexical")
-    known = snowball.algorithms()
-    if language not in known:
-        raise UnknownNameError.of("stemmer", language, known, more=f"there are {', '.join(known)}")
+    algorithms = snowball.algorithms()
+    if language not in algorithms:
+        raise UnknownNameError.of("stemmer", language, algorithms, more=f"there are {', '.join(algorithms)}")
     stem: Callable[[str], str] = snowball.stemmer(language).stemWord
     return stem
 
@@ -203,13 +203,13 @@ def _stemmer_version(language: str) -> str:
     if not language:
         return ""
     require_extra("snowballstemmer", extra="lexical")
-    found = []
+    versions = []
     for package in ("snowballstemmer", "PyStemmer"):
         try:
-            found.append(f"{package} {version(package)}")
+            versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
-    return f" ({', '.join(found)})"
+    return f" ({', '.join(versions)})"
 
 
 def check_nonempty_texts(texts: Iterable[str], subject: str) -> list[str]:
@@ -220,11 +220,11 @@ def check_nonempty_texts(texts: Iterable[str], subject: str) -> list[str]:
         raise InputError(
             f"the {subject} are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]"
         )
-    found = list(texts)
-    if not found:
+    checked = list(texts)
+    if not checked:
         raise InputError(f"there are no {subject}", hint="check that the file or list is not empty")
-    for place, text in enumerate(found):
-        name = f"number {place} of the {subject} (counted from 0)"
+    for index, text in enumerate(checked):
+        name = f"number {index} of the {subject} (counted from 0)"
         if not check_text(text, subject=name).strip():
             raise InputError(f"{name} is empty", hint="leave empty texts out")
-    return found
+    return checked

@@ -2,8 +2,8 @@
 
 A vector is found by a digest of the model's identity, the variant of its use (role and prompt), the way it
 is stored and the text itself. Several processes may read and write at once. A damaged row, or a damaged file,
-is noticed and counts as absent; where nothing can be written, work goes on without a cache and a finding
-says so. Nothing here ever fails a run.
+is detected and counts as missing; if the file cannot be written, work continues without a cache and a finding
+reports it. The cache never makes a run fail.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parse_bytes(text: str) -> int:
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise ParameterError(f"{text!r} is no amount of bytes", hint="write it like 500MB or 2GiB")
+        raise ParameterError(f"{text!r} is not an amount of bytes", hint="write it like 500MB or 2GiB")
     number, unit, suffix = match.groups()
     base = 1024 if (suffix or "").casefold() == "ib" else 1000
     return int(float(number) * base ** _UNITS[unit.casefold()])
@@ -73,10 +73,10 @@ T = TypeVar("T")
 FILE = "vectors.sqlite"
 MAX_BYTES = 16 * 1024**3
 AFTER_PRUNING = 0.9
-"""How full the cache may stay when it prunes itself, so that this happens rarely."""
+"""The fill level after pruning, so that pruning is rare."""
 
 OFF = "off"
-"""What ``EQUIPOISE_CACHE`` says to have no cache."""
+"""The value of ``EQUIPOISE_CACHE`` that disables the cache."""
 
 _LEAST_BLOCKS = 8
 """A small cache has smaller blocks, so that dropping one does not empty it."""
@@ -88,33 +88,33 @@ _ABANDONED: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class CacheHits:
-    """The texts whose vectors were there: their indexes, ascending, and one row for each."""
+    """The texts with cached vectors: their indexes, ascending, and one row for each."""
 
-    places: Ints
+    positions: Ints
     vectors: Vectors
 
 
 def cache_folder() -> Path:
-    """Where derived files are kept: ``EQUIPOISE_CACHE``, or the user's cache folder."""
-    given = os.environ.get("EQUIPOISE_CACHE")
-    if given and not is_disabled():
-        return Path(given).expanduser()
+    """The folder of derived files: ``EQUIPOISE_CACHE``, or the user's cache folder."""
+    folder = os.environ.get("EQUIPOISE_CACHE")
+    if folder and not is_disabled():
+        return Path(folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "equipoise"
 
 
 def is_disabled() -> bool:
-    """Whether ``EQUIPOISE_CACHE=off`` asks for no cache at all."""
+    """Whether ``EQUIPOISE_CACHE=off`` disables the cache."""
     return os.environ.get("EQUIPOISE_CACHE", "").strip().casefold() == OFF
 
 
 def default_max_bytes() -> int:
     """The bound that ``EQUIPOISE_CACHE_BYTES`` sets, such as ``50GB``, or 16 GiB."""
-    given = os.environ.get("EQUIPOISE_CACHE_BYTES")
-    return parse_bytes(given) if given else MAX_BYTES
+    limit = os.environ.get("EQUIPOISE_CACHE_BYTES")
+    return parse_bytes(limit) if limit else MAX_BYTES
 
 
 class CacheProblem(NamedTuple):
-    """What went wrong with the file of a cache, and what to do."""
+    """A problem with the cache file, and a hint."""
 
     subject: str
     message: str
@@ -150,8 +150,8 @@ class VectorCache:
 
     @classmethod
     def default(cls) -> VectorCache | None:
-        """The cache that all of this process shares; None where ``EQUIPOISE_CACHE=off`` asks for none."""
-        return None if is_disabled() else _shared(cache_folder() / FILE, default_max_bytes())
+        """The shared cache of this process; None if ``EQUIPOISE_CACHE=off``."""
+        return None if is_disabled() else _shared_cache(cache_folder() / FILE, default_max_bytes())
 
     def __repr__(self) -> str:
         return f"Cache({str(self.path)!r})"
@@ -161,18 +161,18 @@ class VectorCache:
 
     @property
     def working(self) -> bool:
-        """False once the file has turned out to be of no use; then nothing is found and nothing kept."""
+        """False after the file proved unusable; then nothing is read or written."""
         return not self._off
 
     @property
     def troubles(self) -> tuple[CacheProblem, ...]:
-        """What went wrong with the file, if anything did."""
+        """The problem with the file, if any."""
         return tuple(self._troubles)
 
     def get_many(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> dict[int, Vector]:
         """The vectors that are there, by the index of their text."""
-        found = self.lookup(identity, variant, texts, dims)
-        return dict(zip(found.places.tolist(), found.vectors, strict=True))
+        hits = self.lookup(identity, variant, texts, dims)
+        return dict(zip(hits.positions.tolist(), hits.vectors, strict=True))
 
     def lookup(self, identity: str, variant: str, texts: Sequence[str], dims: int | None = None) -> CacheHits:
         """The vectors that are there, as one matrix; a row of another length than ``dims`` is damaged."""
@@ -189,19 +189,19 @@ class VectorCache:
         if matrix.ndim != 2 or len(matrix) != len(texts):
             raise ShapeError(f"{len(texts)} texts were given with vectors of shape {matrix.shape}")
         if not np.isfinite(matrix).all():
-            raise NotFiniteError("a vector with NaN or infinity is not kept", hint="the model failed on it")
+            raise NotFiniteError("a vector with NaN or infinity is not cached", hint="the model failed on it")
         keys = cache_keys(identity, variant, texts)
         first = np.sort(np.unique(keys[:, 0], return_index=True)[1])
         if matrix.size:
             self._guarded(lambda db: self._put(db, identity, variant, keys[first], matrix[first]), None)
 
     def note_name(self, identity: str, name: str) -> None:
-        """Say what people call the model of this identity; kept with the next vectors of it."""
+        """Set the display name of this model; stored with its next vectors."""
         if name:
             self._names[identity] = name
 
     def size(self) -> CacheSize:
-        """How much is kept, in all and for each model."""
+        """The content of the cache, in total and per model."""
         return self._guarded(
             lambda db: cache_storage.cache_size(db, self.max_bytes, cache_storage.disk_bytes(self.path)),
             CacheSize(0, 0, self.max_bytes),
@@ -226,7 +226,7 @@ class VectorCache:
                 self._connection = None
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # of an object whose settings were refused
+        with suppress(AttributeError):  # an object whose __init__ failed
             self.close()
 
     def __enter__(self) -> Self:
@@ -238,19 +238,21 @@ class VectorCache:
         self.close()
 
     def _lookup(self, db: sqlite3.Connection, keys: Keys, dims: int | None) -> CacheHits:
-        seen = cache_storage.read_rows(db, keys, dims)
-        if not seen.sound.all():
-            damaged = keys[seen.places[~seen.sound], 0]
+        cached = cache_storage.read_rows(db, keys, dims)
+        if not cached.sound.all():
+            damaged = keys[cached.positions[~cached.sound], 0]
             self.damaged += len(damaged)
             cache_storage.delete_keys(db, damaged)
-        self._touch(db, seen.blocks)
-        places, vectors = (
-            (seen.places, seen.vectors) if seen.sound.all() else (seen.places[seen.sound], seen.vectors[seen.sound])
+        self._touch(db, cached.blocks)
+        positions, vectors = (
+            (cached.positions, cached.vectors)
+            if cached.sound.all()
+            else (cached.positions[cached.sound], cached.vectors[cached.sound])
         )
-        if (np.diff(places) > 0).all():
-            return CacheHits(places, vectors)
-        order = np.argsort(places)
-        return CacheHits(places[order], vectors[order])
+        if (np.diff(positions) > 0).all():
+            return CacheHits(positions, vectors)
+        order = np.argsort(positions)
+        return CacheHits(positions[order], vectors[order])
 
     def _touch(self, db: sqlite3.Connection, blocks: dict[int, cache_storage.BlockInfo]) -> None:
         """Note that the blocks were used; seldom, so that reading does not turn into writing."""
@@ -280,7 +282,7 @@ class VectorCache:
         cache_storage.vacuum(db)
 
     def _guarded(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Do the work; a damaged file gives way to a new one, and any other trouble ends the caching."""
+        """Run the work; a damaged file is replaced by a new one, and any other problem disables the cache."""
         with self._lock:
             for attempt in range(2):
                 if self._off:
@@ -324,18 +326,18 @@ class VectorCache:
         hint = "make the folder writable, free some space, or set EQUIPOISE_CACHE to another folder"
         if isinstance(error, EquipoiseError) and error.hint:
             hint = error.hint
-        self._complain(f"it cannot be used ({reason}); vectors are computed and not kept", hint)
+        self._complain(f"it cannot be used ({reason}); vectors are computed and not cached", hint)
 
     def _complain(self, sentence: str, hint: str) -> None:
         self._troubles.append(CacheProblem(f"the vector cache {self.path}", sentence, hint))
 
 
 @cache
-def _shared(path: Path, max_bytes: int) -> VectorCache:
+def _shared_cache(path: Path, max_bytes: int) -> VectorCache:
     """One cache a file and bound; closed when the process ends."""
-    kept = VectorCache(path, max_bytes)
-    atexit.register(kept.close)
-    return kept
+    shared_cache = VectorCache(path, max_bytes)
+    atexit.register(shared_cache.close)
+    return shared_cache
 
 
 def _bound(max_bytes: int) -> int:

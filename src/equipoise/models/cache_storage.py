@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 30.0
 FORMAT_VERSION = 1
-APPLICATION_ID = 0x45515643  # "EQVC": tells our files from other programs' databases
+APPLICATION_ID = 0x45515643  # "EQVC": distinguishes cache files from other databases
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -35,7 +35,7 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # Older files without this table get it with the first name.
 NAMES = "CREATE TABLE IF NOT EXISTS names (identity TEXT PRIMARY KEY, name TEXT NOT NULL)"
 
-# Bodies have their own table: marking a block as used would otherwise rewrite its whole row.
+# Bodies have a separate table: marking a block as used would otherwise rewrite its body.
 SCHEMA = f"""
 CREATE TABLE spaces (id INTEGER PRIMARY KEY, identity TEXT NOT NULL, variant TEXT NOT NULL,
                      UNIQUE (identity, variant));
@@ -78,17 +78,17 @@ def _retry_while_busy(connection: sqlite3.Connection, path: Path) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     # In this order: tables and mark are committed together, so a reader that sees the tables sees the mark.
-    (made,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    if made and application != APPLICATION_ID:
+    if n_tables and application != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program", hint="set EQUIPOISE_CACHE to another folder")
-    if not made:
+    if not n_tables:
         connection.execute("PRAGMA page_size = 16384")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA journal_size_limit = 67108864")
-    if not made:
+    if not n_tables:
         _create(connection)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != FORMAT_VERSION:
@@ -129,7 +129,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def error_code(error: sqlite3.Error) -> int:
-    """The primary result code of SQLite; -1 where the error did not come from it."""
+    """The primary result code of SQLite; -1 if the error is not from SQLite."""
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
@@ -147,8 +147,8 @@ def quarantine_file(path: Path, inode: int | None) -> Path | None:
     The log is moved first: next to a new database it would be read as its log.
     """
     target = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-    with _lock_for_quarantine(path) as held:
-        if held is None or not held == inode == file_inode(path):
+    with _lock_for_quarantine(path) as lock:
+        if lock is None or not lock == inode == file_inode(path):
             return None
         for suffix in ("-wal", "-shm", ""):
             with suppress(FileNotFoundError):
@@ -163,7 +163,7 @@ def _lock_for_quarantine(path: Path) -> Iterator[int | None]:
     A process that waits here for the damaged file then finds another file at the path.
     """
     try:
-        held = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         yield None
         return
@@ -171,10 +171,10 @@ def _lock_for_quarantine(path: Path) -> Iterator[int | None]:
         with suppress(ImportError):  # no such locks on Windows, where an open file cannot be renamed anyway
             import fcntl
 
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield os.fstat(held).st_ino
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield os.fstat(descriptor).st_ino
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
@@ -188,9 +188,9 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 def disk_bytes(path: Path) -> int:
     """What the database and its log take up on the disk."""
     total = 0
-    for each in (str(path), f"{path}-wal"):
+    for file in (str(path), f"{path}-wal"):
         with suppress(OSError):
-            total += os.stat(each).st_size
+            total += os.stat(file).st_size
     return total
 
 
@@ -233,18 +233,18 @@ def pack_block(keys: Keys, vectors: Vectors) -> bytes:
     return b"".join([names.tobytes(), _checksums(names, rows).tobytes(), rows.tobytes()])
 
 
-def unpack_block(body: bytes, rows: int, dims: int, places: Ints, keys: Keys) -> tuple[Vectors, Bools]:
-    """The vectors at these places of a block, and which of them are what they should be.
+def unpack_block(body: bytes, rows: int, dims: int, rows_wanted: Ints, keys: Keys) -> tuple[Vectors, Bools]:
+    """The vectors at these positions of a block, and which of them are valid.
 
-    A row is refused when it bears another digest, fails its checksum or is not finite; all of them are when
+    A row is invalid if its digest differs, its checksum fails or it is not finite; all rows are if
     the block has another length than its shape demands.
     """
-    if len(body) != block_nbytes(rows, dims) or places.max(initial=0) >= rows:
-        return np.zeros((len(places), dims), dtype=np.float32), np.zeros(len(places), dtype=np.bool_)
-    names = np.frombuffer(body, dtype="<i8", count=2 * rows).reshape(rows, 2)[places]
-    checksums = np.frombuffer(body, dtype=_CRC, count=rows, offset=DIGEST_SIZE * rows)[places]
+    if len(body) != block_nbytes(rows, dims) or rows_wanted.max(initial=0) >= rows:
+        return np.zeros((len(rows_wanted), dims), dtype=np.float32), np.zeros(len(rows_wanted), dtype=np.bool_)
+    names = np.frombuffer(body, dtype="<i8", count=2 * rows).reshape(rows, 2)[rows_wanted]
+    checksums = np.frombuffer(body, dtype=_CRC, count=rows, offset=DIGEST_SIZE * rows)[rows_wanted]
     vectors = np.frombuffer(body, dtype=STORED_DTYPE, offset=(DIGEST_SIZE + _CRC.itemsize) * rows)
-    chosen = vectors.reshape(rows, dims)[places]
+    chosen = vectors.reshape(rows, dims)[rows_wanted]
     sound = (names == keys).all(axis=1) & (checksums == _checksums(names, chosen))
     return chosen.astype(np.float32, copy=False), sound & np.isfinite(chosen).all(axis=1)
 
@@ -279,9 +279,9 @@ class BlockInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CachedRows:
-    """Every key that the index knows: its index among those asked for, its row, and whether to trust it."""
+    """The known keys: position among the requested ones, row, and validity."""
 
-    places: Ints
+    positions: Ints
     vectors: Vectors
     sound: Bools
     blocks: dict[int, BlockInfo]
@@ -296,12 +296,12 @@ class ModelCacheSize:
     vectors: int
     bytes: int
     name: str = ""
-    """The model as people know it, where that was said."""
+    """The display name of the model, if given."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """How much is kept: vectors, bytes of the file in use, the bound, and the share of each model.
+    """The content of the cache: vectors, bytes in use, the limit, and the share of each model.
 
     ``file_bytes`` is what the file and its log take up on the disk, room for more vectors included.
     """
@@ -316,22 +316,22 @@ class CacheSize:
 def read_rows(db: sqlite3.Connection, keys: Keys, dims: int | None) -> CachedRows:
     """Look the keys up. Without ``dims``, the length that most rows have is taken for the right one."""
     slots = _slots(db, keys[:, 0])
-    where = np.flatnonzero(slots != _MISSING)
-    where = where[np.argsort(slots[where], kind="stable")]
-    slots = slots[where]
+    positions = np.flatnonzero(slots != _MISSING)
+    positions = positions[np.argsort(slots[positions], kind="stable")]
+    slots = slots[positions]
     numbers = slots // _ROW_BITS
     blocks = _shapes(db, np.unique(numbers))
     width = _commonest_dims(blocks) if dims is None else dims
-    vectors = np.empty((len(where), width), dtype=np.float32)
-    sound = np.zeros(len(where), dtype=np.bool_)
+    vectors = np.empty((len(positions), width), dtype=np.float32)
+    sound = np.zeros(len(positions), dtype=np.bool_)
     for start, end in _stretches(numbers):
         number = int(numbers[start])
         shape = blocks.get(number)
         if shape is not None and shape.dims == width:
             vectors[start:end], sound[start:end] = unpack_block(
-                _body(db, number), shape.vectors, width, slots[start:end] % _ROW_BITS, keys[where[start:end]]
+                _body(db, number), shape.vectors, width, slots[start:end] % _ROW_BITS, keys[positions[start:end]]
             )
-    return CachedRows(where, vectors, sound, blocks)
+    return CachedRows(positions, vectors, sound, blocks)
 
 
 def write_rows(
@@ -375,7 +375,7 @@ def name_identity(db: sqlite3.Connection, identity: str, name: str) -> None:
 
 
 def evict_least_recent(db: sqlite3.Connection, bound: int) -> int:
-    """Delete the blocks that were not used for longest until the rest fits; returns the vectors dropped."""
+    """Delete the least recently used blocks until the rest fits; returns the number of vectors deleted."""
     total = 0
     while used_bytes(db) > bound and (dropped := _drop_excess(db, bound)) is not None:
         total += dropped
@@ -405,9 +405,9 @@ def _drop_excess(db: sqlite3.Connection, bound: int) -> int | None:
 
 
 def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> CacheSize:
-    """How much is kept, in all and for each model, the largest first."""
-    named = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'names'").fetchone()[0]
-    names = dict(db.execute("SELECT identity, name FROM names")) if named else {}
+    """The content of the cache, in total and per model, the largest first."""
+    has_names = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'names'").fetchone()[0]
+    names = dict(db.execute("SELECT identity, name FROM names")) if has_names else {}
     rows = db.execute(
         "SELECT identity, variant, sum(vectors), sum(length(body)) FROM spaces"
         " JOIN blocks ON space = spaces.id JOIN bodies ON block = blocks.id"
@@ -423,12 +423,12 @@ def cache_size(db: sqlite3.Connection, max_bytes: int, file_bytes: int) -> Cache
 
 def _slots(db: sqlite3.Connection, keys: Ints) -> Ints:
     """The position of each key's vector, block and row in one number."""
-    wanted = keys.tolist()
-    found: dict[int, int] = {}
-    for chunk in _chunks(wanted):
+    key_list = keys.tolist()
+    slot_of: dict[int, int] = {}
+    for chunk in _chunks(key_list):
         marks = ",".join("?" * len(chunk))
-        found.update(db.execute(f"SELECT key, slot FROM entries WHERE key IN ({marks})", chunk))
-    return np.array([found.get(key, _MISSING) for key in wanted], dtype=np.int64)
+        slot_of.update(db.execute(f"SELECT key, slot FROM entries WHERE key IN ({marks})", chunk))
+    return np.array([slot_of.get(key, _MISSING) for key in key_list], dtype=np.int64)
 
 
 def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
@@ -440,7 +440,7 @@ def _shapes(db: sqlite3.Connection, numbers: Ints) -> dict[int, BlockInfo]:
 
 
 def _body(db: sqlite3.Connection, number: int) -> bytes:
-    """The bytes of a block; none where it has gone."""
+    """The bytes of a block; None if it was deleted."""
     row = db.execute("SELECT body FROM bodies WHERE block = ?", (number,)).fetchone()
     return row[0] if row is not None and isinstance(row[0], bytes) else b""
 

@@ -40,10 +40,10 @@ class TokenSpans:
         # An empty token is a further part of the character before it; at the very start, of the first one.
         self._before: list[int] = [0, *filled[1:].tolist(), len(offsets)] if len(filled) else [0]
         self._edges: Ints = np.concatenate([[0], self._ends[:-1], [len(document)]]) if len(filled) else np.zeros(1, int)
-        whole = _between_clusters(document, self._edges)
-        index = np.arange(len(whole))
-        self._whole_up_to: Ints = np.maximum.accumulate(np.where(whole, index, 0))
-        self._whole_from: Ints = np.minimum.accumulate(np.where(whole, index, len(whole) - 1)[::-1])[::-1]
+        allowed = _between_clusters(document, self._edges)
+        index = np.arange(len(allowed))
+        self._whole_up_to: Ints = np.maximum.accumulate(np.where(allowed, index, 0))
+        self._whole_from: Ints = np.minimum.accumulate(np.where(allowed, index, len(allowed) - 1)[::-1])[::-1]
 
     def tokens(self, start: int, end: int, limit: int | None = None) -> int:
         """The number of tokens in a span; those that end beyond ``limit`` are counted in the next one."""
@@ -56,8 +56,8 @@ class TokenSpans:
     def spans(self, start: int, end: int, size: int, overlap: int) -> Iterator[Span]:
         """Windows over a stretch of the document, each of at most ``size`` tokens, ``overlap`` shared by two.
 
-        A border prefers to stand between clusters (a letter with its accents, a joined emoji), and gives up
-        a few tokens for it. A window is larger only where characters share more tokens than ``size``.
+        A border is placed between grapheme clusters (a letter with its accents, a joined emoji) if possible, and
+        leaves out a few tokens for it. A window is larger only where characters share more tokens than ``size``.
         """
         first = int(np.searchsorted(self._ends, start, side="right"))
         last = int(np.searchsorted(self._ends, end, side="right")) if end < self._edges[-1] else len(self._ends)
@@ -81,7 +81,7 @@ class TokenSpans:
             yield left, right
             if right >= last:
                 return
-            # The next window must have room for the group behind this one, or it would bring nothing new.
+            # The next window must have room for the following group, or it would add nothing new.
             shared = bisect_left(before, before[right] - overlap)
             roomy = bisect_left(before, before[right + 1] - size)
             reached = right
@@ -90,23 +90,23 @@ class TokenSpans:
 
 def _between_clusters(document: str, edges: Ints) -> Bools:
     """For each edge, whether it separates what readers see as two characters."""
-    whole = np.ones(len(edges), dtype=np.bool_)
+    allowed = np.ones(len(edges), dtype=np.bool_)
     inner = np.flatnonzero((edges > 0) & (edges < len(document)))
     if not len(inner):
-        return whole
+        return allowed
     codes = np.frombuffer(document.encode("utf-32-le"), dtype="<u4")
     left, right = codes[edges[inner] - 1], codes[edges[inner]]
     joined = _extends(right) | (left == _JOINER) | ((left == ord("\r")) & (right == ord("\n")))
     joined |= _within(left, _FLAG_LETTERS) & _within(right, _FLAG_LETTERS)
-    whole[inner] = ~joined
-    return whole
+    allowed[inner] = ~joined
+    return allowed
 
 
 def _extends(codes: NDArray[np.uint32]) -> Bools:
     """Whether each character belongs to the one before it: accents, vowel signs, joiners, skin tones."""
-    distinct, where = np.unique(codes, return_inverse=True)
+    distinct, index = np.unique(codes, return_inverse=True)
     marks = [unicodedata.category(chr(code)).startswith("M") for code in distinct.tolist()]
-    extends: Bools = np.array(marks, dtype=np.bool_)[where]
+    extends: Bools = np.array(marks, dtype=np.bool_)[index]
     return extends | (codes == _JOINER) | _within(codes, _SKIN_TONES)
 
 
@@ -184,8 +184,8 @@ def _lines_after_front_matter(text: str) -> Iterator[tuple[int, int, str]]:
 def _lines(text: str) -> Iterator[tuple[int, int, str]]:
     start = 0
     while start < len(text):
-        found = text.find("\n", start)
-        end = len(text) if found < 0 else found + 1
+        position = text.find("\n", start)
+        end = len(text) if position < 0 else position + 1
         yield start, end, text[start:end]
         start = end
 
@@ -247,7 +247,7 @@ _ABBREVIATIONS = frozenset(
 def sentence_starts(text: str) -> list[int]:
     """The positions at which sentences begin; the first is 0.
 
-    A sentence ends after a full stop, question or exclamation mark and the white space behind it, or at an
+    A sentence ends after a full stop, question or exclamation mark and the following white space, or at an
     empty line. Initials, small ordinals and common English and German abbreviations end none.
 
     >>> sentence_starts("Dr. No came. He left! (So did I.) Now?")
@@ -274,7 +274,7 @@ def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document: ``document[start:end] == text``, with no white space at either end."""
+    """A chunk of a document: ``document[start:end] == text``, with no white space at either end."""
 
     text: str
     start: int
@@ -286,7 +286,7 @@ class Chunk:
 
 
 class Chunker(Protocol):
-    """Anything that cuts a document; ``name`` says how, with every parameter."""
+    """A chunker; ``name`` contains the method and every parameter."""
 
     @property
     def name(self) -> str:
@@ -298,7 +298,7 @@ class Chunker(Protocol):
 
 @dataclass(frozen=True)
 class _Windows:
-    """What chunkers by windows of tokens share: the sizes, the tokenizer, and a name that tells them."""
+    """Base class of chunkers with token windows: sizes, tokenizer and name."""
 
     kind: ClassVar[str]
 
@@ -321,7 +321,7 @@ class _Windows:
 class FixedSizeChunker(_Windows):
     """Windows of ``chunk_size`` tokens, of which ``overlap`` are shared with the window before.
 
-    Every window brings something new, so the last may be shorter. Borders keep characters whole: where one is
+    Every window adds new text, so the last may be shorter. Borders do not split characters: if one is
     made of several tokens, or carries accents, a window is a little shorter.
 
     >>> [chunk.text for chunk in FixedSizeChunker(3, 1, "words").chunk("one two three four five")]
@@ -337,7 +337,7 @@ class FixedSizeChunker(_Windows):
 
 @dataclass(frozen=True)
 class SentenceChunker:
-    """As many whole sentences as fit into ``max_tokens``; a longer sentence is cut into windows of that size.
+    """As many whole sentences as fit into ``max_tokens``; a longer sentence is split into windows of that size.
 
     >>> [chunk.text for chunk in SentenceChunker(6, "words").chunk("One two. Three four. Five six.")]
     ['One two. Three four.', 'Five six.']
@@ -360,22 +360,22 @@ class SentenceChunker:
         return _chunks(document, layout, self._spans(document, layout))
 
     def _spans(self, document: str, layout: TokenSpans) -> Iterator[Span]:
-        begun, held = 0, 0
+        begun, n_tokens = 0, 0
         for start, end in pairwise([*sentence_starts(document), len(document)]):
             tokens = layout.tokens(start, end, limit=end)
-            if held and held + tokens > self.max_tokens:
+            if n_tokens and n_tokens + tokens > self.max_tokens:
                 yield begun, start
-                begun, held = start, 0
-            held += tokens
-            if held > self.max_tokens:
+                begun, n_tokens = start, 0
+            n_tokens += tokens
+            if n_tokens > self.max_tokens:
                 yield from layout.spans(begun, end, self.max_tokens, 0)
-                begun, held = end, 0
+                begun, n_tokens = end, 0
         yield begun, len(document)
 
 
 @dataclass(frozen=True)
 class SectionChunker(_Windows):
-    """The sections below Markdown headings; one longer than ``chunk_size`` tokens is cut into windows.
+    """The sections below Markdown headings; one longer than ``chunk_size`` tokens is split into windows.
 
     >>> chunks = SectionChunker(8, 0, "words").chunk("# Soup\\nBoil water.\\n## Salt\\nA pinch.")
     >>> [(chunk.section, chunk.text) for chunk in chunks]
@@ -410,16 +410,16 @@ def chunker(name: str, **options: object) -> Chunker:
     """
     if name not in CHUNKERS:
         raise UnknownNameError.of("chunker", name, CHUNKERS, more=f"known: {', '.join(CHUNKERS)}")
-    known = inspect.signature(CHUNKERS[name]).parameters
+    parameters = inspect.signature(CHUNKERS[name]).parameters
     for option in options:
-        if option not in known:
-            hint = did_you_mean(option, known) or f"it takes {', '.join(known)}"
+        if option not in parameters:
+            hint = did_you_mean(option, parameters) or f"it takes {', '.join(parameters)}"
             raise ParameterError(f"the {name} chunker has no option {option!r}", hint=hint)
     return CHUNKERS[name](**options)  # type: ignore[arg-type]
 
 
 def _chunks(document: str, layout: TokenSpans, spans: Iterable[Span], section: str = "") -> list[Chunk]:
-    """Spans without the white space at their ends; those that then bring nothing new are left out."""
+    """Spans without the white space at their ends; those that then add nothing new are left out."""
     chunks: list[Chunk] = []
     for left, right in spans:
         tail = document[left:right].lstrip()

@@ -50,9 +50,9 @@ def dense_retriever(
         spec = parse_spec(system) if isinstance(system, str) else system
         geometry = geometry or spec.options.get("geometry")
         store = store if store is not None else spec.options.get("store")
-        own = {name: value for name, value in spec.options.items() if name not in ("geometry", "store")}
+        model_options = {name: value for name, value in spec.options.items() if name not in ("geometry", "store")}
         # What was typed may hold the password of a store.
-        system = ModelSpec(spec.kind, spec.name, own, "" if "store" in spec.options else spec.text)
+        system = ModelSpec(spec.kind, spec.name, model_options, "" if "store" in spec.options else spec.text)
     model = embedder(system, cache=cache, threads=threads, **options)
     return DenseRetriever(model, geometry or "cosine", store=store, threads=threads)
 
@@ -217,10 +217,10 @@ class StoreIndex:
         """
         hits = self.store.search(queries, k)
         rows = np.full(hits.ids.shape, -1, dtype=np.int64)
-        found = hits.ids != None  # noqa: E711  (an array of objects, compared one by one)
-        rows[found] = [int(name) for name in hits.ids[found]]
-        for short in np.flatnonzero(~found.all(axis=1)):
-            rows[short] = _filled(rows[short], len(self.ids))
+        is_hit = hits.ids != None  # noqa: E711  (an array of objects, compared one by one)
+        rows[is_hit] = [int(name) for name in hits.ids[is_hit]]
+        for short in np.flatnonzero(~is_hit.all(axis=1)):
+            rows[short] = _fill_hits(rows[short], len(self.ids))
         return Neighbors(rows, hits.scores)
 
     def recall(
@@ -270,8 +270,8 @@ def _require_empty(store: VectorStore, dims: int, geometry: Geometry) -> None:
         )
 
 
-def _filled(row: Ints, documents: int) -> Ints:
+def _fill_hits(row: Ints, documents: int) -> Ints:
     """The row with its ends taken by the first documents that are not in it."""
-    held = row[row >= 0]
-    others = np.setdiff1d(np.arange(min(documents, 2 * len(row))), held)
-    return np.concatenate([held, others])[: len(row)]
+    hits = row[row >= 0]
+    others = np.setdiff1d(np.arange(min(documents, 2 * len(row))), hits)
+    return np.concatenate([hits, others])[: len(row)]

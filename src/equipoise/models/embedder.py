@@ -53,9 +53,9 @@ class EmbedResult:
 
 
 class Embedder:
-    """One model with its prompts, and what is done to its vectors: the thing that is compared.
+    """One model with its prompts and the postprocessing of its vectors.
 
-    ``fingerprint`` names everything that decides the vectors; ``card`` says what is known of the model. Use
+    ``fingerprint`` covers everything that determines the vectors; ``card`` describes the model. Use
     it in a ``with`` block, or ``close()`` it, to end its processes and connections.
     """
 
@@ -63,7 +63,7 @@ class Embedder:
         self.encoder = encoder
         self.spec = spec or ModelSpec("py", encoder.card.name)
         self.finish = VectorPostprocessing.of(self.spec)
-        _refuse_undoing(encoder, self.spec)
+        _check_normalization(encoder, self.spec)
         self.prompts = _prompts(encoder, self.spec)
         self.cache = cache if encoder.cacheable else None
         self._raw_dims = encoder.card.dims
@@ -82,15 +82,15 @@ class Embedder:
         progress: Progress | None = None,
         over: ExecutorMap | None = None,
     ) -> EmbedResult:
-        """The vectors, with counts of what was known, embedded and cut off.
+        """The vectors, with the numbers of cached, embedded and truncated texts.
 
-        ``over`` embeds the blocks elsewhere, such as on a cluster; each is kept here as soon as it is back.
+        ``over`` embeds the blocks remotely, such as on a cluster; each block is cached as soon as it arrives.
         """
         start = perf_counter()
         role = _role(role)
-        given = check_texts(texts)
-        once = unique_texts(given)
-        work = EncodePass(self, once, len(given), role, progress, over)
+        text_list = check_texts(texts)
+        once = unique_texts(text_list)
+        work = EncodePass(self, once, len(text_list), role, progress, over)
         missing = work.from_cache()
         work.embed(missing)
         vectors = work.vectors()
@@ -98,7 +98,7 @@ class Embedder:
         return EmbedResult(
             vectors,
             EmbedStats(
-                texts=len(given),
+                texts=len(text_list),
                 distinct=len(once.texts),
                 from_cache=len(once.texts) - len(missing),
                 embedded=len(missing),
@@ -110,7 +110,7 @@ class Embedder:
         )
 
     def encode(self, texts: Iterable[str]) -> Vectors:
-        """Texts as documents, by the name that sentence-transformers gives this."""
+        """Texts as documents, with the method name of sentence-transformers."""
         return self.embed(texts, Role.DOCUMENT)
 
     def embed_documents(self, texts: Iterable[str]) -> Vectors:
@@ -124,12 +124,12 @@ class Embedder:
 
     @property
     def raw_dims(self) -> int | None:
-        """The dimensions before any are cut, where they are known yet."""
+        """The dimensions before truncation, if known."""
         return self._raw_dims
 
     @property
     def dims(self) -> int:
-        """The dimensions of the vectors; a model that does not say is asked for one."""
+        """The dimensions of the vectors; an unknown size is found by embedding one text."""
         if self._raw_dims is None:
             self.note_dims(self.encoder.encode(["dimensions"], Role.DOCUMENT).shape[1])
         assert self._raw_dims is not None
@@ -137,33 +137,33 @@ class Embedder:
 
     @property
     def card(self) -> ModelCard:
-        """What is known of the model, with the size of the vectors that come out of it."""
+        """The description of the model, with the dimensions of its final vectors."""
         card = self.encoder.card
-        known = _known(self.spec)
+        hub_model = _hub_model(self.spec)
         raw = self._raw_dims
         return replace(
             card,
             spec=str(_plain(self.spec)),
             dims=None if raw is None else self.finish.dims(raw),
-            max_tokens=card.max_tokens or (known.max_tokens if known else None),
-            licence=card.licence or (known.licence if known else ""),
+            max_tokens=card.max_tokens or (hub_model.max_tokens if hub_model else None),
+            licence=card.licence or (hub_model.licence if hub_model else ""),
             bytes_per_vector=None if raw is None else self.finish.bytes_per_vector(raw),
         )
 
     @property
     def fingerprint(self) -> str:
         """A digest of all that decides the vectors: weights, prompts, dimensions, storage."""
-        said = {
+        facts = {
             "identity": self.encoder.identity,
             "prompts": {str(role): prompt for role, prompt in self.prompts.items()},
             "dim": self.finish.dim,
             "normalize": self.finish.normalize,
             "dtype": str(self.finish.dtype),
         }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def variant(self, role: Role) -> str:
-        """What tells this use of the model from others: the prompt, and the role where it matters."""
+        """The cache variant: the prompt, and the role if it matters."""
         return f"{'any' if self.encoder.symmetric else role} {json.dumps(self.prompts[role])}"
 
     def note_dims(self, dims: int) -> None:
@@ -197,24 +197,40 @@ def embedder(
     threads: int = 1,
     **options: object,
 ) -> Embedder:
-    """The model that a spec, an alias, a path or an object with ``encode`` or ``embed`` names.
+    """Load an embedding model by its spec, alias or path, or wrap an object with ``encode`` or ``embed``.
 
-    What was embedded once is kept in the usual place (``eq cache path``); ``cache`` may be another Cache, its
-    path, or False for none. Options are those of the spec: ``embedder("st:bge-base", dim=256)`` is
-    ``embedder("st:bge-base,dim=256")``.
+    Parameters
+    ----------
+    model
+        A spec such as ``st:bge-base`` or ``openai:text-embedding-3-small``, an alias such as ``minilm``, the path of a
+        model, or an object with ``encode`` or ``embed``.
+    cache
+        Where vectors are stored: None for the default cache (``eq cache path``), another cache or its path, or False
+        for no cache.
+    threads
+        Threads per model.
+    **options
+        Options of the spec: ``embedder("st:bge-base", dim=256)`` is ``embedder("st:bge-base,dim=256")``.
 
+    Returns
+    -------
+    Embedder
+        A model with ``embed(texts, role=...)``, which returns one vector per text, and a ``card`` that describes it.
+
+    Examples
+    --------
     >>> embedder("hash", dim=8).embed(["a text", "another"]).shape
     (2, 8)
     """
     if isinstance(model, Embedder):
         return model
-    kept = _cache(cache)
+    vector_cache = _cache(cache)
     if isinstance(model, str | Path | ModelSpec):
         spec = _spec(model).with_options(**options)
         if "threads" not in spec.options:
             spec = spec.with_options(threads=threads)
         VectorPostprocessing.of(spec)
-        return Embedder(_load(spec), spec, cache=kept)
+        return Embedder(_load(spec), spec, cache=vector_cache)
     from equipoise.models.backends.python_object import from_object
 
     identity = str(options.get("identity") or "")
@@ -223,9 +239,9 @@ def embedder(
     if (spec.count("processes") or 1) > 1:
         raise ParameterError(
             "an object in hand cannot be sent to worker processes",
-            hint="name it as py:module.attr, so that each process makes its own",
+            hint="name it as py:module.attr, so that each process creates one",
         )
-    return Embedder(encoder, spec, cache=kept)
+    return Embedder(encoder, spec, cache=vector_cache)
 
 
 def _spec(model: str | Path | ModelSpec) -> ModelSpec:
@@ -247,8 +263,8 @@ def _load(spec: ModelSpec) -> Encoder:
     return load_encoder(alone) if processes == 1 else WorkerPoolEncoder(alone, processes)
 
 
-def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
-    """Vectors of length one do not tell how long they were; only cut ones can stay as they are."""
+def _check_normalization(encoder: Encoder, spec: ModelSpec) -> None:
+    """The length of normalised vectors is lost; only truncated ones can skip normalisation."""
     if encoder.normalizes and "dim" not in spec.options and not spec.flag("normalize", True):
         raise ParameterError(
             f"{encoder.card.name} sets its vectors to length one itself, so normalize=false changes nothing",
@@ -258,10 +274,10 @@ def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
 
 def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
     """The prompt before each text: as requested, as the model's authors recommend, or from the model's files."""
-    known = _known(spec)
+    hub_model = _hub_model(spec)
     usual = {
-        Role.QUERY: known.query_prompt if known else "",
-        Role.DOCUMENT: known.document_prompt if known else "",
+        Role.QUERY: hub_model.query_prompt if hub_model else "",
+        Role.DOCUMENT: hub_model.document_prompt if hub_model else "",
     }
     return {
         role: spec.options.get(f"{role}_prompt", usual[role] or encoder.prompts.get(role, ""))
@@ -269,7 +285,7 @@ def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
     }
 
 
-def _known(spec: ModelSpec) -> HubModel | None:
+def _hub_model(spec: ModelSpec) -> HubModel | None:
     return BY_HUB_NAME.get(spec.name) if spec.kind == "st" else None
 
 

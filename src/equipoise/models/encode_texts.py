@@ -33,13 +33,13 @@ class UniqueTexts:
     first: Ints
     """Where each distinct text appeared first."""
     again: Ints
-    """The places of all repetitions."""
+    """The positions of all repetitions."""
     same_as: Ints
     """For each repetition, where its text appeared first."""
 
 
 def check_texts(texts: Iterable[str], *, start: int = 0) -> list[str]:
-    """The texts as a list, when each is a non-empty string of whole characters; errors count from ``start``.
+    """The texts as a list, if each is a non-empty string without lone surrogates; errors count from ``start``.
 
     >>> check_texts(["a", ""])
     Traceback (most recent call last):
@@ -50,14 +50,14 @@ def check_texts(texts: Iterable[str], *, start: int = 0) -> list[str]:
         raise InputError("one text was given where a list of texts is needed", hint="write [text]")
     if not isinstance(texts, Iterable):
         raise InputError(f"the texts are of type {type(texts).__name__}, not a list of texts", hint="write [text, ...]")
-    found = list(texts)
-    if not found:
+    checked = list(texts)
+    if not checked:
         raise InputError("there are no texts to embed", hint="check that the file or list is not empty")
-    for place, text in enumerate(found, start):
-        check_text(text, subject=f"text {place} (counted from 0)")
+    for number, text in enumerate(checked, start):
+        check_text(text, subject=f"text {number} (counted from 0)")
         if not text or text.isspace():
-            raise InputError(f"text {place} (counted from 0) is empty", hint="leave empty texts out")
-    return found
+            raise InputError(f"text {number} (counted from 0) is empty", hint="leave empty texts out")
+    return checked
 
 
 def unique_texts(texts: Sequence[str]) -> UniqueTexts:
@@ -66,11 +66,11 @@ def unique_texts(texts: Sequence[str]) -> UniqueTexts:
     >>> unique_texts(["a", "b", "a"]).texts
     ['a', 'b']
     """
-    seen: dict[str, int] = {}
-    same = np.fromiter((seen.setdefault(text, place) for place, text in enumerate(texts)), np.int64, len(texts))
+    first_index: dict[str, int] = {}
+    same = np.fromiter((first_index.setdefault(text, index) for index, text in enumerate(texts)), np.int64, len(texts))
     again = np.flatnonzero(same != np.arange(len(texts)))
-    first = np.fromiter(seen.values(), np.int64, len(seen))
-    return UniqueTexts(list(seen), first, again, same[again])
+    first = np.fromiter(first_index.values(), np.int64, len(first_index))
+    return UniqueTexts(list(first_index), first, again, same[again])
 
 
 def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
@@ -78,12 +78,12 @@ def length_batches(texts: Sequence[str], max_texts: int) -> Iterator[list[int]]:
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     block: list[int] = []
     characters = 0
-    for place in np.argsort(-lengths, kind="stable").tolist():
-        if block and (len(block) == max_texts or characters + lengths[place] > MAX_BATCH_CHARACTERS):
+    for index in np.argsort(-lengths, kind="stable").tolist():
+        if block and (len(block) == max_texts or characters + lengths[index] > MAX_BATCH_CHARACTERS):
             yield block
             block, characters = [], 0
-        block.append(place)
-        characters += int(lengths[place])
+        block.append(index)
+        characters += int(lengths[index])
     if block:
         yield block
 
@@ -97,11 +97,11 @@ def token_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]
     [[1], [0, 2], [3]]
     """
     batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
             yield batch
             batch = []
-        batch.append(place)
+        batch.append(index)
     if batch:
         yield batch
 
@@ -129,42 +129,42 @@ class TruncationCounter:
         self._lost: dict[int, int] = {}
         self._unknown = False
 
-    def note_embedded(self, texts: Sequence[str], places: Ints, counts: Sequence[int] | None) -> None:
-        """Counts that came with the vectors; None where the engine keeps them to itself."""
+    def note_embedded(self, texts: Sequence[str], positions: Ints, counts: Sequence[int] | None) -> None:
+        """Record the token counts of embedded texts; None if the engine does not report them."""
         if counts is None:
             self.tokens, self._unknown = None, True
             return
         if self.tokens is not None:
             self.tokens += sum(counts)
         long = self._long(texts)
-        self._note(places[long].tolist(), [counts[at] for at in long])
+        self._note(positions[long].tolist(), [counts[at] for at in long])
         self._keep([texts[at] for at in long], [counts[at] for at in long])
 
-    def note_cached(self, texts: Sequence[str], places: Ints) -> None:
-        """Texts whose vectors were known: their counts are too, or are counted again."""
+    def note_cached(self, texts: Sequence[str], positions: Ints) -> None:
+        """Record the token counts of cached texts, from the cache or counted again."""
         long = self._long(texts)
         if not long or self._cache is None:
             return
-        some = [texts[at] for at in long]
-        found = self._cache.get_many(self._encoder.identity, self._variant, some, 1)
-        absent = [at for at in range(len(some)) if at not in found]
-        counted = self._encoder.token_counts([self._prompt + some[at] for at in absent]) if absent else []
+        long_texts = [texts[at] for at in long]
+        token_counts = self._cache.get_many(self._encoder.identity, self._variant, long_texts, 1)
+        absent = [at for at in range(len(long_texts)) if at not in token_counts]
+        counted = self._encoder.token_counts([self._prompt + long_texts[at] for at in absent]) if absent else []
         if counted is None:
             self._unknown = True
             return
-        counts = {at: int(vector[0]) for at, vector in found.items()} | dict(zip(absent, counted, strict=True))
-        self._keep([some[at] for at in absent], counted)
-        self._note(places[long].tolist(), [counts[at] for at in range(len(some))])
+        counts = {at: int(vector[0]) for at, vector in token_counts.items()} | dict(zip(absent, counted, strict=True))
+        self._keep([long_texts[at] for at in absent], counted)
+        self._note(positions[long].tolist(), [counts[at] for at in range(len(long_texts))])
 
     def lost(self, once: UniqueTexts) -> NDArray[np.int64] | None:
-        """For every text in its place, the tokens beyond the window; None when they are unknown."""
+        """For every text the number of tokens beyond the window; None if unknown."""
         if self._window is None and not self._unknown:
             return np.zeros(1, dtype=np.int64)
         if self._unknown:
             return None
         lost = np.zeros(len(once.first) + len(once.again), dtype=np.int64)
-        for place, beyond in self._lost.items():
-            lost[once.first[place]] = beyond
+        for position, beyond in self._lost.items():
+            lost[once.first[position]] = beyond
         lost[once.again] = lost[once.same_as]
         return lost
 
@@ -175,10 +175,10 @@ class TruncationCounter:
         # Four bytes a character at most: most texts need not be encoded to be found short.
         return [at for at, text in enumerate(texts) if 4 * len(text) > room and len(text.encode()) > room]
 
-    def _note(self, places: Sequence[int], counts: Sequence[int]) -> None:
-        for place, count in zip(places, counts, strict=True):
+    def _note(self, positions: Sequence[int], counts: Sequence[int]) -> None:
+        for position, count in zip(positions, counts, strict=True):
             if self._window is not None and count > self._window:
-                self._lost[place] = count - self._window
+                self._lost[position] = count - self._window
 
     def _keep(self, texts: Sequence[str], counts: Sequence[int]) -> None:
         if self._cache is not None and texts:
@@ -193,7 +193,7 @@ _LOOKUP_BATCH = 16_384
 
 
 class EncodePass:
-    """One call of ``embed``: rows are finished and put in place as they come, so nothing is held twice."""
+    """One call of ``embed``: rows are written to the result as they are finished, without a second copy."""
 
     def __init__(
         self,
@@ -216,46 +216,48 @@ class EncodePass:
         self._out: Vectors | None = None
 
     def from_cache(self) -> list[int]:
-        """Take what is known; returns the places, among the distinct texts, of what is not."""
+        """Fill in cached vectors; returns the indices of the distinct texts that are not cached."""
         texts, cache = self._once.texts, self._model.cache
         self._progress(0, len(texts))
         if cache is None:
             return list(range(len(texts)))
         missing: list[int] = []
         for start in range(0, len(texts), _LOOKUP_BATCH):
-            some = texts[start : start + _LOOKUP_BATCH]
-            found = cache.lookup(
-                self._model.encoder.identity, self._model.variant(self._role), some, self._model.raw_dims
+            batch = texts[start : start + _LOOKUP_BATCH]
+            cached = cache.lookup(
+                self._model.encoder.identity, self._model.variant(self._role), batch, self._model.raw_dims
             )
-            if len(found.places):
-                self._put(found.places + start, found.vectors)
-                self.lengths.note_cached([some[place] for place in found.places.tolist()], found.places + start)
-            absent = np.ones(len(some), dtype=bool)
-            absent[found.places] = False
+            if len(cached.positions):
+                self._put(cached.positions + start, cached.vectors)
+                self.lengths.note_cached(
+                    [batch[position] for position in cached.positions.tolist()], cached.positions + start
+                )
+            absent = np.ones(len(batch), dtype=bool)
+            absent[cached.positions] = False
             missing += (np.flatnonzero(absent) + start).tolist()
         return missing
 
     def embed(self, missing: list[int]) -> None:
-        """Run the model over the rest, block by block, keeping each block at once."""
+        """Encode the remaining texts block by block; each block is cached when it is finished."""
         if not missing:
             return
-        texts = [self._once.texts[place] for place in missing]
+        texts = [self._once.texts[index] for index in missing]
         prompt = self._model.prompts[self._role]
         groups = list(length_batches(texts, self._model.encoder.block_texts))
-        inputs = ([prompt + texts[place] for place in group] for group in groups)
+        inputs = ([prompt + texts[index] for index in group] for group in groups)
         at = 0
         try:
             for number, encoded in self._encoded(inputs):
-                some = [texts[place] for place in groups[number]]
-                places = np.array([missing[place] for place in groups[number]])
-                self._check(encoded.vectors, some)
-                self._keep(some, encoded.vectors)
-                self.lengths.note_embedded(some, places, encoded.counts)
-                self._put(places, encoded.vectors)
+                batch = [texts[index] for index in groups[number]]
+                positions = np.array([missing[index] for index in groups[number]])
+                self._check(encoded.vectors, batch)
+                self._keep(batch, encoded.vectors)
+                self.lengths.note_embedded(batch, positions, encoded.counts)
+                self._put(positions, encoded.vectors)
                 at = number + 1
         except EquipoiseError as error:
             block = groups[at] if at < len(groups) else []
-            self._keep_finished(error, np.array([missing[place] for place in block], dtype=np.int64))
+            self._keep_finished(error, np.array([missing[index] for index in block], dtype=np.int64))
             if isinstance(error, StoppedError):
                 raise error.counted(self._texts_done(), self._total) from None
             raise
@@ -264,8 +266,8 @@ class EncodePass:
         """All rows in the order of the texts, repetitions filled in."""
         assert self._out is not None
         for start in range(0, len(self._once.again), _LOOKUP_BATCH):
-            some = slice(start, start + _LOOKUP_BATCH)
-            self._out[self._once.again[some]] = self._out[self._once.same_as[some]]
+            part = slice(start, start + _LOOKUP_BATCH)
+            self._out[self._once.again[part]] = self._out[self._once.same_as[part]]
         return self._out
 
     def _encoded(self, inputs: Iterable[list[str]]) -> Iterator[tuple[int, EncodedBatch]]:
@@ -286,22 +288,22 @@ class EncodePass:
         """A service that failed may have answered for some of the block: that was paid for."""
         finished = getattr(error, "finished", None)
         if finished is not None:
-            places = block[finished.places]
-            self._keep([self._once.texts[place] for place in places.tolist()], finished.vectors)
-            self._has[places] = True
+            positions = block[finished.positions]
+            self._keep([self._once.texts[position] for position in positions.tolist()], finished.vectors)
+            self._has[positions] = True
 
     def _texts_done(self) -> int:
         """How many of the texts of the call have a vector, repetitions included."""
         first = self._once.first[self._has]
         return len(first) + int(np.isin(self._once.same_as, first).sum())
 
-    def _put(self, places: NDArray[np.int64], raw: Vectors) -> None:
+    def _put(self, positions: NDArray[np.int64], raw: Vectors) -> None:
         self._model.note_dims(raw.shape[1])
         if self._out is None:
             self._out = np.empty((self._total, self._model.dims), dtype=np.float32)
-        self._out[self._once.first[places]] = self._model.finish(raw)
-        self._has[places] = True
-        self._done += len(places)
+        self._out[self._once.first[positions]] = self._model.finish(raw)
+        self._has[positions] = True
+        self._done += len(positions)
         self._progress(self._done, len(self._once.texts))
 
     def _check(self, vectors: Vectors, texts: Sequence[str]) -> None:

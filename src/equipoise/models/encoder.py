@@ -51,18 +51,18 @@ class Encoder(ABC):
     symmetric: bool = False
     """Whether queries and documents get the same vector but for their prompts."""
     cacheable: bool = True
-    """Whether ``identity`` names the vectors for good, and keeping them is worth the disk."""
+    """Whether vectors may be cached: ``identity`` is permanent, and computing them is expensive."""
     normalizes: bool = False
     """Whether the model itself sets its vectors to length one."""
     prompts: Mapping[Role, str] = {}
-    """What the model's own files say must stand before a text."""
+    """The prompts from the files of the model, by role."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text, in order, float32. A failure is raised; it never becomes a vector."""
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """The length of each text in the model's own tokens before truncation; None when unknown."""
+        """The length of each text in tokens of the model before truncation; None if unknown."""
         return None
 
     def close(self) -> None:

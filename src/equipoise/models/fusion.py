@@ -1,8 +1,8 @@
 """Late fusion: several systems score the same documents, and their scores or their ranks are added.
 
-Exact over all documents, not over the heads of hit lists. ``sum:a+b`` adds scores, ``rrf:a+b`` adds
-reciprocal ranks; each part is a whole spec with options of its own, as in ``sum:minilm,dim=128+bm25:``. A
-fusion's own options stand before its colon: ``rrf,k=20:use+tfidf:``. Names with a plus sign are quoted.
+Exact over all documents, not over truncated hit lists. ``sum:a+b`` adds scores, ``rrf:a+b`` adds
+reciprocal ranks; each part is a spec with its own options, as in ``sum:minilm,dim=128+bm25:``. A
+fusion's options are before its colon: ``rrf,k=20:use+tfidf:``. Names with a plus sign are quoted.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ def fusion_from_spec(
     text: str, *, geometry: Any = None, cache: Any = None, threads: int = 1, **options: object
 ) -> Retriever:
     """The fusion that a spec names; ``geometry``, ``cache`` and ``threads`` go to the parts that embed."""
-    kind, own, parts = parse_fusion(text)
-    given = {**own, **{name: str(value) for name, value in options.items() if value is not None}}
-    known = ("k",) if kind == "rrf" else ()
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known) or "an option of a part follows the part"
+    kind, spec_options, parts = parse_fusion(text)
+    all_options = {**spec_options, **{name: str(value) for name, value in options.items() if value is not None}}
+    accepted = ("k",) if kind == "rrf" else ()
+    for name in all_options:
+        if name not in accepted:
+            hint = did_you_mean(name, accepted) or "an option of a part follows the part"
             raise ParameterError(f"{kind}: has no option {name!r}", hint=hint)
     systems = [
         retriever(part, cache=cache, threads=threads, geometry=geometry if _embeds(part) else None) for part in parts
     ]
-    return SumFusion(systems) if kind == "sum" else ReciprocalRankFusion(systems, k=_rank_constant(given, text))
+    return SumFusion(systems) if kind == "sum" else ReciprocalRankFusion(systems, k=_rank_constant(all_options, text))
 
 
 def parse_fusion(text: str) -> tuple[str, dict[str, str], list[str]]:
-    """Kind, own options and parts of a fusion's spec.
+    """Kind, options and parts of a fusion spec.
 
     >>> parse_fusion('rrf,k=20:minilm,dim=128+bm25:+st:"a+b"')
     ('rrf', {'k': '20'}, ['minilm,dim=128', 'bm25:', 'st:"a+b"'])
@@ -107,7 +107,7 @@ class _Fusion(Retriever):
         sizes = [card.bytes_per_vector for card in cards if card.bytes_per_vector is not None]
         return ModelCard(
             " + ".join(card.name for card in cards),
-            f"{self.kind}{self._options()}:" + "+".join(_quoted(card.spec) for card in cards),
+            f"{self.kind}{self._options()}:" + "+".join(_quote_part(card.spec) for card in cards),
             licence=", ".join(dict.fromkeys(card.licence for card in cards if card.licence)),
             bytes_per_vector=sum(sizes) if sizes else None,
             note=self._note(),
@@ -142,7 +142,7 @@ class _Fusion(Retriever):
 class SumFusion(_Fusion):
     """The plain sum of the scores: cosines as they are, BM25 divided by the query's largest score.
 
-    Systems whose scores only order (another geometry than the cosine) are refused: there is no common scale.
+    Systems whose scores are only ordinal (a geometry other than cosine) are an error: there is no common scale.
     """
 
     kind = "sum"
@@ -172,7 +172,7 @@ class ReciprocalRankFusion(_Fusion):
     """The sum of ``1 / (k + rank)`` (Cormack, Clarke and Buettcher, SIGIR 2009), over full rankings.
 
     Equal scores share the expectation over their orders, as everywhere in this program; so documents that a
-    lexical part does not know about are neither dropped nor helped by their place in the input.
+    lexical part does not score are neither dropped nor ranked by their input order.
     """
 
     kind = "rrf"
@@ -195,7 +195,7 @@ class ReciprocalRankFusion(_Fusion):
 
 
 class FittedFusion(FittedRetriever):
-    """Fitted parts, asked together."""
+    """A fusion of fitted retrievers."""
 
     def __init__(self, fusion: _Fusion, parts: Sequence[FittedRetriever]) -> None:
         self.documents = len(parts[0])
@@ -244,7 +244,7 @@ def _rank_constant(options: Mapping[str, str], text: str) -> float:
         raise ParameterError(f"k is {options['k']!r} in {text!r}", hint="k is a number") from None
 
 
-def _quoted(text: str) -> str:
+def _quote_part(text: str) -> str:
     """A part's spec with quotes around what holds a plus sign."""
     if "+" not in text:
         return text

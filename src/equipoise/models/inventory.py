@@ -39,12 +39,12 @@ ARGUMENTS = {
     "sum": "A+B",
     "rrf": "A+B",
 }
-"""What a kind wants after its colon; the others stand alone."""
+"""What follows the colon of a kind; other kinds need nothing."""
 
 _PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
 
 _CONDITIONS = {"st": "works if downloaded", "litellm": "works with a key"}
-"""Kinds of which only the name would tell whether it works."""
+"""Kinds whose availability depends on the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,20 @@ class ModelListing:
 
     @property
     def works(self) -> bool:
-        """Whether it can be used as things are."""
+        """Whether it can be used in this environment."""
         return not self.lack.what
 
 
 def list_models() -> list[ModelListing]:
     """Models by name first, then the kinds that take any name."""
-    hub = [_of_the_hub(known) for known in HUB_MODELS if ALIASES[known.alias][0] == "st"]
+    hub = [_hub_listing(model) for model in HUB_MODELS if ALIASES[model.alias][0] == "st"]
     openai = [
         ModelListing(f"openai:{name}", "OpenAI", "a key", _service("openai"), dims, tokens, "proprietary")
         for name, (dims, tokens) in SIZES.items()
     ]
     alone = [kind for kind in MODEL_KINDS if kind in ALIASES and kind not in PACKAGES]
     return [
-        *map(_packaged, PACKAGES),
+        *map(_packaged_listing, PACKAGES),
         *(ModelListing(kind, MODEL_KINDS[kind].title, "nothing", _engine(kind)) for kind in alone),
         *hub,
         *openai,
@@ -101,7 +101,7 @@ def list_models() -> list[ModelListing]:
     ]
 
 
-def _packaged(model: str) -> ModelListing:
+def _packaged_listing(model: str) -> ModelListing:
     package = PACKAGES[model]
     lack = _engine(ALIASES[model][0])
     if not is_installed(model):
@@ -110,13 +110,13 @@ def _packaged(model: str) -> ModelListing:
     return ModelListing(model, package.title, "nothing", lack, dims, max_tokens, package.licence)
 
 
-def _of_the_hub(known: HubModel) -> ModelListing:
+def _hub_listing(model: HubModel) -> ModelListing:
     lack = _engine("st")
-    if not lack.what and not _is_downloaded(known.hub):
+    if not lack.what and not _is_downloaded(model.hub):
         lack = MissingRequirement(
             "a download", "weights are fetched from the hub at the first use, where there is a network"
         )
-    return ModelListing(known.alias, known.hub, "a download", lack, known.dims, known.max_tokens, known.licence)
+    return ModelListing(model.alias, model.hub, "a download", lack, model.dims, model.max_tokens, model.licence)
 
 
 def _kind(kind: str) -> ModelListing:
@@ -133,7 +133,7 @@ def _engine(kind: str) -> MissingRequirement:
 
 
 def _service(kind: str) -> MissingRequirement:
-    """The engine of a hosted model, or else its key; a server of one's own needs none."""
+    """The engine of a hosted model, or else its key; a local server needs none."""
     lack = _engine(kind)
     own_server = kind == "openai" and api_key_from_env("OPENAI_BASE_URL")
     if lack.what or own_server or api_key_from_env(KEYS[kind]):
@@ -148,9 +148,9 @@ def _is_downloaded(name: str) -> bool:
 
 
 def _hub_folder() -> Path:
-    """Where the hub's own library keeps what it has fetched."""
-    given = os.environ.get("HF_HUB_CACHE")
-    if given:
-        return Path(given).expanduser()
+    """The cache folder of huggingface_hub."""
+    folder = os.environ.get("HF_HUB_CACHE")
+    if folder:
+        return Path(folder).expanduser()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return Path(os.environ.get("HF_HOME") or cache / "huggingface").expanduser() / "hub"

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _INT64 = 2**63
 
 _FREQUENT = 512
-"""Documents of a term from which it is added by a call of its own; rarer terms are added many at a time."""
+"""Document frequency from which a term is added by a separate call; rarer terms are added in batches."""
 
 _RARE_BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """The documents of term t stand at ``starts[t]`` to ``starts[t + 1]``, each with a value."""
+    """The documents of term t are at ``starts[t]`` to ``starts[t + 1]``, each with a value."""
 
     starts: Ints
     documents: NDArray[np.int32]
@@ -43,7 +43,7 @@ class Postings:
         """Counts in wholes from counts in parts: for each term the sum over the parts that hold it.
 
         ``self`` has the parts of each term, ``parts`` the ``count`` wholes that each part occurs in. The
-        documents of a term stand in no order.
+        documents of a term are unordered.
         """
         from scipy.sparse import csr_array
 
@@ -71,12 +71,12 @@ class Postings:
             part = slice(self.starts[term], self.starts[term + 1])
             np.add.at(scores[owner], self.documents[part], weight * self.values[part])
         rare = np.flatnonzero(sizes < _FREQUENT)
-        for some in np.split(rare, np.arange(_RARE_BATCH, len(rare), _RARE_BATCH)):
-            size = sizes[some]
-            start = self.starts[queries.documents[some]]
-            places = np.repeat(start - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
-            columns = np.repeat(owners[some] * scores.shape[1], size) + self.documents[places]
-            np.add.at(scores.reshape(-1), columns, np.repeat(queries.values[some], size) * self.values[places])
+        for batch in np.split(rare, np.arange(_RARE_BATCH, len(rare), _RARE_BATCH)):
+            size = sizes[batch]
+            start = self.starts[queries.documents[batch]]
+            postings = np.repeat(start - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
+            columns = np.repeat(owners[batch] * scores.shape[1], size) + self.documents[postings]
+            np.add.at(scores.reshape(-1), columns, np.repeat(queries.values[batch], size) * self.values[postings])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,10 @@ def count_terms(keys: Ints, groups: Ints, count: int) -> TermCounts:
     pairs.sort()
     firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
     repeats = np.diff(firsts, append=len(pairs)).astype(np.float64)
-    found, documents = np.divmod(pairs[firsts], count)
-    edges = np.flatnonzero(np.diff(found, prepend=-1))
-    starts = np.append(edges, len(found))
-    present = found[edges] if distinct is None else distinct
+    terms, documents = np.divmod(pairs[firsts], count)
+    edges = np.flatnonzero(np.diff(terms, prepend=-1))
+    starts = np.append(edges, len(terms))
+    present = terms[edges] if distinct is None else distinct
     return TermCounts(present, Postings(starts, documents.astype(np.int32), repeats))
 
 
@@ -114,7 +114,7 @@ _MAX_CODE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class SymbolSequence:
-    """Texts as one row of numbers. A run is what an n-gram may not leave: a padded word, or a whole text."""
+    """Texts as one row of numbers. An n-gram is within one run: a padded word, or the full text."""
 
     symbols: Ints
     left: Ints
@@ -122,12 +122,12 @@ class SymbolSequence:
     texts: Ints
     """The text that each symbol belongs to."""
     whole_short_runs: bool = False
-    """Whether a run shorter than the shortest n-gram counts once, as a whole."""
+    """Whether a run shorter than the shortest n-gram counts once."""
 
 
 def character_symbols(folded: Sequence[str]) -> SymbolSequence:
-    """The characters of folded texts, each word a run with one space before and one behind it."""
-    padded = [f" {'  '.join(own)} " if (own := text.split()) else "" for text in folded]
+    """The characters of folded texts, each word a run with one space before and one after it."""
+    padded = [f" {'  '.join(words)} " if (words := text.split()) else "" for text in folded]
     symbols = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32)
     spaces = np.flatnonzero(symbols == ord(" "))
     lengths = spaces[1::2] - spaces[0::2] + 1
@@ -176,36 +176,36 @@ class NgramIndex:
         terms, owners = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for length, keys, of in self._grams(symbols, self._known_rank):
             if length in self._keys:
-                place = _find(self._keys[length], keys)
-                terms.append(place[place >= 0] + self._offsets[length])
-                owners.append(of[place >= 0])
+                position = _find(self._keys[length], keys)
+                terms.append(position[position >= 0] + self._offsets[length])
+                owners.append(of[position >= 0])
         count = sum(map(len, self._keys.values()))
         counted = count_terms(np.concatenate(owners), np.concatenate(terms), max(1, count))
         ends = np.searchsorted(counted.keys, np.arange(texts + 1))
         return Postings(counted.postings.starts[ends], counted.postings.documents, counted.postings.values)
 
     def _grams(self, symbols: SymbolSequence, rank: Callable[[int, Ints], Ints]) -> Iterator[tuple[int, Ints, Ints]]:
-        """For each length the keys of all n-grams and the texts they stand in."""
+        """For each length the keys of all n-grams and the texts that contain them."""
         base = len(self._alphabet) + 1
         # Zero is the digit of a symbol that was never learned: no learned key has it.
         digits = self._digits(symbols.symbols)
         first = np.diff(symbols.left, prepend=0) >= 0
         shortest, longest = self.lengths
-        places, keys, size = np.arange(len(digits)), digits, base
+        starts, keys, size = np.arange(len(digits)), digits, base
         for length in range(1, longest + 1):
             if length > 1:
                 if size > _MAX_CODE // base:
                     keys = rank(length - 1, keys)
                     size = len(self._ranks[length - 1]) + 1
-                inside = symbols.left[places] >= length
-                places = places[inside]
-                keys = keys[inside] * base + digits[places + length - 1]
+                inside = symbols.left[starts] >= length
+                starts = starts[inside]
+                keys = keys[inside] * base + digits[starts + length - 1]
                 size *= base
             if length >= shortest:
-                yield length, keys, symbols.texts[places]
+                yield length, keys, symbols.texts[starts]
             elif symbols.whole_short_runs:
-                whole = first[places] & (symbols.left[places] == length)
-                yield length, keys[whole], symbols.texts[places[whole]]
+                complete = first[starts] & (symbols.left[starts] == length)
+                yield length, keys[complete], symbols.texts[starts[complete]]
 
     def _digits(self, symbols: Ints) -> Ints:
         digit = np.zeros(int(self._alphabet.max(initial=-1)) + 2, dtype=np.int64)
@@ -213,8 +213,8 @@ class NgramIndex:
         return digit[np.minimum(symbols, len(digit) - 1)]
 
     def _learned_rank(self, length: int, keys: Ints) -> Ints:
-        self._ranks[length], place = np.unique(keys, return_inverse=True)
-        return place + 1
+        self._ranks[length], rank = np.unique(keys, return_inverse=True)
+        return rank + 1
 
     def _known_rank(self, length: int, keys: Ints) -> Ints:
         return _find(self._ranks[length], keys) + 1
@@ -224,5 +224,5 @@ def _find(table: Ints, values: Ints) -> Ints:
     """The index of each value in a sorted table; -1 if it is missing."""
     if len(table) == 0:
         return np.full(len(values), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(table, values), len(table) - 1)
-    return np.where(table[place] == values, place, -1)
+    position = np.minimum(np.searchsorted(table, values), len(table) - 1)
+    return np.where(table[position] == values, position, -1)

@@ -1,6 +1,6 @@
 """Lexical retrievers: BM25 on words, and TF-IDF with cosine on character n-grams or words.
 
-Ours, and not scikit-learn's, since n-grams are counted as numbers and never cut out as strings: reading the
+Implemented here instead of scikit-learn, since n-grams are counted as integers and not as strings: reading the
 documents is several times faster, search about equal (benchmarks/lexical.py). The tests hold the scores to
 those of ``TfidfVectorizer``.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.models.analyzer import Analyzer, Vocabulary, check_nonempty_texts, fold_case
+from equipoise.models.analyzer import Analyzer, TermVocabulary, check_nonempty_texts, fold_case
 from equipoise.models.encoder import ModelCard
 from equipoise.models.inverted_index import NgramIndex, Postings, character_symbols, count_terms, word_symbols
 from equipoise.models.registry import ModelSpec, check_options, number_option
@@ -68,7 +68,7 @@ class BM25Retriever(Retriever):
     """The sum over the query's words of ``idf * tf``; a word that the query has twice counts twice.
 
     Words are runs of letters, digits and underscores after NFKC and case folding. Nothing is stemmed and no
-    word is left out unless ``rule`` says so.
+    word is left out unless ``rule`` keeps it.
     """
 
     k1: float = 1.5
@@ -96,13 +96,13 @@ class BM25Retriever(Retriever):
     def from_spec(cls, spec: ModelSpec) -> BM25Retriever:
         """From ``bm25:,k1=1.2,method=atire,language=german`` and the like."""
         check_options(spec, BM25_OPTIONS)
-        given = spec.options
+        options = spec.options
         return cls(
             k1=number_option(spec, "k1", cls.k1),
             b=number_option(spec, "b", cls.b),
-            method=given.get("method", cls.method).casefold().replace("+", "plus"),
-            delta=number_option(spec, "delta", 0.0) if "delta" in given else None,
-            rule=Analyzer.of(given.get("language", ""), given.get("stopwords", ""), given.get("stemmer", "")),
+            method=options.get("method", cls.method).casefold().replace("+", "plus"),
+            delta=number_option(spec, "delta", 0.0) if "delta" in options else None,
+            rule=Analyzer.of(options.get("language", ""), options.get("stopwords", ""), options.get("stemmer", "")),
         )
 
     @property
@@ -124,7 +124,7 @@ class BM25Retriever(Retriever):
     def fit(self, documents: Iterable[str]) -> FittedBM25:
         """Count the words and weigh them."""
         documents = check_nonempty_texts(documents, "documents")
-        lexicon = Vocabulary(self.rule)
+        lexicon = TermVocabulary(self.rule)
         terms, lengths = lexicon.learn(documents)
         counts = count_terms(terms, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings
         method, spread = BM25_VARIANTS[self.method], counts.spread
@@ -151,7 +151,7 @@ class BM25Retriever(Retriever):
 class FittedBM25(FittedRetriever):
     """Words, and for each the documents with what it adds to their scores."""
 
-    def __init__(self, lexicon: Vocabulary, weights: Postings, documents: int) -> None:
+    def __init__(self, lexicon: TermVocabulary, weights: Postings, documents: int) -> None:
         self.documents = documents
         self._lexicon, self._weights = lexicon, weights
 
@@ -179,7 +179,7 @@ _QUERY_BATCH = 1024
 class TfidfRetriever(Retriever):
     """The cosine of vectors with ``count * (1 + ln((1 + n) / (1 + df)))`` for each n-gram of a text.
 
-    ``char_wb`` takes the characters of each word with a space on both sides, ``word`` the words of the whole
+    ``char_wb`` takes the characters of each word with a space on both sides, ``word`` the words of the
     text. N-grams that no document has are left out of a query. A text without any scores 0.
     """
 
@@ -204,12 +204,12 @@ class TfidfRetriever(Retriever):
     def from_spec(cls, spec: ModelSpec) -> TfidfRetriever:
         """From ``tfidf:,ngrams=2-4`` or ``tfidf:,analyzer=word,language=german`` and the like."""
         check_options(spec, TFIDF_OPTIONS)
-        given = spec.options
+        options = spec.options
         return cls(
-            analyzer=given.get("analyzer", cls.analyzer).casefold(),
-            ngrams=_lengths_from(given["ngrams"]) if "ngrams" in given else None,
+            analyzer=options.get("analyzer", cls.analyzer).casefold(),
+            ngrams=_lengths_from(options["ngrams"]) if "ngrams" in options else None,
             sublinear=spec.flag("sublinear", False),
-            rule=Analyzer.of(given.get("language", ""), given.get("stopwords", ""), given.get("stemmer", "")),
+            rule=Analyzer.of(options.get("language", ""), options.get("stopwords", ""), options.get("stemmer", "")),
         )
 
     @property
@@ -231,7 +231,7 @@ class TfidfRetriever(Retriever):
         return content_fingerprint("tfidf 1", shape, self.rule.described())
 
     def fit(self, documents: Iterable[str]) -> FittedTfidf:
-        """Count the n-grams, weigh them, and bring every document to length one."""
+        """Count and weight the n-grams, and normalise every document to length one."""
         documents = check_nonempty_texts(documents, "documents")
         grams = _Words(self.rule, self._lengths) if self.analyzer == "word" else _Characters(self._lengths)
         counts = grams.learn(documents)
@@ -307,7 +307,7 @@ class _Words:
     """N-grams of words."""
 
     def __init__(self, rule: Analyzer, lengths: tuple[int, int]) -> None:
-        self._lexicon, self._index = Vocabulary(rule), NgramIndex(*lengths)
+        self._lexicon, self._index = TermVocabulary(rule), NgramIndex(*lengths)
 
     def learn(self, documents: Sequence[str]) -> Postings:
         """For each n-gram the documents that hold it, with counts."""
@@ -325,8 +325,8 @@ class _Characters:
         self._index = NgramIndex(*lengths)
 
     def learn(self, documents: Sequence[str]) -> Postings:
-        """For each n-gram the documents that hold it, with counts; each distinct word is cut up once."""
-        lexicon = Vocabulary(split=lambda text: fold_case(text).split())
+        """For each n-gram the documents that hold it, with counts; each distinct word is split once."""
+        lexicon = TermVocabulary(split=lambda text: fold_case(text).split())
         numbers, lengths = lexicon.learn(documents)
         spellings = lexicon.terms
         parts = count_terms(numbers, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class MemoisedEmbedder(Embedder):
-    """An embedder that asks its model for each text of a role once."""
+    """An embedder that encodes each text of a role once."""
 
     def __init__(self, model: Embedder) -> None:
         super().__init__(model.encoder, model.spec, cache=model.cache)
@@ -40,28 +40,28 @@ class MemoisedEmbedder(Embedder):
     ) -> EmbedResult:
         """The vectors, from memory where they were made before; the report is of what was made now."""
         start = perf_counter()
-        given = check_texts(texts)
+        text_list = check_texts(texts)
         rows = self._rows[Role(role)]
-        new = [text for text in dict.fromkeys(given) if text not in rows]
+        new = [text for text in dict.fromkeys(text_list) if text not in rows]
         if new:
-            made = super().embed_report(new, role, progress=progress, over=over)
-            rows.update(zip(new, made.vectors, strict=True))
-            self.cached += made.report.from_cache
+            new_report = super().embed_report(new, role, progress=progress, over=over)
+            rows.update(zip(new, new_report.vectors, strict=True))
+            self.cached += new_report.report.from_cache
         report = EmbedStats(
-            texts=len(given),
-            distinct=len(set(given)),
-            from_cache=len(set(given)) - (made.report.embedded if new else 0),
-            embedded=made.report.embedded if new else 0,
+            texts=len(text_list),
+            distinct=len(set(text_list)),
+            from_cache=len(set(text_list)) - (new_report.report.embedded if new else 0),
+            embedded=new_report.report.embedded if new else 0,
             truncated=None,
-            tokens=made.report.tokens if new else 0,
+            tokens=new_report.report.tokens if new else 0,
             lost_tokens=None,
             seconds=perf_counter() - start,
         )
-        return EmbedResult(np.array([rows[text] for text in given]), report)
+        return EmbedResult(np.array([rows[text] for text in text_list]), report)
 
 
 def memoise_retriever(system: Retriever) -> Retriever:
-    """The same system, whose models embed each text once; what was given is not changed."""
+    """A copy of the system whose models embed each text once."""
     if isinstance(system, DenseRetriever):
         dense = copy(system)
         dense.embedder = MemoisedEmbedder(system.embedder)
@@ -82,7 +82,7 @@ def dense_models(system: Retriever) -> list[Embedder]:
 
 
 def n_cached_texts(system: Retriever) -> int:
-    """How many texts the models of a remembering system had from the cache of an earlier run."""
+    """The number of texts that a memoised system took from the cache of an earlier run."""
     return sum(model.cached for model in dense_models(system) if isinstance(model, MemoisedEmbedder))
 
 
@@ -104,7 +104,7 @@ def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
     """What the model leaves out of texts that it embeds as documents."""
     window = model.card.max_tokens
     prompt = model.prompts[Role.DOCUMENT]
-    # Without a window nothing is cut, and one word tells whether the model counts its tokens at all.
+    # Without a window nothing is truncated, and one word shows whether the model counts tokens.
     read = ["word"] if window is None else [prompt + text for text in texts]
     counts = model.encoder.token_counts(read)
     if counts is None:

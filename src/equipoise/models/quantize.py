@@ -33,7 +33,7 @@ class VectorDtype(StrEnum):
 class VectorPostprocessing:
     """The steps after the model, in this order: ``dim``, ``normalize``, ``dtype``.
 
-    Cut vectors are set to length one again unless ``normalize=false`` is said; whole ones stay as the
+    Truncated vectors are normalised unless ``normalize=false`` is given; others stay as the
     model made them unless ``normalize=true`` is.
     """
 
@@ -43,17 +43,17 @@ class VectorPostprocessing:
 
     @classmethod
     def of(cls, spec: ModelSpec) -> VectorPostprocessing:
-        """The steps that a spec asks for."""
+        """The steps of a spec."""
         dim = spec.count("dim")
         name = spec.options.get("dtype", VectorDtype.FLOAT32)
         if name not in list(VectorDtype):
-            known = [str(each) for each in VectorDtype]
-            hint = did_you_mean(name, known) or f"dtype is one of {', '.join(known)}"
+            dtypes = [str(dtype) for dtype in VectorDtype]
+            hint = did_you_mean(name, dtypes) or f"dtype is one of {', '.join(dtypes)}"
             raise ParameterError(f"dtype is {name!r} in {spec}", hint=hint)
         return cls(dim, spec.flag("normalize", dim is not None), VectorDtype(name))
 
     def dims(self, raw: int) -> int:
-        """How many dimensions are left of a model's own."""
+        """The number of dimensions after truncation."""
         if self.dim is not None and self.dim > raw:
             raise ParameterError(
                 f"dim={self.dim} asks for more than the {raw} dimensions of the model",
@@ -75,7 +75,7 @@ class VectorPostprocessing:
                 return 4.0 * dims
 
     def __call__(self, raw: Vectors) -> Vectors:
-        """The finished vectors; the model's own where there is nothing to do."""
+        """The finished vectors; unchanged if there is nothing to do."""
         vectors = raw[:, : self.dims(raw.shape[1])]
         if self.normalize:
             vectors = l2_normalize(vectors)
@@ -91,18 +91,18 @@ class VectorPostprocessing:
 
 
 def l2_normalize(vectors: Vectors) -> Vectors:
-    """Each vector at length one; a vector of zeros stays."""
+    """Each vector at length one; zero vectors are unchanged."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0, norms, np.float32(1)), dtype=np.float32)
 
 
 def int8_roundtrip(vectors: Vectors) -> Vectors:
     """Integers from -127 to 127, scaled by the largest coordinate of each vector."""
-    whole, steps = quantize_int8(vectors)
-    return whole * steps
+    quantized, steps = quantize_int8(vectors)
+    return quantized * steps
 
 
 def binary_roundtrip(vectors: Vectors, *, unit_length: bool) -> Vectors:
-    """The sign of each coordinate: one above zero, minus one else; scaled to length one where asked."""
+    """The sign of each coordinate: 1 above zero, -1 otherwise; scaled to length one if requested."""
     size = np.float32(1 / np.sqrt(vectors.shape[1])) if unit_length else np.float32(1)
     return np.where(vectors > 0, size, -size)

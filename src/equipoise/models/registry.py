@@ -83,11 +83,11 @@ HUB_MODELS = (
     HubModel("mpnet", "sentence-transformers/all-mpnet-base-v2", 768, 384, "Apache-2.0"),
 )
 
-BY_HUB_NAME = {known.hub: known for known in HUB_MODELS}
-BY_ALIAS = {known.alias: known for known in HUB_MODELS}
+BY_HUB_NAME = {model.hub: model for model in HUB_MODELS}
+BY_ALIAS = {model.alias: model for model in HUB_MODELS}
 
 ALIASES: dict[str, tuple[str, str]] = {
-    **{known.alias: ("st", known.hub) for known in HUB_MODELS},
+    **{model.alias: ("st", model.hub) for model in HUB_MODELS},
     "minilm": ("onnx", "minilm"),
     "minilm-int8": ("onnx", "minilm-int8"),
     "wordllama": ("static", "wordllama"),
@@ -96,7 +96,7 @@ ALIASES: dict[str, tuple[str, str]] = {
     "tfidf": ("tfidf", ""),
     "hash": ("hash", ""),
 }
-"""Names that need no kind before them, and what they stand for."""
+"""Aliases without a kind, and the kind and name that they represent."""
 
 
 KINDS = tuple(MODEL_KINDS)
@@ -116,10 +116,10 @@ _YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model as it is named: the kind of engine, the rest of the name, and options.
+    """A parsed model spec: the kind of engine, the name, and options.
 
     ``st:BAAI/bge-base-en-v1.5,dim=256`` has kind ``st``, name ``BAAI/bge-base-en-v1.5`` and one option. The
-    name may contain further colons. ``text`` is what was typed; ``str(spec)`` is the canonical spelling.
+    name may contain further colons. ``text`` is the original text; ``str(spec)`` is the canonical form.
 
     >>> str(ModelSpec("st", "a/b", {"dim": "256"}))
     'st:a/b,dim=256'
@@ -136,9 +136,9 @@ class ModelSpec:
         return f"{self.kind}{'' if bare else ':'}{_written(self.name)}{options}"
 
     def with_options(self, **options: object) -> ModelSpec:
-        """The same model with further options; an option that is None stays as it was."""
-        given = {key: _plain(value) for key, value in options.items() if value is not None}
-        return ModelSpec(self.kind, self.name, {**self.options, **given}, self.text)
+        """The same model with further options; an option that is None is unchanged."""
+        plain_options = {key: _plain(value) for key, value in options.items() if value is not None}
+        return ModelSpec(self.kind, self.name, {**self.options, **plain_options}, self.text)
 
     def flag(self, option: str, default: bool) -> bool:
         """A yes-or-no option."""
@@ -258,13 +258,13 @@ def _kind_of_path(path: Path) -> str:
     if path.suffix.casefold() in _VECTOR_FILES:
         return "vectors"
     try:
-        there = path.exists()
+        exists = path.exists()
     except OSError:  # longer than a name may be
-        there = False
-    if not there:
+        exists = False
+    if not exists:
         raise InputError(f"there is no model at {path}", hint="check the path")
     if not path.is_dir():
-        raise InputError(f"{path} is no model", hint="name its folder, or an .npy, .npz or .parquet file of vectors")
+        raise InputError(f"{path} is not a model", hint="name its folder, or an .npy, .npz or .parquet file of vectors")
     if (path / "model.onnx").exists() or (path / "onnx" / "model.onnx").exists():
         return "onnx"
     if (path / "modules.json").exists() or (path / "config.json").exists():
@@ -276,9 +276,9 @@ def _kind_of_path(path: Path) -> str:
 
 
 def _is_static(path: Path) -> bool:
-    """Whether a folder was saved by model2vec, which no longer says so since its version 0.10.
+    """Whether a folder was saved by model2vec, which does not record it since version 0.10.
 
-    sentence-transformers saves static models too, and reads them in its own way: its file tells.
+    sentence-transformers saves static models too, and reads them differently: its file is the criterion.
     """
     config = _json(path / "config.json")
     if isinstance(config, dict) and (config.get("model_type") == "model2vec" or config.keys() >= _MODEL2VEC_KEYS):
@@ -295,10 +295,10 @@ def _is_static(path: Path) -> bool:
 
 def _json(path: Path) -> object:
     try:
-        found: object = json.loads(path.read_text(encoding="utf-8"))
+        content: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found
+    return content
 
 
 def _read(value: str, text: str) -> str:
@@ -329,7 +329,7 @@ def check_options(spec: ModelSpec, allowed: Sequence[str]) -> None:
     if spec.name:
         raise ParameterError(
             f"{spec.kind}: has no models, and {spec.name!r} follows it",
-            hint=f"write options behind a comma: {spec.kind}:,{allowed[0]}=...",
+            hint=f"write options after a comma: {spec.kind}:,{allowed[0]}=...",
         )
     for option in spec.options:
         if option not in allowed:
@@ -358,13 +358,13 @@ __all__ = ["MODEL_KINDS", "SHARED_OPTIONS", "ModelKind", "load_encoder"]
 SHARED_OPTIONS = (
     "dim", "dtype", "normalize", "query_prompt", "document_prompt", "threads", "processes",
 )  # fmt: skip
-"""Options that every encoder has, since the Embedder and not the adapter answers to them."""
+"""Options that every encoder has, since the Embedder and not the adapter handles them."""
 
 
 def load_encoder(spec: ModelSpec) -> Encoder:
     """Load the model that a spec names, through its adapter's ``load(spec)``.
 
-    An adapter lists its own options in ``OPTIONS``; any other is refused with a did-you-mean.
+    An adapter lists its own options in ``OPTIONS``; any other is an error with a suggestion.
     """
     kind = MODEL_KINDS[spec.kind]
     if not kind.module:
@@ -373,9 +373,9 @@ def load_encoder(spec: ModelSpec) -> Encoder:
             hint=f"use retriever({spec.text or str(spec)!r}), or a model that embeds",
         )
     module = import_module(f"equipoise.models.backends.{kind.module}")
-    own = getattr(module, "OPTIONS", None)
-    if own is not None:
-        _check_encoder_options(spec, (*SHARED_OPTIONS, *own))
+    module_options = getattr(module, "OPTIONS", None)
+    if module_options is not None:
+        _check_encoder_options(spec, (*SHARED_OPTIONS, *module_options))
         spec.check_values()
     encoder: Encoder = module.load(spec)
     return encoder

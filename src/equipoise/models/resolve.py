@@ -22,31 +22,31 @@ def resolve_models(models: Any) -> dict[str, Any]:
     >>> list(resolve_models(["minilm", "bm25:"]))
     ['minilm', 'bm25:']
     """
-    given = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
-    if not given:
+    model_list = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    if not model_list:
         raise ParameterError("no model was named", hint="eq ls models lists what works here")
-    named: dict[str, Any] = {}
-    for model in given:
+    by_name: dict[str, Any] = {}
+    for model in model_list:
         name = _name(model)
-        if name in named:
+        if name in by_name:
             raise DuplicateError(f"the model {name} is named twice", hint="name each model once")
-        named[name] = model
-    return named
+        by_name[name] = model
+    return by_name
 
 
 @contextmanager
 def open_retriever(model: Any, *, cache: Any = None, threads: int = 1) -> Iterator[Retriever]:
     """The model as a system that retrieves; this may take a while, and may fail.
 
-    What was loaded here is let go afterwards; a model that was given as an object stays as it is.
+    Models that were loaded here are released afterwards; a model given as an object is unchanged.
     """
     system = retriever(model, cache=cache, threads=threads)
     try:
         yield system
     finally:
         if isinstance(model, str | PathLike | ModelSpec):
-            for each in dense_models(system):
-                each.close()
+            for dense_model in dense_models(system):
+                dense_model.close()
 
 
 def _name(model: Any) -> str:
@@ -62,7 +62,7 @@ def _name(model: Any) -> str:
     if is_model(model):
         return f"py:{type(model).__module__}.{type(model).__qualname__}"
     raise ParameterError(
-        f"a {type(model).__name__} is no model",
+        f"a {type(model).__name__} is not a model",
         hint="give a spec such as minilm, or an object with encode(texts)",
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.errors import ParameterError
 from equipoise.geometry.base import PointArray
 from equipoise.geometry.search import Neighbors
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.registry import ModelSpec, parse_spec
 
@@ -39,13 +39,13 @@ class ScoreScale(StrEnum):
 
 
 class FittedRetriever(ABC):
-    """A retriever that has seen its documents. Higher scores are better; equal documents score equal."""
+    """A retriever with indexed documents. Higher scores are better; equal documents have equal scores."""
 
     bytes_a_score: int = 8
     """Memory that a score takes while a block is made."""
     documents: int
     index_recall: IndexRecall | None = None
-    """What an approximate index found of the exact answer, once ``search`` has asked one; None if exact."""
+    """The recall of the approximate index, after ``search``; None for exact search."""
 
     def __len__(self) -> int:
         return self.documents
@@ -56,7 +56,7 @@ class FittedRetriever(ABC):
         indices = np.empty((len(queries), k), dtype=np.int64)
         best = np.empty((len(queries), k))
         for rows, scores in self.score_blocks(queries, block_bytes=_BLOCK_BYTES // 4):
-            indices[rows], best[rows] = leading_columns_of(scores, k)
+            indices[rows], best[rows] = top_columns(scores, k)
         return Neighbors(indices, best)
 
     def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
@@ -64,7 +64,7 @@ class FittedRetriever(ABC):
 
         Yields the slice of queries and an array (queries, documents), which may be written over; the next
         block may reuse it. From these, full-depth ranks are counted, and they are exact: a store that answers
-        ``search`` is not asked.
+        ``search`` is not called.
         """
         queries = check_nonempty_texts(queries, "queries")
         if block_bytes < 1:
@@ -131,16 +131,36 @@ def retriever(
     threads: int = 1,
     **options: object,
 ) -> Retriever:
-    """The retriever that a spec, an alias, a path or an object names.
+    """Load a retrieval system by its spec, alias or path, or wrap an object that embeds.
 
-    ``bm25:`` and ``tfidf:`` score words; ``sum:a+b`` and ``rrf:a+b`` fuse systems; everything else is a model
-    that embeds, whose vectors are compared in a geometry (cosine unless ``geometry`` says otherwise).
+    ``bm25:`` and ``tfidf:`` are lexical; ``sum:a+b`` and ``rrf:a+b`` fuse two or more systems; everything else is an
+    embedding model whose vectors are compared in a geometry.
 
-    ``store`` is a vector store that answers ``search`` for a model that embeds: a spec such as ``faiss:hnsw``
-    or an empty ``Store``. What an approximate one misses is measured, see ``FittedDense.index_recall``.
+    Parameters
+    ----------
+    system
+        A spec, an alias, a path, a retriever, or an object with ``encode`` or ``embed``.
+    geometry
+        How vectors are compared; ``cosine`` by default.
+    store
+        A vector store that answers ``search`` for an embedding model: a spec such as ``faiss:hnsw`` or an empty
+        ``Store``. ``FittedDense.index_recall`` measures what an approximate one misses.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    **options
+        Options of the spec: ``retriever("bm25:", k1=1.2)`` is ``retriever("bm25:k1=1.2")``.
 
-    >>> found = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
-    >>> found.indices.tolist()
+    Returns
+    -------
+    Retriever
+        A system with ``fit(documents)``, which returns an object with ``search(queries, k)``.
+
+    Examples
+    --------
+    >>> hits = retriever("bm25:", k1=1.2).fit(["a red fox", "a blue whale"]).search(["red whale fox"], k=1)
+    >>> hits.indices.tolist()
     [[0]]
     """
     if isinstance(system, Retriever):
@@ -152,8 +172,8 @@ def retriever(
         return system
     kind = spec_kind(system)
     if store is not None and kind in (*FUSIONS, *LEXICAL):
-        hint = "write store= behind the part that embeds" if kind in FUSIONS else "leave store out"
-        raise ParameterError(f"{kind}: has no vectors of its own that a store could hold", hint=hint)
+        hint = "write store= after the part that embeds" if kind in FUSIONS else "leave store out"
+        raise ParameterError(f"{kind}: has no vectors that a store could hold", hint=hint)
     if kind in FUSIONS:
         from equipoise.models.fusion import fusion_from_spec
 
@@ -164,7 +184,7 @@ def retriever(
         if geometry is not None:
             raise ParameterError(f"{kind}: has no geometry", hint="leave geometry out: it scores words")
         maker: RetrieverFromSpec = getattr(import_module("equipoise.models.lexical"), LEXICAL[kind])
-        return maker.from_spec(spec.with_options(**_listed(options)))
+        return maker.from_spec(spec.with_options(**_format_options(options)))
     from equipoise.models.dense import dense_retriever
 
     return dense_retriever(system, geometry=geometry, store=store, cache=cache, threads=threads, **options)
@@ -173,7 +193,7 @@ def retriever(
 def spec_kind(system: object) -> str:
     """The kind of a spec; empty for an object that is none."""
     if isinstance(system, str):
-        # A fusion's parts are specs themselves: only its own head can be read as one.
+        # The parts of a fusion are specs: only its prefix is parsed here.
         return _head(system) if is_fusion(system) else parse_spec(system).kind
     return system.kind if isinstance(system, ModelSpec) else ""
 
@@ -188,7 +208,7 @@ def is_fusion(text: str) -> bool:
 
 
 def has_lexical_baseline(systems: Iterable[object]) -> bool:
-    """Whether a lexical system is among these on its own, as a baseline for the others.
+    """Whether one of these is a lexical system, as a baseline for the others.
 
     >>> has_lexical_baseline(["minilm", "bm25:"]), has_lexical_baseline(["minilm", "sum:minilm+bm25:"])
     (True, False)
@@ -208,11 +228,11 @@ def _head(text: str) -> str:
     return text.strip().partition(":")[0].partition(",")[0].casefold()
 
 
-def _listed(options: dict[str, object]) -> dict[str, object]:
+def _format_options(options: dict[str, object]) -> dict[str, object]:
     """Options as they would be written: words are parted by bars, the ends of a range by a hyphen."""
     written = dict(options)
     for name, value in options.items():
         if isinstance(value, list | tuple | set | frozenset):
-            numbers = all(isinstance(each, int) for each in value)
+            numbers = all(isinstance(item, int) for item in value)
             written[name] = "-".join(map(str, value)) if numbers else "|".join(sorted(map(str, value))) + "|"
     return written

@@ -1,4 +1,4 @@
-"""Tokenizers with character offsets: a model's own, cl100k, or words, all offline; and truncation to a window.
+"""Tokenizers with character offsets: of a model, cl100k, or words, all offline; and truncation to a window.
 
 Long texts are tokenised a stretch at a time, so that time and memory grow with the length and no faster. A
 stretch ends before a space or after a line break, where common tokenizers start a new word.
@@ -36,15 +36,15 @@ _WORD = re.compile(
 
 
 class Tokenizer(ABC):
-    """Cuts texts into tokens. ``name`` says which vocabulary this is, and belongs in the record of a run."""
+    """Splits texts into tokens. ``name`` identifies the vocabulary, and is recorded with a run."""
 
     name: str
 
     def offsets(self, text: str) -> Ints:
-        """First and last-plus-one character of each token, a row a token, ascending, never overlapping.
+        """First and last-plus-one character of each token, one row per token, ascending, not overlapping.
 
-        A token that is only a part of a character takes the whole of it; the other parts are empty rows
-        right behind. Characters between two rows (spaces, or what the vocabulary drops) belong to no token.
+        The first token of a split character covers all of it; the other parts are empty rows
+        after it. Characters between two rows (spaces, or what the vocabulary drops) belong to no token.
 
         >>> WordTokenizer().offsets("Two words.").tolist()
         [[0, 3], [4, 9], [9, 10]]
@@ -91,8 +91,8 @@ class Cl100kTokenizer(Tokenizer):
         >>> Cl100kTokenizer().byte_borders("wheat 麺").tolist()
         [0, 1, 5, 7, 8, 9]
         """
-        pieces = self._encoding.decode_tokens_bytes(self._encoding.encode_ordinary(text))
-        return np.cumsum([0, *map(len, pieces)])
+        token_bytes = self._encoding.decode_tokens_bytes(self._encoding.encode_ordinary(text))
+        return np.cumsum([0, *map(len, token_bytes)])
 
     def _tokens(self, text: str) -> Ints:
         last_bytes = self.byte_borders(text)[1:] - 1
@@ -224,27 +224,27 @@ def tokenizer_for(model: object = None) -> Tokenizer:
     if isinstance(model, Tokenizer):
         return model
     if isinstance(model, Path):
-        return _of_path(model)
+        return _tokenizer_from_path(model)
     if isinstance(model, str):
-        return _of_text(model)
+        return _tokenizer_from_text(model)
     if isinstance(model, ModelSpec):
-        return _of_spec(model)
+        return _tokenizer_from_spec(model)
     spec = getattr(getattr(model, "card", None), "spec", "")
     if not isinstance(spec, str) or not spec:
         raise _without_tokenizer(f"an object of type {type(model).__name__}")
-    return _of_text(spec)
+    return _tokenizer_from_text(spec)
 
 
-def _of_text(text: str) -> Tokenizer:
+def _tokenizer_from_text(text: str) -> Tokenizer:
     if text in _BY_NAME:
         return _BY_NAME[text]()
     path = Path(text).expanduser()
     if path.suffix == ".json" or (path / "tokenizer.json").is_file():
-        return _of_path(path)
-    return _of_spec(parse_spec(text))
+        return _tokenizer_from_path(path)
+    return _tokenizer_from_spec(parse_spec(text))
 
 
-def _of_path(path: Path) -> Tokenizer:
+def _tokenizer_from_path(path: Path) -> Tokenizer:
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
         raise InputError(
@@ -254,7 +254,7 @@ def _of_path(path: Path) -> Tokenizer:
     return JsonTokenizer(file)
 
 
-def _of_spec(spec: ModelSpec) -> Tokenizer:
+def _tokenizer_from_spec(spec: ModelSpec) -> Tokenizer:
     if spec.kind == "openai" and spec.name.startswith(_OPENAI_CL100K):
         return Cl100kTokenizer()
     file = _in_package(spec) or _in_folder(spec) or _in_hub_cache(spec)
@@ -287,10 +287,10 @@ def _without_tokenizer(subject: str) -> ParameterError:
 
 def _in_package(spec: ModelSpec) -> Path | None:
     model, inside = _IN_PACKAGES.get((spec.kind, spec.name), ("", ""))
-    found = find_spec(PACKAGES[model].module) if model else None
-    if found is None or not found.submodule_search_locations:
+    package = find_spec(PACKAGES[model].module) if model else None
+    if package is None or not package.submodule_search_locations:
         return None
-    file = Path(found.submodule_search_locations[0]) / inside
+    file = Path(package.submodule_search_locations[0]) / inside
     return file if file.is_file() else None
 
 
@@ -306,10 +306,10 @@ def _in_hub_cache(spec: ModelSpec) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     try:
-        found = try_to_load_from_cache(spec.name, "tokenizer.json")
+        file = try_to_load_from_cache(spec.name, "tokenizer.json")
     except ValueError:
         return None
-    return Path(found) if isinstance(found, str) else None
+    return Path(file) if isinstance(file, str) else None
 
 
 # Token ids within the window of a model, and the full length of the text.
@@ -352,24 +352,24 @@ class TruncatingTokenizer:
 
     def cut(self, texts: Sequence[str]) -> TruncatedBatch:
         """Ids and lengths of each text; the special tokens stay in place when a text is cut."""
-        whole = [text if len(text) <= LONG_TEXT_CHARACTERS else "" for text in texts]
-        ids = self._encode(whole, special=self._special)
-        counts = [len(each) for each in ids]
-        for place, text in enumerate(texts):
+        short_texts = [text if len(text) <= LONG_TEXT_CHARACTERS else "" for text in texts]
+        ids = self._encode(short_texts, special=self._special)
+        counts = [len(token_ids) for token_ids in ids]
+        for index, text in enumerate(texts):
             if len(text) > LONG_TEXT_CHARACTERS:
-                ids[place], counts[place] = self._cut_long(text)
-            elif self.max_tokens is not None and counts[place] > self.max_tokens:
-                ids[place] = ids[place][: self.max_tokens - len(self._suffix)] + self._suffix
+                ids[index], counts[index] = self._cut_long(text)
+            elif self.max_tokens is not None and counts[index] > self.max_tokens:
+                ids[index] = ids[index][: self.max_tokens - len(self._suffix)] + self._suffix
         return TruncatedBatch(ids, counts)
 
     def head(self, text: str) -> str:
         """As much of a long text as the model can read, for engines that tokenise by themselves."""
         if self.max_tokens is None or len(text) <= LONG_TEXT_CHARACTERS:
             return text
-        seen = 0
+        n_characters = 0
         for part in text_segments(text):
-            seen += len(self._encode([text[part]], special=False)[0])
-            if seen >= self.max_tokens:
+            n_characters += len(self._encode([text[part]], special=False)[0])
+            if n_characters >= self.max_tokens:
                 return text[: part.stop]
         return text
 
@@ -379,15 +379,15 @@ class TruncatingTokenizer:
         body: list[int] = []
         count = frame
         for part in text_segments(text):
-            piece = self._encode([text[part]], special=False)[0]
-            count += len(piece)
-            body += piece if room is None else piece[: max(room - len(body), 0)]
+            token_ids = self._encode([text[part]], special=False)[0]
+            count += len(token_ids)
+            body += token_ids if room is None else token_ids[: max(room - len(body), 0)]
         return [*self._prefix, *body, *self._suffix], count
 
     def _encode(self, texts: Sequence[str], *, special: bool) -> list[list[int]]:
         encode = self._tokenizer.encode_batch_fast
         if self._threads > 1:
-            return [each.ids for each in encode(texts, add_special_tokens=special)]
+            return [encoding.ids for encoding in encode(texts, add_special_tokens=special)]
         # A batch of one never wakes the library's thread pool, and no global switch has to be touched.
         return [encode([text], add_special_tokens=special)[0].ids for text in texts]
 

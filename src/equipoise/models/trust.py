@@ -1,8 +1,8 @@
 """Check specs that come from files: they must not run code or use credentials.
 
-A file may come from another person. Code that reads the spec of a model from one, be it a tuning, a
+A file may come from another person. Code that reads the spec of a model from one, such as a tuning, a
 manifest, an index or a cache, passes it through ``spec_from_file`` before anything opens it. A spec that the
-user typed, or that a program passes in Python, is trusted and does not come here.
+user typed, or that a program passes in Python, is trusted and is not checked here.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ _LOCAL_STORES = ("memory", "faiss")
 def spec_from_file(text: object, file: PathLike, *, trust: bool = False) -> str:
     """The spec of a model that a file names, when it runs no code and takes no credentials.
 
-    ``trust`` is the user's word that the file is their own; even then the file may not choose which variable
+    ``trust`` means that the user vouches for the file; even then the file may not choose which variable
     of the environment is sent as a key.
 
     >>> spec_from_file("sum:use+tfidf:", "tuned.json")
     'sum:use+tfidf:'
     """
     if not isinstance(text, str):
-        raise FormatError(f"{display_path(file)} names a model by {text!r}, which is no text", hint="write it again")
+        raise FormatError(
+            f"{display_path(file)} names a model by {text!r}, which is not a string", hint="write it again"
+        )
     for part in parse_fusion(text)[2] if is_fusion(text) else [text]:
         _check(parse_spec(part), file, trust)
     return text

@@ -91,7 +91,7 @@ class _Worker:
     """The parent's end of one process."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "equipoise.models.worker_pool"],
             stdin=subprocess.PIPE,
@@ -121,7 +121,7 @@ class _Worker:
         return answer
 
     def close(self) -> None:
-        """Close the pipe, which the worker takes as the end; make sure that it does."""
+        """Close the pipe, which ends the worker, and wait for it."""
         with suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -163,11 +163,11 @@ def main() -> None:
             texts, role = pickle.load(questions)
         except EOFError:
             break
-        _answer(answers, _answered(encoder, texts, role))
+        _answer(answers, _encode_request(encoder, texts, role))
     encoder.close()
 
 
-def _answered(encoder: Encoder, texts: list[str], role: Any) -> Any:
+def _encode_request(encoder: Encoder, texts: list[str], role: Any) -> Any:
     """Vectors with lengths where there is a role, lengths alone where there is none."""
     try:
         return encoder.token_counts(texts) if role is None else encode_with_token_counts(encoder, texts, role)
@@ -176,7 +176,7 @@ def _answered(encoder: Encoder, texts: list[str], role: Any) -> Any:
 
 
 def _portable(error: Exception) -> EquipoiseError:
-    """An error that the parent can read, whatever package it came from."""
+    """An error that the parent can read, without the package that defines it."""
     if isinstance(error, EquipoiseError):
         return error
     return EquipoiseError(f"a worker failed: {type(error).__name__}: {error}", hint="try processes=1")
@@ -194,13 +194,13 @@ if __name__ == "__main__":
 # Remote encoding: the model is loaded where the texts arrive, and the vectors are returned.
 
 ExecutorMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
-"""Applies a pure function to every item; gives the place of an item and its answer as they are finished."""
+"""Applies a pure function to every item; yields the index of an item and its result as they are finished."""
 
 
 def encode_remote(
     model: Embedder, blocks: Sequence[list[str]], role: Role, over: ExecutorMap
 ) -> Iterator[tuple[int, EncodedBatch]]:
-    """The number of a block and its vectors, in the order in which they come back.
+    """The number of a block and its vectors, in the order of completion.
 
     A model that was named is loaded there by its name; one in hand travels.
     """
@@ -221,7 +221,7 @@ def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -
     A model that does not say which one it is (an identity of "") is taken as it comes.
     """
     try:
-        encoder = _loaded(packed)
+        encoder = _load_model(packed)
     except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
         raise MissingExtraError(
             f"the node {platform.node()} cannot load the model: {error.message}",
@@ -241,6 +241,6 @@ def encode_block(encoder: Encoder, role: Role, texts: list[str]) -> EncodedBatch
 
 
 @lru_cache(maxsize=1)
-def _loaded(packed: bytes) -> Encoder:
+def _load_model(packed: bytes) -> Encoder:
     """The model of a spec, loaded once a process."""
     return load_encoder(pickle.loads(packed))

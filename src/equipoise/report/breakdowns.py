@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.checks.base import pluralize
 from equipoise.report.tables import finite_or_none, relative_shade
 from equipoise.report.view_model import BinCounts, HeatCell, SliceRow, SliceTable, ValueDistribution
 from equipoise.stats.formatting import (
@@ -33,7 +32,6 @@ MAX_DISTINCT_VALUES = 12
 """Up to this many distinct values, each has its own bin."""
 BINS = 20
 UNIT_INTERVAL_BINS = 10
-UNITS_BY_TITLE = "Units by "
 
 
 def slice_table(subject: RunSet, slices: UnitSlices) -> SliceTable | None:
@@ -54,7 +52,7 @@ def slice_table(subject: RunSet, slices: UnitSlices) -> SliceTable | None:
     decimals = shared_decimals(estimate.interval for estimate in large)
     values = [estimate.value for estimate in large if finite_or_none(estimate.value) is not None]
     rows = tuple(_row(key, row, decimals, values, subject.better) for key, row in cells.items())
-    return SliceTable(subject.primary, str(subject.better), rows, _caption(subject, estimates[0]))
+    return SliceTable(subject.primary, str(subject.better), rows, _caption(subject, estimates[0]), subject.words.plural)
 
 
 def _row(
@@ -101,7 +99,7 @@ def _caption(subject: RunSet, estimate: Estimate) -> str:
     return (
         f"The {subject.primary}{' of every system' if len(subject.runs) > 1 else ''} by slice, "
         f"with {format_percent(estimate.interval.confidence_level)} intervals; darker is better ({best} is best). "
-        f"Slices of fewer than {MIN_UNITS} units are grey: their scores are not reliable."
+        f"Slices of fewer than {MIN_UNITS} {subject.words.plural} are grey: their scores are not reliable."
     )
 
 
@@ -122,14 +120,16 @@ def value_distributions(subject: RunSet) -> tuple[ValueDistribution, ...]:
 
 def _values(subject: RunSet, metric: str, values: Floats) -> ValueDistribution:
     edges, labels = _bins(values)
+    words = subject.words
     series = tuple(_series(name, column, edges) for name, column in zip(subject.names, values.T, strict=True))
     return ValueDistribution(
-        title=f"{UNITS_BY_TITLE}{metric}",
+        title=_units_by(subject, metric),
         metric=metric,
         edges=edges,
         labels=labels,
         series=series,
-        caption=f"The number of units by {metric} for each system ({pluralize(len(values), 'unit')}).",
+        caption=f"The number of {words.plural} by {metric} for each system ({words.units(len(values))}).",
+        units=words.plural,
     )
 
 
@@ -138,13 +138,21 @@ def _differences(subject: RunSet, differences: Floats) -> ValueDistribution:
     edges, labels = _bins(differences)
     better = "Above" if subject.better == Direction.UP else "Below"
     return ValueDistribution(
-        title=f"{UNITS_BY_TITLE}{first} minus {second}",
+        title=_units_by(subject, f"{first} minus {second}"),
         metric=subject.primary,
         edges=edges,
         labels=labels,
         series=(_series(f"{first} minus {second}", differences, edges),),
-        caption=f"The number of units by difference in {subject.primary}. {better} 0, {first} is better.",
+        caption=(
+            f"The number of {subject.words.plural} by difference in {subject.primary}. {better} 0, {first} is better."
+        ),
+        units=subject.words.plural,
     )
+
+
+def _units_by(subject: RunSet, what: str) -> str:
+    units = subject.words.plural
+    return f"{units[:1].upper()}{units[1:]} by {what}"
 
 
 def _series(name: str, column: Floats, edges: tuple[float, ...]) -> BinCounts:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise import __version__
-from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.report.breakdowns import slice_table, value_distributions
@@ -19,16 +18,17 @@ from equipoise.report.findings import group_findings
 from equipoise.report.pairwise import comparison_caption, leaderboard_tables, pairwise_table
 from equipoise.report.publish import export_downloads
 from equipoise.report.tables import caption as score_caption
-from equipoise.report.tables import cost_table, extra_costs
+from equipoise.report.tables import cost_table, extra_costs, parameter_table
 from equipoise.report.tuning import tuning_views
 from equipoise.report.unit_explorer import build_unit_explorer, read_unit_slices
 from equipoise.report.view_model import ProtocolEntry, ProtocolGroup, ProtocolSection, Report, SystemInfo
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.store import StoredRun, load_run
-from equipoise.runs.unit_table import json_text
 from equipoise.stats.alignment import AlignedResults, align_results
 from equipoise.stats.formatting import format_interval, format_percent, format_value, shared_decimals
+from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID
+from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, unit_noun
 
 if TYPE_CHECKING:
     from equipoise.runs.manifest import Manifest
@@ -41,6 +41,9 @@ MAX_DATASETS = 3
 NOT_RECORDED = "—"
 RUN_SPECIFIC = ("started", "finished", "command", "evidence")
 """Entries that differ between any two runs, so that a difference is not marked."""
+INTERNAL_SETTINGS = (UNIT_NOUN, RESAMPLE_ID, ERROR_DF)
+"""Settings that only the program needs."""
+SIGNIFICANT_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,11 @@ class RunSet:
             return np.asarray(self.runs[0].result.per_unit[metric], dtype=np.float64)[:, np.newaxis]
         return self._aligned.per_unit(metric)
 
+    @property
+    def words(self) -> Vocabulary:
+        """What the units are called."""
+        return Vocabulary(unit_noun([run.result for run in self.runs]))
+
     @cached_property
     def _aligned(self) -> AlignedResults | None:
         return align_results([run.result for run in self.runs]) if len(self.runs) > 1 else None
@@ -145,7 +153,7 @@ def systems(subject: RunSet) -> tuple[SystemInfo, ...]:
 
 def title(subject: RunSet) -> str:
     """The systems, the primary metric and the number of units."""
-    units = pluralize(len(subject.units), "unit")
+    units = subject.words.units(len(subject.units))
     if len(subject.names) == 1:
         return f"{subject.names[0]} by {subject.primary} on {units}"
     return f"{len(subject.names)} systems by {subject.primary} on {units}"
@@ -173,7 +181,7 @@ def verdict(subject: RunSet) -> str:
     return (
         f"{subject.names[0]} scores {format_value(estimate.value, decimals)} on {subject.primary} "
         f"({format_percent(estimate.interval.confidence_level)} interval {interval}; chance {chance}) "
-        f"over {pluralize(estimate.n, 'unit')}. "
+        f"over {subject.words.units(estimate.n)}. "
         "A single run does not show whether another system is better: report it together with a baseline."
     )
 
@@ -227,6 +235,8 @@ def _group(
     names = dict.fromkeys(name for values in by_system for name in values)
     entries = []
     for name in names:
+        if name in INTERNAL_SETTINGS:
+            continue
         texts = tuple(_text(values.get(name)) for values in by_system)
         differs = len(set(texts)) > 1 and not run_specific and name not in RUN_SPECIFIC
         entries.append(ProtocolEntry(name.replace("_", " "), texts, differs))
@@ -234,22 +244,36 @@ def _group(
 
 
 def _text(value: Any) -> str:
-    """A value as text; an empty one is a dash."""
+    """A value as text: numbers with four significant digits, lists with commas; an empty one is a dash.
+
+    >>> _text(798.4769230769231), _text({"chunk_size": [50, 100], "chunker": "fixed"}), _text(None)
+    ('798.5', 'chunk size 50, 100; chunker fixed', '—')
+    """
     if value is None or value == "" or value in ((), [], {}):
         return NOT_RECORDED
-    return str(value) if isinstance(value, str | int | float) else json_text(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value != int(value):
+        return f"{value:.{SIGNIFICANT_DIGITS}g}"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{str(key).replace('_', ' ')} {_text(entry)}" for key, entry in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return str(int(value) if isinstance(value, float) else value)
 
 
-def build_report(runs: Sequence[StoredRun], comparison: Comparison | None = None, *, exports: bool = True) -> Report:
+def build_report(
+    runs: Sequence[StoredRun], comparison: Comparison | None = None, *, exports: bool = True, heading: str = ""
+) -> Report:
     """The report of one run, or of several runs and their comparison.
 
-    ``exports=False`` leaves out the downloads, which take most of the time.
+    ``exports=False`` leaves out the downloads, which take most of the time. ``heading`` replaces the title.
     """
     subject = RunSet.of(runs, comparison)
     slices = read_unit_slices(subject.runs)
     downloads, notes = export_downloads(subject) if exports else ((), ())
     return Report(
-        title=title(subject),
+        title=heading or title(subject),
         subtitle=subtitle(subject),
         systems=systems(subject),
         primary=subject.primary,
@@ -258,6 +282,7 @@ def build_report(runs: Sequence[StoredRun], comparison: Comparison | None = None
         verdict=verdict(subject),
         leaderboards=leaderboard_tables(subject),
         costs=cost_table(subject),
+        parameters=parameter_table(subject),
         pairwise=pairwise_table(subject),
         slices=slice_table(subject, slices),
         explorer=build_unit_explorer(subject, slices),
@@ -269,6 +294,8 @@ def build_report(runs: Sequence[StoredRun], comparison: Comparison | None = None
         downloads=downloads,
         notes=notes,
         program=f"equipoise {__version__}",
+        unit=subject.words.unit,
+        units=subject.words.plural,
     )
 
 
@@ -280,7 +307,7 @@ def read_runs(named: Sequence[tuple[str, Path]], primary: str | None = None) -> 
     """
     runs: dict[str, StoredRun] = {}
     for name, path in named:
-        run = _renamed(_read(path, primary), name)
+        run = _renamed(_with_unit_noun(_read(path, primary)), name)
         other = runs.setdefault(run.result.system, run)
         if other is not run:
             raise DuplicateError(
@@ -309,6 +336,14 @@ def _read(path: Path, primary: str | None) -> StoredRun:
     if primary is None:
         return run
     return replace(run, result=with_metrics(run.result, [primary, *run.result.names]))
+
+
+def _with_unit_noun(run: StoredRun) -> StoredRun:
+    """The run with the name of its units, which follows from the kind of its evidence if it was not recorded."""
+    kind = (run.manifest.evidence or {}).get("kind", "")
+    if UNIT_NOUN in run.result.settings or kind not in EVIDENCE_NOUNS:
+        return run
+    return replace(run, result=replace(run.result, settings={**run.result.settings, UNIT_NOUN: EVIDENCE_NOUNS[kind]}))
 
 
 def _is_sufficient(result: Result, primary: str | None) -> bool:

@@ -5,13 +5,13 @@ The first half builds the terminal tables, the second half the view model of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import pluralize
-from equipoise.checks.protocol import PARTIAL_RUN
+from equipoise.report.answer import AnswerOptions, comparison_answer, marked_names
 from equipoise.report.tables import (
     BOUND_NOTE,
     axis_scale,
@@ -19,6 +19,7 @@ from equipoise.report.tables import (
     chance_bound_sign,
     chance_text,
     finite_or_none,
+    method_name,
     to_value,
 )
 from equipoise.report.tables import caption as score_caption
@@ -37,7 +38,8 @@ from equipoise.stats.formatting import (
     shared_decimals,
 )
 from equipoise.stats.resampled_contrasts import METHOD as RESAMPLED
-from equipoise.types import Direction, Finding, with_label
+from equipoise.stats.verdict import Vocabulary, plural
+from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.report.build import RunSet
@@ -48,30 +50,38 @@ if TYPE_CHECKING:
 BEST = "best"
 TO_BEST = "to best"
 DIFFERENCE_INTERVAL = "diff. interval"
-INCOMPLETE_MARK = "*"
-"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
+METRIC_RANK = 10
+"""Columns of other metrics are dropped before those of the primary one."""
 
 
-def comparison_sections(comparison: Comparison, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The table on the primary metric, its caption, the other metrics, and the verdict."""
-    clusters = f" in {pluralize(comparison.clusters, 'cluster')}" if comparison.clusters is not None else ""
-    title = f"{comparison.primary} on {pluralize(comparison.n, 'unit')}{clusters}, best first"
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(primary_columns(comparison))]
-    parts += [Paragraph(line) for line in incomplete_run_notes(comparison)]
+def comparison_sections(
+    comparison: Comparison, *, options: AnswerOptions | None = None, verbose: bool = False, quiet: bool = False
+) -> list[Any]:
+    """The answer; with ``verbose``, also the full tables and the methods."""
+    options = options or AnswerOptions(Vocabulary(comparison.unit_noun))
     others = [name for name in comparison.metrics if name != comparison.primary]
+    columns = (*metric_columns(comparison, others), *options.columns)
+    answer = comparison_answer(comparison, replace(options, columns=columns))
+    parts = answer.parts(quiet=quiet, verbose=verbose)
+    if not verbose:
+        return parts
+    parts += [Paragraph(""), heading(f"{comparison.primary}, best first"), TerminalTable(primary_columns(comparison))]
     if others:
-        parts += [Paragraph(""), TerminalTable(metric_table(comparison, others))]
-        parts += [] if quiet else [Paragraph(other_metrics_caption(comparison, others))]
-    if verbose:
-        parts += [Paragraph(""), heading("Every pair"), TerminalTable(pairwise_claims(comparison))]
-    if not quiet:
-        parts += [
-            Paragraph(""),
-            Paragraph(comparison_caption(comparison)),
-            Paragraph(chance_note(comparison)),
-        ]
-        parts += [Paragraph(""), Paragraph(comparison.verdict())]
-    return parts
+        parts += [Paragraph(""), heading("Other metrics"), TerminalTable(metric_table(comparison, others))]
+        parts += [Paragraph(other_metrics_caption(comparison, others))]
+    parts += [Paragraph(""), heading("Every pair"), TerminalTable(pairwise_claims(comparison))]
+    return [*parts, Paragraph(""), Paragraph(comparison_caption(comparison)), Paragraph(chance_note(comparison))]
+
+
+def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[ReportColumn]:
+    """The scores on the other metrics, one column per metric, in the order of the primary one."""
+    columns = []
+    for index, metric in enumerate(metrics):
+        estimates = [comparison.estimates[name][metric] for name in comparison.order]
+        decimals = shared_decimals(estimate.interval for estimate in estimates)
+        cells = [format_value(estimate.value, decimals) for estimate in estimates]
+        columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
+    return columns
 
 
 def primary_columns(comparison: Comparison) -> list[ReportColumn]:
@@ -86,7 +96,7 @@ def primary_columns(comparison: Comparison) -> list[ReportColumn]:
     confidence_level = format_percent(comparison.config.confidence_level)
     return [
         ReportColumn("band", [" ".join(comparison.bands[name]) or "-" for name in order]),
-        ReportColumn("system", _marked(comparison), shortens="middle"),
+        ReportColumn("system", marked_names(comparison), shortens="middle"),
         ReportColumn(primary, [format_value(estimate.value, decimals) for estimate in estimates], right=True),
         ReportColumn(
             f"{confidence_level} interval",
@@ -117,7 +127,7 @@ def metric_table(comparison: Comparison, metrics: list[str]) -> list[ReportColum
     """The other metrics in the order of the primary one, with differences to the best system on the primary one."""
     rows = []
     bounded = bounded_systems(comparison.findings)
-    marked = dict(zip(comparison.order, _marked(comparison), strict=True))
+    marked = dict(zip(comparison.order, marked_names(comparison), strict=True))
     for metric in metrics:
         estimates = {name: comparison.estimates[name][metric] for name in comparison.order}
         decimals = shared_decimals(estimate.interval for estimate in estimates.values())
@@ -192,11 +202,6 @@ def other_metrics_caption(comparison: Comparison, metrics: list[str]) -> str:
     return f"{reference if comparison.leader else ''}{correction}{_missing_values_note(comparison, metrics)}"
 
 
-def incomplete_run_notes(comparison: Comparison) -> list[str]:
-    """One note per incomplete run."""
-    return [f"{INCOMPLETE_MARK} {with_label(finding.subject, finding.message)}" for finding in _partial(comparison)]
-
-
 def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
     """A note on differences over fewer units than the estimates, because one system lacks a value."""
     gaps = {
@@ -208,20 +213,22 @@ def _missing_values_note(comparison: Comparison, metrics: list[str]) -> str:
     }
     if not gaps:
         return ""
-    counts = [f"{metric} ({pluralize(units, 'unit')})" for metric, units in gaps.items()]
+    words = Vocabulary(comparison.unit_noun)
+    counts = [f"{metric} ({words.units(n)})" for metric, n in gaps.items()]
     return (
-        f" Differences are over the units where both systems have a value. These are fewer units than those of the "
-        f"estimates, so a difference may not equal the difference of the estimates: {', '.join(counts)}."
+        f" Differences are over the {plural(words.unit)} where both systems have a value. These are fewer than those "
+        f"of the estimates, so a difference may not equal the difference of the estimates: {', '.join(counts)}."
     )
 
 
 def _interval_note(comparison: Comparison) -> str:
     """The method of the intervals of differences, and why an interval may seem to contradict its p."""
     pairs = [contrast for contrast in comparison.contrasts if contrast.metric == comparison.primary]
-    methods = dict.fromkeys(contrast.interval.method for contrast in pairs if contrast.interval.known)
+    methods = dict.fromkeys(method_name(contrast.interval.method) for contrast in pairs if contrast.interval.known)
     if not methods:
         return ""
-    over = "from resampled units" if [*methods] == [RESAMPLED] else f"{', '.join(methods)} over the paired differences"
+    bootstrap = f"from resampled {plural(comparison.unit_noun)}"
+    over = bootstrap if [*methods] == [method_name(RESAMPLED)] else f"{', '.join(methods)} over the paired differences"
     method = f" Intervals of differences: {over}"
     if comparison.correction == "none" or len(pairs) < 2:
         return f"{method}."
@@ -243,16 +250,6 @@ def chance_note(comparison: Comparison) -> str:
         bound = max(levels) if comparison.better == Direction.UP else min(levels)
         return f"{line}{chance_bound_sign(comparison.better)}{format_value(bound, decimals)}. {BOUND_NOTE}"
     return f"{line}{format_range(min(levels), max(levels), decimals)}."
-
-
-def _partial(comparison: Comparison) -> list[Finding]:
-    return [finding for finding in comparison.findings if finding.code == PARTIAL_RUN]
-
-
-def _marked(comparison: Comparison) -> list[str]:
-    """The systems, best first; incomplete runs have a mark."""
-    partial = {finding.subject for finding in _partial(comparison)}
-    return [f"{name}{INCOMPLETE_MARK}" if name in partial else name for name in comparison.order]
 
 
 def _to_best(comparison: Comparison, name: str, metric: str) -> Contrast | None:
@@ -304,6 +301,7 @@ def pairwise_table(subject: RunSet) -> PairwiseTable | None:
         matrix=tuple(tuple(_win_cell(comparison, a, b) for b in comparison.order) for a in comparison.order),
         others=tuple(row for name in others for row in _pair_rows(comparison, name)),
         caption=_pairs_caption(comparison),
+        units=subject.words.plural,
     )
 
 

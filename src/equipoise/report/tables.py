@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, isfinite, isnan, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.scores import UNKNOWN_CANDIDATES
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
-from equipoise.report.view_model import AxisScale, CostColumn, Number, Value
+from equipoise.report.view_model import AxisScale, Number, SystemColumn, Value
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -33,6 +34,8 @@ TICK_STEPS = (1, 2, 5, 10)
 N_TICKS = 5
 COST_DIGITS = 3
 """Significant digits of a cost, which is measured once."""
+MAX_PARAMETER = 24
+"""Longer parameters are in the protocol only."""
 
 
 def bounded_systems(findings: Iterable[Finding]) -> set[str]:
@@ -106,7 +109,7 @@ def _cells(estimate: Estimate, decimals: int, *, bounded: bool) -> tuple[str, ..
 def caption(results: Sequence[Result]) -> str:
     """The interval methods, the metrics for which smaller is better, and the meaning of chance."""
     estimates = [estimate for result in results for estimate in result.estimates.values()]
-    methods = dict.fromkeys(estimate.interval.method for estimate in estimates if estimate.interval.known)
+    methods = dict.fromkeys(method_name(estimate.interval.method) for estimate in estimates if estimate.interval.known)
     down = dict.fromkeys(estimate.metric for estimate in estimates if estimate.better == Direction.DOWN)
     notes = [f"Intervals: {', '.join(methods)}."] if methods else []
     if down:
@@ -115,6 +118,25 @@ def caption(results: Sequence[Result]) -> str:
     if any(bounded_systems(result.findings) for result in results):
         notes.append(BOUND_NOTE)
     return " ".join(notes)
+
+
+METHOD_NAMES = {
+    "wilson": "Wilson",
+    "wilson-effective": "Wilson with the effective sample size",
+    "wilson-redrawn": "Wilson with the variance of a bootstrap of the whole cross-validation",
+    "redrawn": "bootstrap of the whole cross-validation",
+    "gaffke": "Gaffke",
+    "subsample": "subsampling",
+    "bca": "BCa bootstrap",
+    "percentile": "percentile bootstrap",
+    "t": "t",
+}
+"""What the methods of intervals are called in a report."""
+
+
+def method_name(method: str) -> str:
+    """The method of an interval, as readers know it."""
+    return METHOD_NAMES.get(method, method)
 
 
 def finite_or_none(value: float) -> Number:
@@ -160,11 +182,40 @@ def _step(rough: float) -> float:
     return next(step for step in TICK_STEPS if step * power >= rough * (1 - 1e-9)) * power
 
 
-def cost_table(subject: RunSet) -> tuple[CostColumn, ...]:
-    """One column per standard cost that some run recorded; other costs are in the protocol."""
-    recorded = [run.manifest.cost for run in subject.runs]
-    values = {name: [cost.get(name) for cost in recorded] for name in STANDARD_COSTS}
-    return tuple(_cost(name, costs) for name, costs in values.items() if any(cost is not None for cost in costs))
+def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]) -> tuple[SystemColumn, ...]:
+    """One column per standard cost that some system recorded, in the order of ``names``."""
+    columns = []
+    for key, kind in STANDARD_COSTS.items():
+        recorded = [costs.get(name, {}).get(key) for name in names]
+        if any(value is not None for value in recorded):
+            values = tuple(None if value is None else finite_or_none(kind.convert(value)) for value in recorded)
+            texts = tuple("" if value is None else kind.text(value) for value in values)
+            columns.append(SystemColumn(key, kind.title, values, texts))
+    return tuple(columns)
+
+
+def cost_table(subject: RunSet) -> tuple[SystemColumn, ...]:
+    """The standard costs of the runs; other costs are in the protocol."""
+    return cost_columns(subject.names, {run.result.system: run.manifest.cost for run in subject.runs})
+
+
+def parameter_table(subject: RunSet) -> tuple[SystemColumn, ...]:
+    """The short parameters that differ between the systems; the others, and names of models, are in the protocol."""
+    recorded = [run.manifest.parameters for run in subject.runs]
+    names = {name.removesuffix(":") for name in subject.names}
+    columns = []
+    for key in dict.fromkeys(key for parameters in recorded for key in parameters):
+        values = [parameters.get(key) for parameters in recorded]
+        texts = ["" if value is None else _plain(value) if _is_number(value) else str(value) for value in values]
+        is_name = any(text.removesuffix(":") in names for text in texts)
+        if len(set(texts)) > 1 and not is_name and max(map(len, texts)) <= MAX_PARAMETER:
+            numbers = tuple(float(value) if _is_number(value) else None for value in values)
+            columns.append(SystemColumn(key, key.replace("_", " "), numbers, tuple(texts)))
+    return tuple(columns)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def extra_costs(cost: Mapping[str, float | None]) -> dict[str, str]:
@@ -175,12 +226,6 @@ def extra_costs(cost: Mapping[str, float | None]) -> dict[str, str]:
         if name not in STANDARD_COSTS
     }
     return {name: "" if value is None else _plain(value) for name, value in numbers.items()}
-
-
-def _cost(name: str, values: list[float | None]) -> CostColumn:
-    title, text = STANDARD_COSTS[name]
-    numbers: tuple[Number, ...] = tuple(None if value is None else finite_or_none(value) for value in values)
-    return CostColumn(name, title, numbers, tuple("" if value is None else text(value) for value in numbers))
 
 
 def _plain(value: float) -> str:
@@ -194,12 +239,29 @@ def _percent(value: float) -> str:
     return format_percent(round(value, 3))
 
 
-STANDARD_COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "dims": ("dims", _plain),
-    "seconds": ("seconds", _plain),
-    "bytes_per_vector": ("bytes per vector", _plain),
-    "truncated_share": ("texts truncated", _percent),
-    "retrieved_tokens": ("tokens retrieved", _plain),
+def _seconds_per_1000(rate: float) -> float:
+    return 1000 / rate if rate else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class CostKind:
+    """The title of a cost, its format, its conversion from the recorded number, and whether a chart shows it."""
+
+    title: str
+    text: Callable[[float], str] = _plain
+    convert: Callable[[float], float] = float
+    charted: bool = False
+
+
+STANDARD_COSTS = {
+    "dims": CostKind("dims"),
+    "documents_per_second": CostKind("seconds per 1,000 texts", convert=_seconds_per_1000, charted=True),
+    "seconds": CostKind("seconds", charted=True),
+    "latency_p50": CostKind("seconds per query (median)", charted=True),
+    "bytes_per_vector": CostKind("bytes per vector", charted=True),
+    "price": CostKind("US dollars per million documents", charted=True),
+    "truncated_share": CostKind("texts truncated", _percent),
+    "retrieved_tokens": CostKind("tokens retrieved"),
 }
 
 

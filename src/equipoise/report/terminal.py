@@ -78,6 +78,23 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class OneLine:
+    """Text that loses its end if the terminal is too narrow; ``mark`` is the style of the ``lead`` before it."""
+
+    text: str
+    lead: str = ""
+    mark: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The lead and as much of the text as fits."""
+        from rich.text import Text
+
+        room = options.max_width if options.max_width >= PIPE_WIDTH else min(options.max_width, MAX_TEXT_WIDTH)
+        text = shorten(self.text, max(20, room - display_width(self.lead)), "end")
+        yield Text.assemble(Text(self.lead, style=self.mark), text)
+
+
+@dataclass(frozen=True, slots=True)
 class CodeLine:
     """A line that must stay one line, such as code to be copied; the terminal may fold it, we do not."""
 

@@ -24,8 +24,8 @@ Key = tuple[tuple[str, str], ...]
 
 MIN_RANGE = 0.1
 CAPTION = (
-    "Parameters are chosen on the inner folds, and the nested score is from held-out units. The optimistic "
-    "score is that of the best point on the units used for selection."
+    "Parameters are chosen on the inner folds, and the nested score is from held-out {units}. The optimistic "
+    "score is that of the best point on the {units} used for selection."
 )
 
 
@@ -33,7 +33,10 @@ def tuning_views(subject: RunSet) -> tuple[TuningView, ...]:
     """The tuning of every tuned system; all folds share one axis."""
     tunings = [(run.result, run.tuning) for run in subject.runs if run.tuning is not None]
     scale = _scale([end for _, tuning in tunings for fold in tuning.folds for end in (fold.inner, fold.outer)])
-    return tuple(_tuned(result.system, tuning, _better(result, tuning.metric), scale) for result, tuning in tunings)
+    units = subject.words.plural
+    return tuple(
+        _tuned(result.system, tuning, _better(result, tuning.metric), scale, units) for result, tuning in tunings
+    )
 
 
 def _scale(values: Sequence[float]) -> AxisScale:
@@ -51,7 +54,7 @@ def _better(result: Result, metric: str) -> Direction:
     return Direction.UP if estimate is None else estimate.better
 
 
-def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScale) -> TuningView:
+def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScale, units: str) -> TuningView:
     chosen: Counter[Key] = Counter()
     for fold in tuning.folds:
         chosen[_key(fold.params)] += fold.times
@@ -91,7 +94,8 @@ def _tuned(system: str, tuning: TuningRecord, better: Direction, scale: AxisScal
         frontier=tuple(by_key[key] for key in frontier if key in by_key),
         cost_unit=tuning.cost_unit,
         budget=tuning.budget,
-        caption=CAPTION,
+        caption=CAPTION.format(units=units),
+        units=units,
     )
 
 

@@ -52,8 +52,8 @@ def select_units(values: Floats, room: int, better: Direction, *, seed: int = SE
     if len(values) > room:
         why = "the systems differ most" if values.shape[1] > 1 else "the system does worst"
         note = (
-            f"{format_count(room)} of {format_count(len(values))} units are kept here: those on which {why}, "
-            f"equals drawn at random (seed {seed}). The tables and figures above rest on all of them."
+            f"{format_count(room)} of {format_count(len(values))} are kept here: those on which {why}; ties are broken "
+            f"at random (seed {seed}). The tables and charts above use all of them."
         )
     return UnitSelection(np.sort(chosen), chosen, note)
 

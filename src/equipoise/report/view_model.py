@@ -77,8 +77,8 @@ class Leaderboard:
 
 
 @dataclass(frozen=True, slots=True)
-class CostColumn:
-    """One kind of cost (``dims``, ``seconds``, ...), with one value per system in the order of the report."""
+class SystemColumn:
+    """A cost (``dims``, ``seconds``) or a parameter, with one value per system in the order of the report."""
 
     name: str
     title: str
@@ -130,6 +130,7 @@ class PairwiseTable:
     matrix: tuple[tuple[WinCell | None, ...], ...]
     others: tuple[PairDifference, ...]
     caption: str
+    units: str = "units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,7 @@ class SliceTable:
     better: str
     rows: tuple[SliceRow, ...]
     caption: str
+    units: str = "units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +249,7 @@ class ValueDistribution:
     labels: tuple[str, ...]
     series: tuple[BinCounts, ...]
     caption: str
+    units: str = "units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +310,7 @@ class TuningView:
     cost_unit: str
     budget: Number
     caption: str
+    units: str = "units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +404,8 @@ class Report:
     cautions: tuple[str, ...]
     verdict: str
     leaderboards: tuple[Leaderboard, ...]
-    costs: tuple[CostColumn, ...]
+    costs: tuple[SystemColumn, ...]
+    parameters: tuple[SystemColumn, ...]
     pairwise: PairwiseTable | None
     slices: SliceTable | None
     explorer: UnitExplorer | None
@@ -412,6 +417,11 @@ class Report:
     downloads: tuple[Download, ...] = ()
     notes: tuple[str, ...] = ()
     program: str = ""
+    unit: str = "unit"
+    units: str = "units"
+    """What a unit is called, and the plural."""
+    related: tuple[tuple[str, str], ...] = ()
+    """Names and files of other reports of the same experiment."""
 
     @property
     def leaderboard(self) -> Leaderboard:

@@ -40,19 +40,19 @@ NO_DIFFERENCE = 1e-12
 
 @dataclass(frozen=True)
 class ConventionPath:
-    """Where the conventions in ``changed`` are the other program's, and the rest the first one's."""
+    """The score with the conventions in ``changed`` from the other program, and the others from the first."""
 
-    material: RunAndQrels
+    inputs: RunAndQrels
     metric: Metric[Any]
     one: Conventions
     other: Conventions
     _known: dict[frozenset[str], EmulatedScore] = field(default_factory=dict, repr=False)
 
     def figure(self, changed: frozenset[str]) -> EmulatedScore:
-        """The figure when these conventions have been changed."""
+        """The score after these conventions have been changed."""
         if changed not in self._known:
             conventions = self.one.with_values({name: self.other[name] for name in changed})
-            self._known[changed] = score_under(self.material, self.metric, conventions)
+            self._known[changed] = score_under(self.inputs, self.metric, conventions)
         return self._known[changed]
 
     def worth(self, changed: frozenset[str]) -> float:
@@ -61,11 +61,11 @@ class ConventionPath:
         return 0.0 if isnan(value) else value
 
     def alone(self, name: str) -> float:
-        """What one change does to the first figure."""
+        """The effect of one change on the first score."""
         return self.worth(frozenset({name})) - self.worth(frozenset())
 
     def touched(self, name: str, active: Sequence[str]) -> Bools:
-        """Units whose value a change moves, as the first or as the last of all changes."""
+        """Units whose value changes, with the change applied first or last."""
         every = frozenset(active)
         first = differing_units(self.figure(frozenset()), self.figure(frozenset({name})))
         last = differing_units(self.figure(every - {name}), self.figure(every))
@@ -97,10 +97,10 @@ Worth = Callable[[frozenset[str]], float]
 
 
 def shapley_values(names: Sequence[str], worth: Worth, *, seed: int = 0) -> dict[str, float]:
-    """What each name adds to ``worth`` on average over the orders in which they can be added.
+    """The Shapley values of the names: their contribution to ``worth``, averaged over all orders.
 
     The shares sum to ``worth`` of all names minus ``worth`` of none, and a name that never changes anything
-    has 0. Up to ``MAX_EXACT_PLAYERS`` names the average is over all orders, beyond over some that are drawn.
+    has 0. Up to ``MAX_EXACT_PLAYERS`` names the average is over all orders, beyond that over sampled orders.
 
     >>> shapley_values(["a", "b"], lambda chosen: float(len(chosen) == 2))
     {'a': 0.5, 'b': 0.5}
@@ -110,9 +110,9 @@ def shapley_values(names: Sequence[str], worth: Worth, *, seed: int = 0) -> dict
     rng = np.random.default_rng(seed)
     total = dict.fromkeys(names, 0.0)
     for _ in range(N_SAMPLED_ORDERS):
-        order = [names[place] for place in rng.permutation(len(names))]
-        for place, name in enumerate(order):
-            before = frozenset(order[:place])
+        order = [names[index] for index in rng.permutation(len(names))]
+        for index, name in enumerate(order):
+            before = frozenset(order[:index])
             total[name] += worth(before | {name}) - worth(before)
     return {name: value / N_SAMPLED_ORDERS for name, value in total.items()}
 
@@ -123,7 +123,7 @@ def is_exact(names: Sequence[str]) -> bool:
 
 
 def _exact(name: str, names: Sequence[str], worth: Worth) -> float:
-    others = [each for each in names if each != name]
+    others = [other for other in names if other != name]
     every = factorial(len(names))
     share = 0.0
     for before in _subsets(others):
@@ -140,25 +140,25 @@ def _subsets(names: Sequence[str]) -> Iterator[frozenset[str]]:
 # Conventions that cannot change a score on this data, and need not be evaluated.
 
 
-def no_effect_reason(name: str, values: tuple[Value, Value], material: RunAndQrels, metric: Metric[Any]) -> str:
+def no_effect_reason(name: str, values: tuple[Value, Value], inputs: RunAndQrels, metric: Metric[Any]) -> str:
     """Why a change of a convention has no effect here; empty if it may have one.
 
     >>> from equipoise.metrics.parser import parse_metrics
-    >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.2}}, {"q": {"a": 1}})
-    >>> no_effect_reason("ties", ("expected", "id_up"), material, parse_metrics("MRR")[0])
+    >>> inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.2}}, {"q": {"a": 1}})
+    >>> no_effect_reason("ties", ("expected", "id_up"), inputs, parse_metrics("MRR")[0])
     'no two scores of a query are equal'
     """
-    return _REASONS[name](material, metric, values) if name in _REASONS else ""
+    return _REASONS[name](inputs, metric, values) if name in _REASONS else ""
 
 
-def _ties(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    # Ties in 64 bits stay ties in 32; looking at 32 covers both.
-    free = not any(map(is_tied, to_float32(material.run).values()))
+def _ties(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    # Ties in 64 bits are ties in 32; checking 32 bits covers both.
+    free = not any(map(is_tied, to_float32(inputs.run).values()))
     return "no two scores of a query are equal" if free else ""
 
 
-def _scores(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    for scores in material.run.values():
+def _scores(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    for scores in inputs.run.values():
         wide = np.array(list(scores.values()), dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
             narrow = wide.astype(np.float32)
@@ -167,74 +167,75 @@ def _scores(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Val
     return "scores of a query that differ in 64 bits also differ in 32 bits"
 
 
-def _missing(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    return "the run answers every judged query" if material.answered.all() else ""
+def _missing(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    return "the run has every query of the qrels" if inputs.answered.all() else ""
 
 
-def _empty(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    for query, gains in material.truth.items():
-        listed = material.run.get(query, {})
+def _empty(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    for query, gains in inputs.truth.items():
+        listed = inputs.run.get(query, {})
         if not any(gain >= 1 and item in listed and item != query for item, gain in gains.items()):
             return ""
     return "every query has a relevant item in its list"
 
 
-def _own_id(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    named = any(query in scores for query, scores in material.run.items())
-    return "" if named else "no document has the id of its query"
+def _own_id(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    has_own_id = any(query in scores for query, scores in inputs.run.items())
+    return "" if has_own_id else "no document has the id of its query"
 
 
-def _unretrieved(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    for query, gains in material.truth.items():
-        listed = material.run.get(query, {})
+def _unretrieved(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    for query, gains in inputs.truth.items():
+        listed = inputs.run.get(query, {})
         if any(gain > 0 and (item not in listed or item == query) for item, gain in gains.items()):
             return ""
     return "every relevant item was retrieved"
 
 
-def _nonpositive(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    lowest = min((score for scores in to_float32(material.run).values() for score in scores.values()), default=1)
+def _nonpositive(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    lowest = min((score for scores in to_float32(inputs.run).values() for score in scores.values()), default=1)
     return "all scores are above 0" if lowest > 0 else ""
 
 
-def _grades(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    gains = {gain for judged in material.truth.values() for gain in judged.values() if gain > 0}
+def _grades(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    gains = {gain for query_gains in inputs.truth.values() for gain in query_gains.values() if gain > 0}
     if gains <= {1}:
-        return "all judgements are 0 or 1"
+        return "all gains are 0 or 1"
     if metric.symbol != "nDCG" and min(gains) >= 1:
         return "the metric ignores grades, and all grades above 0 are at least 1"
     if set(values) == {"kept", "whole"} and all(gain == int(gain) for gain in gains):
-        return "all judgements are integers"
+        return "all gains are integers"
     return ""
 
 
-def _gain(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
-    gains = {gain for judged in material.truth.values() for gain in judged.values() if gain > 0}
-    return "all judgements are 0 or 1" if gains <= {1} else ""
+def _gain(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    gains = {gain for query_gains in inputs.truth.values() for gain in query_gains.values() if gain > 0}
+    return "all gains are 0 or 1" if gains <= {1} else ""
 
 
-def _norm(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+def _norm(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
     if set(values) != {"min", "R"}:
         return ""
     cutoff = getattr(metric, "k", None)
-    most = max(sum(gain > 0 for gain in gains.values()) for gains in material.truth.values())
+    most = max(sum(gain > 0 for gain in gains.values()) for gains in inputs.truth.values())
     if cutoff is None:
         return "without a cutoff min(k, R) is R"
     return "no query has more than k relevant items" if most <= cutoff else ""
 
 
-def _depth(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+def _depth(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
     cutoff = getattr(metric, "k", None)
     if cutoff is not None and all(value is None or value >= cutoff for value in values):
         return "the metric looks no deeper than its cutoff"
-    longest = max(map(len, material.run.values()))
-    return "no list is longer" if all(value is None or value >= longest for value in values) else ""  # type: ignore[operator]
+    longest = max(map(len, inputs.run.values()))
+    deep = all(value is None or value >= longest for value in values)  # type: ignore[operator]
+    return "no list is longer" if deep else ""
 
 
-def _fewest(material: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+def _fewest(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
     shortest = min(
         len(scores) - (query in scores)  # a document named like its query may be dropped
-        for query, scores in material.run.items()
+        for query, scores in inputs.run.items()
     )
     return "no list is that short" if all(shortest >= value for value in values) else ""  # type: ignore[operator]
 
@@ -277,24 +278,24 @@ def explain_difference(
     >>> explain_difference(run, {"q": {"a": 1}}, "MRR", one="trec_eval", other="equipoise")
     <Difference MRR: trec_eval 0.5, equipoise 0.75; ties +0.25>
     """
-    material = RunAndQrels.of(run, qrels)
-    return attribute_difference(material, parse_single_metric(metric), get_preset(one), get_preset(other), seed=seed)
+    inputs = RunAndQrels.of(run, qrels)
+    return attribute_difference(inputs, parse_single_metric(metric), get_preset(one), get_preset(other), seed=seed)
 
 
 def parse_single_metric(metric: str | Metric[Any]) -> Metric[Any]:
     """One metric of ranked lists."""
-    found = parse_metrics(metric, evidence=Ranking)
-    if len(found) > 1:
-        raise ParameterError(f"{metric} names {len(found)} metrics", hint=f"name one: {found[0].name}")
-    return found[0]
+    metrics = parse_metrics(metric, evidence=Ranking)
+    if len(metrics) > 1:
+        raise ParameterError(f"{metric} names {len(metrics)} metrics", hint=f"name one: {metrics[0].name}")
+    return metrics[0]
 
 
 def attribute_difference(
-    material: RunAndQrels, metric: Metric[Any], one: Preset, other: Preset, *, seed: int = 0
+    inputs: RunAndQrels, metric: Metric[Any], one: Preset, other: Preset, *, seed: int = 0
 ) -> ScoreDifference:
     """``explain_difference`` on what has been read."""
-    path = ConventionPath(material, metric, one.rules(metric), other.rules(metric))
-    active, idle = _sorted_out(path)
+    path = ConventionPath(inputs, metric, one.rules(metric), other.rules(metric))
+    active, idle = _split_conventions(path)
     ends = path.figure(frozenset()), path.figure(frozenset(path.one))
     sides = [_side(preset, path, figure) for preset, figure in zip((one, other), ends, strict=True)]
     parts = shapley_values(active, path.worth, seed=seed)
@@ -308,15 +309,15 @@ def attribute_difference(
         )
         for name in active
     ]
-    places = largest_changes(*ends)
+    unit_indices = largest_changes(*ends)
     units = [
         UnitChange(
-            str(material.units[at]),
+            str(inputs.units[at]),
             float(ends[0].per_unit[at]),
             float(ends[1].per_unit[at]),
             tuple(CONVENTIONS[name].title for name in active if touched[name][at]),
         )
-        for at in places[:MAX_LISTED_UNITS]
+        for at in unit_indices[:MAX_LISTED_UNITS]
     ]
     return ScoreDifference(
         metric=metric.name,
@@ -325,18 +326,18 @@ def attribute_difference(
         changes=tuple(sorted(changes, key=lambda change: -abs(change.share))),
         idle=tuple(idle),
         units=tuple(units),
-        changed_units=len(places),
+        changed_units=len(unit_indices),
         example=_example(path, units),
         method=_method(active),
     )
 
 
-def _sorted_out(path: ConventionPath) -> tuple[list[str], list[NoEffect]]:
+def _split_conventions(path: ConventionPath) -> tuple[list[str], list[NoEffect]]:
     """The conventions that differ: those that may matter here, and those that cannot."""
     active, idle = [], []
     for name in _differing(path.one, path.other, path.metric):
         values = path.one[name], path.other[name]
-        reason = no_effect_reason(name, values, path.material, path.metric)
+        reason = no_effect_reason(name, values, path.inputs, path.metric)
         if reason:
             idle.append(NoEffect(ConventionPair.of(name, path.one, path.other), reason))
         else:
@@ -352,16 +353,16 @@ def _side(preset: Preset, path: ConventionPath, figure: EmulatedScore) -> Librar
     if isnan(figure.value):
         raise UndefinedError(
             f"as {preset.name} scores, no query is left for {path.metric.name}",
-            hint=_why_none(path.material, preset.rules(path.metric)),
+            hint=_why_none(path.inputs, preset.rules(path.metric)),
         )
-    said = tuple(limitation_notes(preset, [path.metric], path.material))
+    notes = tuple(limitation_notes(preset, [path.metric], path.inputs))
     called = preset.call(path.metric)
-    return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, said)
+    return LibraryScore(preset.name, preset.title, called, preset.entry, figure.value, figure.n, notes)
 
 
-def _why_none(material: RunAndQrels, rules: Conventions) -> str:
+def _why_none(inputs: RunAndQrels, rules: Conventions) -> str:
     """Why no query is left."""
-    longest = max((len(scores) for scores in material.seen(rules).values()), default=0)
+    longest = max((len(scores) for scores in inputs.seen(rules).values()), default=0)
     if longest < rules.fewest:
         return f"it needs lists of {rules.fewest} items at least, and the longest here has {longest}"
     return "check that the run and the ground truth belong together"
@@ -369,13 +370,13 @@ def _why_none(material: RunAndQrels, rules: Conventions) -> str:
 
 def _example(path: ConventionPath, units: Sequence[UnitChange]) -> WorkedExample | None:
     """The unit that differs most and is scored on both sides; else one that is left out."""
-    both = [each for each in units if not isnan(each.one + each.other)]
+    both = [row for row in units if not isnan(row.one + row.other)]
     chosen = next(iter(both or units), None)
     if chosen is None:
         return None
-    unit = next(each for each in path.material.units if str(each) == chosen.unit)
+    unit = next(candidate for candidate in path.inputs.units if str(candidate) == chosen.unit)
     values, sides = (chosen.one, chosen.other), (path.one, path.other)
-    return worked_example(path.material, unit, path.metric, values, sides)
+    return worked_example(path.inputs, unit, path.metric, values, sides)
 
 
 def _method(active: Sequence[str]) -> str:
@@ -383,4 +384,4 @@ def _method(active: Sequence[str]) -> str:
         return "one convention changed"
     if is_exact(active):
         return "Shapley: the average over all orders in which the conventions can be changed one at a time"
-    return f"the average over {N_SAMPLED_ORDERS} drawn orders of changing the conventions one at a time"
+    return f"the average over {N_SAMPLED_ORDERS} sampled orders of changing the conventions one at a time"

@@ -12,7 +12,7 @@ Value = str | int | None
 
 @dataclass(frozen=True)
 class Conventions:
-    """What a program does where the definition of a metric leaves room; the defaults are equipoise's own."""
+    """The choices of a program that the definition of a metric leaves open; the defaults are those of equipoise."""
 
     ties: Literal[
         "expected",
@@ -35,7 +35,7 @@ class Conventions:
     grades: Literal["kept", "whole", "binary"] = "kept"
     norm: Literal["min", "R", "hits"] = "min"
     gain: Literal["linear", "exp"] = "linear"
-    depth: int | None = None  # no library cuts lists by itself, but a published figure may be of cut ones
+    depth: int | None = None  # no library truncates lists by itself, but a published score may be of truncated lists
     fewest: int = 0
     digits: int | None = None
 
@@ -44,7 +44,7 @@ class Conventions:
         return (field.name for field in fields(self))
 
     def __getitem__(self, name: str) -> Value:
-        """What this one says of a convention."""
+        """The value of a convention."""
         value: Value = getattr(self, name)
         return value
 
@@ -82,9 +82,9 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
                 "expected": "equal scores count as the average over all their orders",
                 "id_down": "equal scores are ordered by document id, descending",
                 "id_up": "equal scores are ordered by document id, ascending",
-                "input": "equal scores stay in the order of the run",
+                "input": "equal scores keep the order of the run",
                 "quicksort": "equal scores are in the order of numba's quicksort: lists of up to 15 items "
-                "in the order of the run, longer ones shuffled (again where its queries are not the judged)",
+                "in the order of the run, longer ones shuffled (again if its queries are not those of the qrels)",
                 "torch_sort": "equal scores are in the order of torch's sort, of all rows by query and then "
                 "of each list",
                 "torch_topk": "equal scores are in the order of torch's sort of all rows by query, and its "
@@ -98,14 +98,14 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
             "width of the scores",
             {
                 "float64": "scores keep 64 bits",
-                "float32": "scores are cut to 32 bits, which can make equals of them",
+                "float32": "scores are rounded to 32 bits, which can create ties",
             },
         ),
         "missing": ConventionInfo(
-            "judged queries that the run misses",
+            "queries of the qrels that the run misses",
             {
-                "zero": "a judged query that the run misses scores 0",
-                "left_out": "a judged query that the run misses is left out of the mean",
+                "zero": "a query of the qrels that the run misses scores 0",
+                "left_out": "a query of the qrels that the run misses is left out of the mean",
             },
         ),
         "empty": ConventionInfo(
@@ -118,7 +118,7 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
         "own_id": ConventionInfo(
             "documents named like the query",
             {
-                "kept": "a document with the id of the query is a document like any other",
+                "kept": "a document with the id of the query is ranked like any other",
                 "dropped": "a document with the id of the query is dropped from its list",
             },
         ),
@@ -132,16 +132,16 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
         "nonpositive": ConventionInfo(
             "items with a score of 0 or below",
             {
-                "kept": "the sign of a score means nothing",
+                "kept": "the sign of a score has no meaning",
                 "lost": "a relevant item with a score of 0 or below counts as not found",
             },
         ),
         "grades": ConventionInfo(
-            "graded judgements",
+            "graded relevance",
             {
-                "kept": "any judgement above 0 is relevant, and its grade is its gain",
-                "whole": "judgements are truncated to integers, and those from 1 are relevant",
-                "binary": "any judgement above 0 is relevant with gain 1",
+                "kept": "any grade above 0 is relevant, and is the gain",
+                "whole": "grades are truncated to integers, and those from 1 are relevant",
+                "binary": "any grade above 0 is relevant with gain 1",
             },
         ),
         "norm": ConventionInfo(
@@ -160,7 +160,7 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
         ),
         "depth": ConventionInfo(
             "depth of the lists",
-            {None: "lists count to their end", "any": "lists are cut after {} items"},
+            {None: "lists count to their end", "any": "lists are truncated after {} items"},
         ),
         "fewest": ConventionInfo(
             "shortest list",
@@ -191,15 +191,15 @@ def affects(name: str, metric: Any) -> bool:
 
 
 def differences_from_default(conventions: Conventions, metric: Any) -> list[str]:
-    """What the conventions say where they are not equipoise's own and the metric can feel it.
+    """Descriptions of the conventions that differ from the defaults and affect the metric.
 
     >>> from equipoise.metrics.parser import parse_metrics
     >>> differences_from_default(Conventions(norm="R", missing="left_out"), parse_metrics("MRR")[0])
-    ['a judged query that the run misses is left out of the mean']
+    ['a query of the qrels that the run misses is left out of the mean']
     """
-    own = Conventions()
+    defaults = Conventions()
     return [
         CONVENTIONS[name].describe(conventions[name])
         for name in conventions
-        if affects(name, metric) and conventions[name] != own[name]
+        if affects(name, metric) and conventions[name] != defaults[name]
     ]

@@ -27,59 +27,59 @@ _TIED = {
 
 
 def write_formula(
-    material: RunAndQrels, unit: str, metric: Metric[Any], rules: Conventions, places: Places, value: float
+    inputs: RunAndQrels, unit: str, metric: Metric[Any], rules: Conventions, rank_ranges: Places, value: float
 ) -> str:
-    """How a unit comes to its value under conventions, in one line.
+    """The formula of a unit's value under the conventions, in one line.
 
-    ``places`` are the ranks that its items can have.
+    ``rank_ranges`` are the ranks that its items can have.
 
     >>> from equipoise.reproduce.emulation import RunAndQrels
     >>> from equipoise.metrics.parser import parse_metrics
-    >>> material = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1, "c": 1}})
+    >>> inputs = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1, "c": 1}})
     >>> where = {"a": (1, 1), "b": (2, 2)}
-    >>> write_formula(material, "q", parse_metrics("MAP@5")[0], Conventions(norm="hits"), where, 1.0)
+    >>> write_formula(inputs, "q", parse_metrics("MAP@5")[0], Conventions(norm="hits"), where, 1.0)
     '1/1 over 1 found -> 1.0000'
     """
     if isnan(value):
-        return f"left out: {_why_left_out(material, unit, rules)}"
-    gains = {item: gain for item, gain in material.judged(rules)[unit].items() if gain > 0}
-    if unit not in material.run or not gains:
-        return f"scores {format_value(value, PLACES)}: {_why_nothing(material, unit)}"
+        return f"left out: {_why_left_out(inputs, unit, rules)}"
+    gains = {item: gain for item, gain in inputs.qrels(rules)[unit].items() if gain > 0}
+    if unit not in inputs.run or not gains:
+        return f"scores {format_value(value, PLACES)}: {_why_nothing(inputs, unit)}"
     cutoff = getattr(metric, "k", None) or inf
-    found = {item: places[item] for item in gains if item in places and places[item][0] <= cutoff}
-    tied = [place for place in found.values() if place[0] != place[1]]
+    within = {item: rank_ranges[item] for item in gains if item in rank_ranges and rank_ranges[item][0] <= cutoff}
+    tied = [ranks for ranks in within.values() if ranks[0] != ranks[1]]
     if tied and rules.ties in _TIED:
-        where = ", ".join(format_ranks(*place) for place in _that_matter(metric, found)[:MOST_TERMS])
-        terms = f"relevant at rank {where}, {_TIED[rules.ties]}"
+        positions = ", ".join(format_ranks(*ranks) for ranks in _that_matter(metric, within)[:MOST_TERMS])
+        terms = f"relevant at rank {positions}, {_TIED[rules.ties]}"
     elif metric.symbol == "MAP" and rules.ties == "threshold":
-        terms = f"precision at the end of each group of equals, {_denominator(metric, rules, gains, found)}"
+        terms = f"precision at the end of each group of equals, {_denominator(metric, rules, gains, within)}"
     else:
-        order = sorted(found, key=lambda item: found[item])
-        terms = _terms(metric, rules, [found[item][0] for item in order], gains, order)
+        order = sorted(within, key=lambda item: within[item])
+        terms = _terms(metric, rules, [within[item][0] for item in order], gains, order)
     return f"{terms} -> {format_value(value, PLACES)}"
 
 
-def _that_matter(metric: Metric[Any], found: Places) -> list[tuple[int, int]]:
-    """All places, or those alone that the best relevant item can have."""
-    nearest = min(last for _, last in found.values())
+def _that_matter(metric: Metric[Any], within: Places) -> list[tuple[int, int]]:
+    """All rank ranges, or only those that the best relevant item can have."""
+    nearest = min(last for _, last in within.values())
     only_best = metric.symbol in ("MRR", "HR")
-    return sorted(place for place in found.values() if not only_best or place[0] <= nearest)
+    return sorted(ranks for ranks in within.values() if not only_best or ranks[0] <= nearest)
 
 
-def _why_left_out(material: RunAndQrels, unit: str, rules: Conventions) -> str:
-    if unit not in material.run:
+def _why_left_out(inputs: RunAndQrels, unit: str, rules: Conventions) -> str:
+    if unit not in inputs.run:
         return "the run misses it"
-    listed = len(material.seen(rules).get(unit, ()))
+    listed = len(inputs.seen(rules).get(unit, ()))
     if listed < rules.fewest:
         return f"its list has {format_count(listed)} of the {format_count(rules.fewest)} items that are needed"
     return "it has no relevant item"
 
 
-def _why_nothing(material: RunAndQrels, unit: str) -> str:
-    if unit not in material.run:
+def _why_nothing(inputs: RunAndQrels, unit: str) -> str:
+    if unit not in inputs.run:
         return "the run misses it"
-    known = any(gain > 0 for gain in material.truth[unit].values())
-    return "none of its relevant items counts here" if known else "it has no relevant item"
+    has_relevant = any(gain > 0 for gain in inputs.truth[unit].values())
+    return "none of its relevant items counts here" if has_relevant else "it has no relevant item"
 
 
 def _terms(
@@ -93,7 +93,7 @@ def _terms(
     k = getattr(metric, "k", None)
     within = f"within {k}" if k else "in the list"
     if metric.symbol == "nDCG":
-        return _discounted(rules, at, gains, order, k)
+        return _discounted_terms(rules, at, gains, order, k)
     if not at:
         return f"no relevant item {within}"
     if metric.symbol == "MRR":
@@ -104,22 +104,22 @@ def _terms(
         return f"{len(at)} relevant {within}, over k = {k}"
     if metric.symbol == "R":
         least = min(len(gains), int(k or len(gains)))
-        over = f"min(k, R) = {least}" if getattr(metric, "capped", False) else f"R = {len(gains)}"
-        return f"{len(at)} relevant {within}, over {over}"
-    precisions = [f"{place}/{rank}" for place, rank in enumerate(at, start=1)]
+        denominator = f"min(k, R) = {least}" if getattr(metric, "capped", False) else f"R = {len(gains)}"
+        return f"{len(at)} relevant {within}, over {denominator}"
+    precisions = [f"{position}/{rank}" for position, rank in enumerate(at, start=1)]
     return f"{_sum(precisions)} {_denominator(metric, rules, gains, at)}"
 
 
-def _denominator(metric: Metric[Any], rules: Conventions, gains: Mapping[str, float], found: Any) -> str:
+def _denominator(metric: Metric[Any], rules: Conventions, gains: Mapping[str, float], within: Any) -> str:
     k = getattr(metric, "k", None)
     if rules.norm == "hits":
-        return f"over {len(found)} found"
+        return f"over {len(within)} found"
     if rules.norm == "R" or k is None:
         return f"over R = {len(gains)}"
     return f"over min({k}, {len(gains)}) = {min(k, len(gains))}"
 
 
-def _discounted(
+def _discounted_terms(
     rules: Conventions, at: Sequence[int], gains: Mapping[str, float], order: Sequence[str], k: int | None
 ) -> str:
     """Discounted gain over the ideal one."""
@@ -129,7 +129,7 @@ def _discounted(
 
     summed = sum(gain(gains[item]) / log2(rank + 1) for item, rank in zip(order, at, strict=True))
     best = sorted(map(gain, gains.values()), reverse=True)[:k]
-    ideal = sum(each / log2(rank + 1) for rank, each in enumerate(best, start=1))
+    ideal = sum(gain / log2(rank + 1) for rank, gain in enumerate(best, start=1))
     terms = [f"{gain(gains[item]):g}/log2({rank + 1})" for item, rank in zip(order, at, strict=True)]
     first = f"{_sum(terms)} = {format_value(summed, PLACES)}" if terms else format_value(0.0, PLACES)
     items = "item" if len(best) == 1 else "items"
@@ -153,7 +153,7 @@ Place = tuple[int, int] | None
 
 @dataclass(frozen=True)
 class ItemRow:
-    """A document of the unit: its score and judgement, and its place on either side."""
+    """A document of the unit: its score, gain and rank on each side."""
 
     item: str
     score: float | None
@@ -179,18 +179,18 @@ class WorkedExample:
 
 
 def worked_example(
-    material: RunAndQrels,
+    inputs: RunAndQrels,
     unit: str,
     metric: Metric[Any],
     values: tuple[float, float],
     sides: tuple[Conventions, Conventions],
 ) -> WorkedExample:
-    """The relevant documents of a unit and those that change places with them, as the first side ranks."""
-    scores, gains = material.run.get(unit, {}), material.truth[unit]
+    """The relevant documents of a unit and those that exchange ranks with them, as the first side ranks."""
+    scores, gains = inputs.run.get(unit, {}), inputs.truth[unit]
     cutoff = getattr(metric, "k", None)
-    one, other = (rank_ranges(material, unit, side, cutoff) for side in sides)
+    one, other = (rank_ranges(inputs, unit, side, cutoff) for side in sides)
     relevant = [item for item, gain in gains.items() if gain > 0]
-    rivals = _rivals(material, unit, relevant, sides)
+    rivals = _rivals(inputs, unit, relevant, sides)
     rows = [
         ItemRow(str(item), scores.get(item), gains.get(item, 0), one.get(item), other.get(item))
         for item in dict.fromkeys([*scores, *relevant])
@@ -198,38 +198,38 @@ def worked_example(
     ]
     rows.sort(key=lambda row: row.one or row.other or (len(scores) + 1, 0))
     first, second = (
-        write_formula(material, unit, metric, side, where, value)
-        for side, where, value in zip(sides, (one, other), values, strict=True)
+        write_formula(inputs, unit, metric, side, ranks, value)
+        for side, ranks, value in zip(sides, (one, other), values, strict=True)
     )
     return WorkedExample(str(unit), *values, tuple(rows[:SHOWN]), max(0, len(rows) - SHOWN), (first, second))
 
 
 def rank_ranges(
-    material: RunAndQrels, unit: str, conventions: Conventions, k: int | None = None
+    inputs: RunAndQrels, unit: str, conventions: Conventions, k: int | None = None
 ) -> dict[str, tuple[int, int]]:
     """The ranks that each item of a list can have; equals share a range where nothing puts them in order.
 
     >>> from equipoise.reproduce.emulation import RunAndQrels
-    >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5, "c": 0.1}}, {"q": {"a": 1}})
-    >>> rank_ranges(material, "q", Conventions())
+    >>> inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5, "c": 0.1}}, {"q": {"a": 1}})
+    >>> rank_ranges(inputs, "q", Conventions())
     {'a': (1, 2), 'b': (1, 2), 'c': (3, 3)}
     """
-    scores: Scores = material.ranked(conventions, k).get(unit, {})
-    found = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
+    scores: Scores = inputs.ranked(conventions, k).get(unit, {})
+    ranges = {item: _range(scores, item) for item in sorted(scores, key=scores.__getitem__, reverse=True)}
     if conventions.ties == "threshold":
-        found = {item: (last, last) for item, (_, last) in found.items()}
+        ranges = {item: (last, last) for item, (_, last) in ranges.items()}
     deepest = conventions.depth or len(scores)
-    return {item: place for item, place in found.items() if place[0] <= deepest}
+    return {item: ranks for item, ranks in ranges.items() if ranks[0] <= deepest}
 
 
-def _rivals(material: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]) -> set[str]:
+def _rivals(inputs: RunAndQrels, unit: str, relevant: list[str], sides: tuple[Conventions, Conventions]) -> set[str]:
     """What has the score of a relevant item on either side, or is in the list of one side only."""
-    found: set[str] = set()
-    lists = [material.seen(side).get(unit, {}) for side in sides]
+    rivals: set[str] = set()
+    lists = [inputs.seen(side).get(unit, {}) for side in sides]
     for scores in lists:
         levels = {scores[item] for item in relevant if item in scores}
-        found |= {item for item, score in scores.items() if score in levels}
-    return found | (lists[0].keys() ^ lists[1].keys())
+        rivals |= {item for item, score in scores.items() if score in levels}
+    return rivals | (lists[0].keys() ^ lists[1].keys())
 
 
 def _range(scores: Scores, item: str) -> tuple[int, int]:
@@ -239,7 +239,7 @@ def _range(scores: Scores, item: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class LibraryScore:
-    """One of the two programs: its figure, and on how many units it rests."""
+    """One of the two programs: its score and number of units."""
 
     name: str
     title: str
@@ -269,16 +269,16 @@ class ConventionPair:
         'average precision is over R'
         """
         convention = CONVENTIONS[name]
-        said = convention.describe(one[name]), convention.describe(other[name])
-        return cls(name, convention.title, one[name], other[name], *said)
+        descriptions = convention.describe(one[name]), convention.describe(other[name])
+        return cls(name, convention.title, one[name], other[name], *descriptions)
 
 
 @dataclass(frozen=True)
 class ConventionEffect:
-    """What a convention does to the figure. ``share`` is its part of the difference; the parts add up.
+    """The effect of a convention on the score. ``share`` is its part of the difference; the parts add up.
 
-    ``alone`` is what the change does to the first figure while all else stays, and ``units`` counts those
-    whose value it moves when it is the first or the last of all changes.
+    ``alone`` is the effect of the change on the first score by itself, and ``units`` counts those
+    whose value it changes when applied first or last.
     """
 
     convention: ConventionPair
@@ -307,7 +307,7 @@ class UnitChange:
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """The whole answer: the two figures, what accounts for their difference, and where it happens."""
+    """The explanation of a difference: two scores, the contributing conventions, and the affected units."""
 
     metric: str
     one: LibraryScore
@@ -321,7 +321,7 @@ class ScoreDifference:
 
     @property
     def value(self) -> float:
-        """The second figure minus the first."""
+        """The second score minus the first."""
         return self.other.value - self.one.value
 
     def __repr__(self) -> str:
@@ -332,6 +332,6 @@ class ScoreDifference:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; a unit that a side leaves out has NaN there."""
         content = asdict(self)
-        for each in (*content["changes"], *content["idle"]):
-            each |= each.pop("convention")
+        for entry in (*content["changes"], *content["idle"]):
+            entry |= entry.pop("convention")
         return {"metric": content.pop("metric"), "difference": self.value, **content}

@@ -32,7 +32,7 @@ KEPT = 8
 
 @dataclass(frozen=True)
 class RunAndQrels:
-    """Scores by query and document, judgements by query and document."""
+    """A run and its qrels: scores and gains by query and document."""
 
     run: Run
     truth: Truth
@@ -49,7 +49,7 @@ class RunAndQrels:
         scores = run if isinstance(run, Mapping) else read_run(run)
         truth = qrels if isinstance(qrels, Mapping) else read_qrels(qrels)
         if not truth:
-            raise InputError("the relevance judgements have no query", hint="check the qrels")
+            raise InputError("the qrels have no query", hint="check the qrels")
         if not scores.keys() & truth.keys():
             raise InputError(
                 f"the run and the ground truth have no query in common: {next(iter(scores), 'none')} in the one, "
@@ -57,12 +57,12 @@ class RunAndQrels:
                 hint="check that they belong together and use the same query ids",
             )
         Ranking.from_runs(truth, scores)  # checks that scores and gains are numbers
-        known = {query: scores[query] for query in scores if query in truth}
-        return cls(known, truth, corpus_size, tuple(str(query) for query in scores if query not in truth))
+        answered = {query: scores[query] for query in scores if query in truth}
+        return cls(answered, truth, corpus_size, tuple(str(query) for query in scores if query not in truth))
 
     @cached_property
     def units(self) -> list[str]:
-        """All judged queries."""
+        """All queries of the qrels."""
         return list(self.truth)
 
     @cached_property
@@ -83,25 +83,25 @@ class RunAndQrels:
         """The lists with the scores that are compared, all items in them."""
         return self._once(
             ("seen", conventions.own_id, conventions.scores),
-            lambda: _seen(self.run, conventions),
+            lambda: _convert_scores(self.run, conventions),
         )
 
     def ranked(self, conventions: Conventions, k: int | None = None) -> Run:
-        """The lists as ranked: dropped items are removed, and ties are ordered if a rule says how.
+        """The lists as ranked: dropped items are removed, and ties are ordered if there is a rule.
 
         With top-k selection, ``k`` is the number of items: it changes the order of ties.
         """
         says = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
         return self._once(
             ("ranked", *says, k if conventions.ties == PICK else None),
-            lambda: _ranked(self.seen(conventions), conventions, self.order(conventions), k),
+            lambda: _order_run(self.seen(conventions), conventions, self.order(conventions), k),
         )
 
-    def judged(self, conventions: Conventions) -> Truth:
-        """The judgements as they count."""
+    def qrels(self, conventions: Conventions) -> Truth:
+        """The qrels after applying the conventions."""
         return self._once(
-            ("judged", conventions.grades, conventions.unretrieved, conventions.own_id),
-            lambda: _judged(self.truth, self.seen(conventions), conventions),
+            ("qrels", conventions.grades, conventions.unretrieved, conventions.own_id),
+            lambda: _convert_qrels(self.truth, self.seen(conventions), conventions),
         )
 
     def ranking(self, conventions: Conventions, k: int | None = None) -> Ranking:
@@ -111,7 +111,7 @@ class RunAndQrels:
         return self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
 
     def _ranking(self, conventions: Conventions, k: int | None) -> Ranking:
-        truth, run = self.judged(conventions), self.ranked(conventions, k)
+        truth, run = self.qrels(conventions), self.ranked(conventions, k)
         ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
         if conventions.ties in ("optimistic", "pessimistic"):
             ranking = ranking.ordered(conventions.ties)
@@ -120,12 +120,12 @@ class RunAndQrels:
     def _once(self, key: Any, make: Callable[[], T]) -> T:
         """The memoised value of a key; of each kind the oldest is dropped above a limit."""
         if key not in self._made:
-            same_kind = [each for each in self._made if each[0] == key[0]]
+            same_kind = [entry for entry in self._made if entry[0] == key[0]]
             if len(same_kind) >= KEPT:
                 del self._made[same_kind[0]]
             self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        result: T = self._made[key]
+        return result
 
 
 _NOT_IN_RANKING = ("missing", "empty", "norm", "gain", "fewest", "digits")
@@ -146,22 +146,22 @@ def truncate_ranking(ranking: Ranking, depth: int) -> Ranking:
     )
 
 
-def _seen(run: Run, conventions: Conventions) -> Run:
+def _convert_scores(run: Run, conventions: Conventions) -> Run:
     if conventions.own_id == "dropped":
         run = tie_orders.drop_self_matches(run)
     return tie_orders.to_float32(run) if conventions.scores == "float32" else run
 
 
-def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None) -> Run:
+def _order_run(run: Run, conventions: Conventions, order: str | None, k: int | None) -> Run:
     ranked = run if order is None else tie_orders.without_ties(run, order, k)
     if conventions.nonpositive == "kept":
         return ranked
     # Items without a score above 0 come last, so that dropping them changes no other rank.
-    kept = tie_orders.drop_nonpositive(run)
-    return {query: {item: ranked[query][item] for item in scores} for query, scores in kept.items()}
+    positive = tie_orders.drop_nonpositive(run)
+    return {query: {item: ranked[query][item] for item in scores} for query, scores in positive.items()}
 
 
-def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:
+def _convert_qrels(truth: Truth, run: Run, conventions: Conventions) -> Truth:
     if conventions.grades != "kept":
         truth = tie_orders.truncate_gains(truth) if conventions.grades == "whole" else tie_orders.binarize_gains(truth)
     return tie_orders.retrieved_only(truth, run) if conventions.unretrieved == "unseen" else truth
@@ -174,7 +174,7 @@ def average_precision_of_hits(ranking: Ranking, k: int | None) -> Floats:
     """Precision at each relevant rank within ``k``, averaged over those alone; 0 where there is none.
 
     With ties it is the expectation over the orders of equal scores: the group that reaches over the cutoff
-    brings a random number of hits, so the ratio is averaged over that number.
+    contains a random number of hits, so the ratio is averaged over that number.
 
     >>> ranking = Ranking.from_lists([[1, 2, 3, 4]], [[1, 4, 9]])
     >>> average_precision_of_hits(ranking, 4)
@@ -197,14 +197,14 @@ def _cut_within_ties(ranking: Ranking, k: int) -> list[int]:
 
 
 def _over_hits(ranking: Ranking, unit: int, k: int) -> float:
-    """The expectation of one unit, summed over how many hits the cut group brings."""
+    """The expectation of one unit, summed over the number of hits in the truncated group."""
     span = slice(int(ranking.starts[unit]), int(ranking.starts[unit + 1]))
     above, size = ranking.above[span], ranking.tied[span] + 1
     cut = (above < k) & (above + np.minimum(size, k + 1) > k)
     start, members, relevant = int(above[cut][0]), int(size[cut][0]), int(cut.sum())
     before = int((above < start).sum())
-    whole = ranking.take(np.array([unit]))
-    before_cut = float(ranking_functions.average_precision(whole, max(start, 1), capped=False)[0]) * len(above)
+    unit_ranking = ranking.take(np.array([unit]))
+    before_cut = float(ranking_functions.average_precision(unit_ranking, max(start, 1), capped=False)[0]) * len(above)
     before_cut = before_cut if start else 0.0
     room = k - start
     harmonic = harmonic_numbers(k)
@@ -226,16 +226,16 @@ def average_precision_at_thresholds(ranking: Ranking, *, over_hits: bool) -> Flo
     array([0.5])
     """
     before, relevant = relevant_tie_groups(ranking)
-    found = ranking.retrieved
-    ends = np.where(found, ranking.above, 0) + ranking.tied + 1.0
-    total = segment_sums(np.where(found, (before + relevant) / ends, 0.0), ranking.starts)
-    hits = segment_sums(found.astype(np.float64), ranking.starts)
+    retrieved = ranking.retrieved
+    ends = np.where(retrieved, ranking.above, 0) + ranking.tied + 1.0
+    total = segment_sums(np.where(retrieved, (before + relevant) / ends, 0.0), ranking.starts)
+    hits = segment_sums(retrieved.astype(np.float64), ranking.starts)
     return total / np.maximum(hits if over_hits else ranking.counts, 1)
 
 
 @dataclass(frozen=True)
 class EmulatedScore:
-    """The printed mean, and one value per judged query; NaN for excluded queries."""
+    """The printed mean, and one value per query of the qrels; NaN for excluded queries."""
 
     value: float
     per_unit: Floats
@@ -246,44 +246,44 @@ class EmulatedScore:
         return int(np.count_nonzero(~np.isnan(self.per_unit)))
 
 
-def score_under(material: RunAndQrels, metric: Metric[Any], conventions: Conventions) -> EmulatedScore:
+def score_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Conventions) -> EmulatedScore:
     """The score that a program with these conventions prints.
 
     >>> from equipoise.reproduce.conventions import Conventions
-    >>> material = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
+    >>> inputs = RunAndQrels.of({"q": {"a": 0.5, "b": 0.5}}, {"q": {"a": 1}})
     >>> from equipoise.metrics.parser import parse_metrics
     >>> mrr = parse_metrics("MRR")[0]
-    >>> [score_under(material, mrr, Conventions(ties=ties)).value for ties in ("expected", "id_down")]
+    >>> [score_under(inputs, mrr, Conventions(ties=ties)).value for ties in ("expected", "id_down")]
     [0.75, 0.5]
     """
-    ranking = material.ranking(conventions, getattr(metric, "k", None))
+    ranking = inputs.ranking(conventions, getattr(metric, "k", None))
     values = per_query_under(ranking, metric, conventions)
-    values[excluded_queries(material, conventions)] = np.nan
+    values[excluded_queries(inputs, conventions)] = np.nan
     counted = values[~np.isnan(values)]
     value = float(np.mean(counted)) if len(counted) else float("nan")
     return EmulatedScore(value if conventions.digits is None else round(value, conventions.digits), values)
 
 
-def excluded_queries(material: RunAndQrels, conventions: Conventions) -> Bools:
+def excluded_queries(inputs: RunAndQrels, conventions: Conventions) -> Bools:
     """The excluded queries: the run misses them or their list is too short."""
-    out = np.zeros(len(material.units), dtype=np.bool_)
+    out = np.zeros(len(inputs.units), dtype=np.bool_)
     if conventions.missing == "left_out":
-        out |= ~material.answered
+        out |= ~inputs.answered
     if conventions.fewest:
-        lengths = np.array([len(material.seen(conventions).get(unit, ())) for unit in material.units])
-        out |= material.answered & (lengths < conventions.fewest)
+        lengths = np.array([len(inputs.seen(conventions).get(unit, ())) for unit in inputs.units])
+        out |= inputs.answered & (lengths < conventions.fewest)
     return out
 
 
 def per_query_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
     """One value per unit; NaN or 0 for a unit without relevant items."""
-    values = np.array(_measured(ranking, metric, conventions), dtype=np.float64)
+    values = np.array(_measure(ranking, metric, conventions), dtype=np.float64)
     if conventions.empty == "zero":
         values[ranking.counts == 0] = 0.0
     return values
 
 
-def _measured(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
+def _measure(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
     if isinstance(metric, AveragePrecision):
         if conventions.ties == "threshold":
             return average_precision_at_thresholds(ranking, over_hits=conventions.norm == "hits")

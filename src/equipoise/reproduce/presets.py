@@ -1,8 +1,8 @@
 """The presets: how each library scores, declared as data, with the version that it was compared with.
 
-``calls`` says which figure of the library a metric is; what is not there, the library does not have, and
-``lacks`` says why where there is more to say. ``exceptions`` holds what the library does otherwise for a
-single metric. ``stumbles`` says what the library itself would do where we go on.
+``calls`` maps a metric to its name in the library; the library does not have other metrics, and
+``lacks`` gives the reason if there is one. ``exceptions`` holds deviating conventions of a
+single metric. ``stumbles`` describes where the library would fail and this program continues.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Preset:
         return f"{self.name} {self.version}".strip()
 
     def call(self, metric: Metric[Any]) -> str:
-        """The library's own figure that the metric is, or a sentence that it has none."""
+        """The library's name of the metric, or a message that it has none."""
         form = metric_form(metric)
         if form not in self.calls:
             why = self.lacks.get(form) or f"it has {', '.join(self.calls)}"
@@ -60,12 +60,12 @@ class Preset:
         return self.calls[form].format(k=getattr(metric, "k", None))
 
     def rules(self, metric: Metric[Any]) -> Conventions:
-        """The conventions for one metric; refuses what the library does not have."""
+        """The conventions for one metric; an error if the library does not have it."""
         self.call(metric)
         conventions = self.conventions.with_values(self.exceptions.get(metric_form(metric), {}))
-        if self.name == EQUIPOISE:  # our own metrics may say how they want to be measured
-            asked = {name: getattr(metric, name) for name in ("norm", "gain") if hasattr(metric, name)}
-            conventions = conventions.with_values(asked)
+        if self.name == EQUIPOISE:  # metrics of this package may define their conventions
+            requested = {name: getattr(metric, name) for name in ("norm", "gain") if hasattr(metric, name)}
+            conventions = conventions.with_values(requested)
         return conventions
 
 
@@ -80,10 +80,10 @@ def metric_form(metric: Metric[Any]) -> str:
     return metric.name if cutoff is None else f"{metric.name.rpartition('@')[0]}@k"
 
 
-_NEEDS_CUTOFF = "every figure of this library has a cutoff: write @10"
+_NEEDS_CUTOFF = "every metric of this library has a cutoff: write @10"
 _TREC = Conventions(ties="id_down", scores="float32", missing="left_out", empty="zero", grades="whole", norm="R")
 _TREC_CALLS = {"nDCG@k": "ndcg_cut_{k}", "MAP@k": "map_cut_{k}", "P@k": "P_{k}", "R@k": "recall_{k}"}
-_FRACTIONS = "{name} rejects judgements that are not integers (TypeError); they were truncated here"
+_FRACTIONS = "{name} rejects gains that are not integers (TypeError); they were truncated here"
 
 _EQUIPOISE = Preset(
     name=EQUIPOISE,
@@ -145,7 +145,7 @@ _BEIR_OWN: Mapping[str, Value] = {
     "own_id": "kept",
     "grades": "kept",
 }
-"""What beir's own metrics do, which do not pass through pytrec_eval."""
+"""Conventions of the metrics that beir computes without pytrec_eval."""
 _BEIR_FORMS = ("MRR@k", "HR@k", "R(capped)@k")
 
 _BEIR = Preset(
@@ -166,7 +166,7 @@ _BEIR = Preset(
     lacks={"nDCG": _NEEDS_CUTOFF, "MAP": _NEEDS_CUTOFF, "MRR": _NEEDS_CUTOFF},
     stumbles={
         UNJUDGED: LibraryLimitation(
-            "beir's own metrics stop with a KeyError at queries that the truth does not know; here they are ignored",
+            "metrics of beir raise KeyError for queries that are not in the qrels; here they are ignored",
             _BEIR_FORMS,
         ),
         FRACTIONS: LibraryLimitation(_FRACTIONS.format(name="beir"), tuple(_TREC_CALLS)),
@@ -196,7 +196,7 @@ _RANX = Preset(
     lacks={"R(capped)@k": "its recall is over R; R@k is what it has"},
     stumbles={
         OTHER_QUERIES: LibraryLimitation(
-            "ranx refuses a run whose queries are not those of the truth (AssertionError); here it is scored "
+            "ranx rejects a run whose queries differ from those of the qrels (AssertionError); here it is scored "
             "as with make_comparable=True, which also sorts it again"
         )
     },
@@ -227,7 +227,7 @@ _LISTS = Conventions(
     norm="hits",
     fewest=1,
 )
-"""Libraries that take one row of scores and one of judgements a query: they see only what was retrieved."""
+"""Libraries that take one row of scores and one of gains per query: only retrieved items are known."""
 
 _TORCH_PICKED: Mapping[str, Value] = {"ties": PICK, "nonpositive": "lost"}
 _TORCH_SORTED: Mapping[str, Value] = {"ties": SORT}
@@ -252,11 +252,11 @@ _TORCHMETRICS = Preset(
     | {"HR@k": _TORCH_SORTED, "R@k": {**_TORCH_SORTED, "nonpositive": "lost"}},
     stumbles={
         TIES: LibraryLimitation(
-            "torch promises no order of equal scores, and other queries change it; here they stand as on an "
+            "torch does not define the order of ties, and other queries change it; here it is that of an "
             "x86-64 processor under Linux"
         ),
         NEGATIVE: LibraryLimitation(
-            "torchmetrics takes a negative judgement as a loss; here it is not relevant", ("nDCG@k", "nDCG")
+            "torchmetrics counts a negative gain as a loss; here it is not relevant", ("nDCG@k", "nDCG")
         ),
     },
 )
@@ -278,7 +278,7 @@ _SKLEARN = Preset(
     },
     stumbles={
         NEGATIVE: LibraryLimitation(
-            "sklearn's ndcg_score refuses negative judgements; here they are not relevant", ("nDCG@k", "nDCG")
+            "sklearn's ndcg_score rejects negative gains; here they are not relevant", ("nDCG@k", "nDCG")
         )
     },
 )
@@ -306,8 +306,8 @@ def get_preset(name: str | Preset) -> Preset:
     """
     if isinstance(name, Preset):
         return name
-    known = {each.casefold(): preset for each, preset in PRESETS.items()}
-    found = known.get(str(name).casefold())
-    if found is None:
+    by_name = {key.casefold(): preset for key, preset in PRESETS.items()}
+    preset_found = by_name.get(str(name).casefold())
+    if preset_found is None:
         raise UnknownNameError.of("preset", str(name), PRESETS, more=f"the presets are {', '.join(PRESETS)}")
-    return found
+    return preset_found

@@ -37,12 +37,12 @@ ALTERNATIVES: dict[str, tuple[Value, ...]] = {
     "gain": ("linear", "exp"),
     "depth": (None, 10, 100, 1000),
 }
-"""What is tried in place of what a preset says; rounding is in the printed digits already."""
+"""Alternatives to the conventions of a preset; rounding is covered by the printed digits."""
 
 
 @dataclass(frozen=True)
 class ReportedScore:
-    """A figure as it was printed: all values between ``low`` and ``high`` are printed so."""
+    """A printed score: all values between ``low`` and ``high`` are printed like this."""
 
     text: str
     low: float
@@ -61,12 +61,12 @@ class ReportedScore:
             number = Decimal(text.strip().rstrip("%").strip())
         except InvalidOperation as error:
             raise ParameterError(
-                f"the published figure {text!r} is no number", hint="write it as printed: 0.4123"
+                f"the published score {text!r} is not a number", hint="write it as printed: 0.4123"
             ) from error
         percent = text.strip().endswith("%") or (number.is_finite() and number > 1)
         if not number.is_finite() or not 0 <= number <= (100 if percent else 1):
             raise ParameterError(
-                f"the published figure {text} is neither a fraction nor a percentage",
+                f"the published score {text} is neither a fraction nor a percentage",
                 hint="ranking metrics are between 0 and 1",
             )
         half = Decimal(5).scaleb(int(number.as_tuple().exponent) - 1)
@@ -85,7 +85,7 @@ class ReportedScore:
 
 @dataclass(frozen=True)
 class ConventionMatch:
-    """A preset, what was changed in it, and the figure that this gives."""
+    """A preset, the changes to it, and the resulting score."""
 
     preset: str
     changes: Changes
@@ -100,10 +100,10 @@ class ConventionMatch:
 
 @dataclass(frozen=True)
 class ConventionSearch:
-    """What was tried to get at a published figure, and what gives it.
+    """The conventions tried to reproduce a published score, and those that do.
 
-    ``attribute_difference`` leads from the preset that was asked for to the first set of conventions that gives the
-    figure, or else to the nearest; None where that is the preset itself.
+    ``attribute_difference`` leads from the requested preset to the first set of conventions that gives the
+    score, or else to the nearest; None if that is the preset itself.
     """
 
     metric: str
@@ -120,8 +120,8 @@ class ConventionSearch:
         """Plain values."""
         content = asdict(replace(self, difference=None))
         content["difference"] = None if self.difference is None else self.difference.to_dict()
-        for found, match in zip(content["matches"], self.matches, strict=True):
-            found["says"] = match.says
+        for entry, match in zip(content["matches"], self.matches, strict=True):
+            entry["says"] = match.says
         content["nearest"]["says"] = self.nearest.says
         return content
 
@@ -134,7 +134,7 @@ def explain_published(
     *,
     like: str | Preset = EQUIPOISE,
 ) -> ConventionSearch:
-    """Which conventions give a figure that someone printed for this run.
+    """Search for the conventions that give a published score for this run.
 
     Tried are all presets, then every single and every double change of a convention of ``like``. Pairs of
     which one is enough, and changes that do nothing, are not listed.
@@ -152,20 +152,20 @@ def explain_published(
 
 
 def search_conventions(
-    material: RunAndQrels, metric: Metric[Any], printed: ReportedScore, base: Preset
+    inputs: RunAndQrels, metric: Metric[Any], printed: ReportedScore, base: Preset
 ) -> ConventionSearch:
     """``explain_published`` on what has been read."""
     base.rules(metric)
-    presets, skipped = _presets(material, metric)
-    changed = _changed(material, metric, base)
+    presets, skipped = _presets(inputs, metric)
+    changed = _changed_scores(inputs, metric, base)
     tried = [*presets, *changed.values()]
     matches = [preset for preset in presets if printed.holds(preset.value)]
     matches += [
-        each
-        for changes, each in changed.items()
-        if printed.holds(each.value) and not _idle(changes, changed, base, presets, printed)
+        score
+        for changes, score in changed.items()
+        if printed.holds(score.value) and not _idle(changes, changed, base, presets, printed)
     ]
-    nearest = min(tried, key=lambda each: printed.distance(each.value))
+    nearest = min(tried, key=lambda score: printed.distance(score.value))
     return ConventionSearch(
         metric=metric.name,
         printed=printed,
@@ -173,14 +173,14 @@ def search_conventions(
         matches=tuple(matches),
         nearest=nearest,
         tried=len(tried),
-        figures=len({round(each.value, 12) for each in tried}),
+        figures=len({round(score.value, 12) for score in tried}),
         skipped=skipped,
-        difference=_way_to(matches[0] if matches else nearest, material, metric, base),
+        difference=_way_to(matches[0] if matches else nearest, inputs, metric, base),
     )
 
 
-def _way_to(goal: ConventionMatch, material: RunAndQrels, metric: Metric[Any], base: Preset) -> ScoreDifference | None:
-    """The difference between the preset that was asked for and what gives the figure."""
+def _way_to(goal: ConventionMatch, inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> ScoreDifference | None:
+    """The difference between the requested preset and the conventions that give the score."""
     if goal.preset == base.name and not goal.changes:
         return None
     preset = PRESETS[goal.preset]
@@ -188,7 +188,7 @@ def _way_to(goal: ConventionMatch, material: RunAndQrels, metric: Metric[Any], b
         rules = preset.rules(metric).with_values(dict(goal.changes))
         preset = replace(preset, name=f"{goal.preset}, changed", conventions=rules, exceptions={})
     try:
-        return attribute_difference(material, metric, base, preset)
+        return attribute_difference(inputs, metric, base, preset)
     except UndefinedError:  # as the preset itself scores, no query may be left
         return None
 
@@ -202,17 +202,17 @@ def _idle(
 ) -> bool:
     """Whether fewer of the changes are enough, or one of them does nothing."""
     fewer = [changed[(change,)] for change in changes if len(changes) > 1 and (change,) in changed]
-    whole = [preset for preset in presets if preset.preset == base.name]
-    if len(changes) > 1 and any(printed.holds(each.value) for each in fewer):
+    unchanged = [preset for preset in presets if preset.preset == base.name]
+    if len(changes) > 1 and any(printed.holds(score.value) for score in fewer):
         return True
-    return any(each.value == changed[changes].value for each in [*fewer, *whole])
+    return any(score.value == changed[changes].value for score in [*fewer, *unchanged])
 
 
-def _presets(material: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionMatch], dict[str, str]]:
+def _presets(inputs: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionMatch], dict[str, str]]:
     tried, skipped = [], {}
     for preset in PRESETS.values():
         try:
-            candidate = _candidate(material, metric, preset, ())
+            candidate = _candidate(inputs, metric, preset, ())
         except EquipoiseError as error:
             skipped[preset.name] = error.message
             continue
@@ -221,23 +221,23 @@ def _presets(material: RunAndQrels, metric: Metric[Any]) -> tuple[list[Conventio
     return tried, skipped
 
 
-def _changed(material: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
-    """The figures after single changes of conventions that can matter here, and after pairs of them."""
+def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
+    """The scores after single changes of relevant conventions, and after pairs of them."""
     rules = base.rules(metric)
     singles = [
         (name, value)
         for name, values in ALTERNATIVES.items()
         if affects(name, metric)
         for value in values
-        if value != rules[name] and not no_effect_reason(name, (rules[name], value), material, metric)
+        if value != rules[name] and not no_effect_reason(name, (rules[name], value), inputs, metric)
     ]
     pairs = [pair for pair in combinations(singles, 2) if pair[0][0] != pair[1][0]]
     figures = {
-        changes: _candidate(material, metric, base, changes) for changes in [*((single,) for single in singles), *pairs]
+        changes: _candidate(inputs, metric, base, changes) for changes in [*((single,) for single in singles), *pairs]
     }
-    return {changes: each for changes, each in figures.items() if each is not None}
+    return {changes: score for changes, score in figures.items() if score is not None}
 
 
-def _candidate(material: RunAndQrels, metric: Metric[Any], preset: Preset, changes: Changes) -> ConventionMatch | None:
-    figure = score_under(material, metric, preset.rules(metric).with_values(dict(changes)))
+def _candidate(inputs: RunAndQrels, metric: Metric[Any], preset: Preset, changes: Changes) -> ConventionMatch | None:
+    figure = score_under(inputs, metric, preset.rules(metric).with_values(dict(changes)))
     return None if isnan(figure.value) else ConventionMatch(preset.name, changes, figure.value, figure.n)

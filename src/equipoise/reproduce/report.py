@@ -37,46 +37,46 @@ LEFT_OUT = "left out"
 
 
 def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
-    """The two figures and what makes their difference; unless quiet, also the units and an example."""
-    places = _decimals(difference.value)
-    parts: list[Any] = [heading(_title(difference, places)), Paragraph("")]
+    """The two scores and the causes of their difference; unless quiet, also the units and an example."""
+    decimals = _decimals(difference.value)
+    parts: list[Any] = [heading(_title(difference, decimals)), Paragraph("")]
     for side in (difference.one, difference.other):
-        parts.append(Paragraph(_side(side, places), indent=2))
+        parts.append(Paragraph(_side(side, decimals), indent=2))
         if not quiet:
             parts.append(Paragraph(side.entry, indent=4, lead="as called: "))
-    parts += [Paragraph(""), *_changes(difference, places)]
+    parts += [Paragraph(""), *_changes(difference, decimals)]
     if quiet:
         return parts
-    return [*parts, *_details(difference, places, verbose=verbose)]
+    return [*parts, *_details(difference, decimals, verbose=verbose)]
 
 
-def _details(difference: ScoreDifference, places: int, *, verbose: bool) -> list[Any]:
+def _details(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Any]:
     """What the two do differently, on which units, and one of these worked out."""
     parts = _meanings(difference)
     parts += _idle(difference, verbose=verbose)
-    parts += _units(difference, places, verbose=verbose)
+    parts += _units(difference, decimals, verbose=verbose)
     if difference.example is not None:
-        parts += _example(difference.example, difference, places)
-    said = [note for side in (difference.one, difference.other) for note in side.notes]
-    return [*parts, *_notes(said)]
+        parts += _example(difference.example, difference, decimals)
+    notes = [note for side in (difference.one, difference.other) for note in side.notes]
+    return [*parts, *_notes(notes)]
 
 
 def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
-    """Which conventions give a published figure, or that none of those that were tried does."""
+    """The conventions that reproduce a published score, or a note that none of the tried ones does."""
     printed = search.printed
-    places = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
+    decimals = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
     band = f"{format_value(printed.low, MOST_DECIMALS)} to {format_value(printed.high, MOST_DECIMALS)}"
     parts: list[Any] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
     read = "read as percent, " if printed.percent else ""
     parts.append(Paragraph(f"{read}printed so for anything from {band}", indent=2))
     parts.append(Paragraph(""))
     if search.matches:
-        parts += _matches(search, places, verbose=verbose)
+        parts += _matches(search, decimals, verbose=verbose)
     else:
         parts += [
-            Paragraph("None of the conventions that were tried gives this figure."),
+            Paragraph("None of the conventions that were tried gives this score."),
             Paragraph(
-                f"The nearest is {_candidate(search.nearest)}, with {format_value(search.nearest.value, places)}."
+                f"The nearest is {_candidate(search.nearest)}, with {format_value(search.nearest.value, decimals)}."
             ),
         ]
     if quiet:
@@ -90,16 +90,16 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
 
 
 def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Any]:
-    """How the preset that was asked for comes to the figure, part by part."""
-    places = _decimals(difference.value)
+    """The steps from the requested preset to the score."""
+    decimals = _decimals(difference.value)
     goal = "the first of these" if search.matches else "the nearest"
-    title = f"From {difference.one.name} to {goal}: {_title(difference, places).partition(': ')[2]}"
+    title = f"From {difference.one.name} to {goal}: {_title(difference, decimals).partition(': ')[2]}"
     return [
         Paragraph(""),
         heading(title),
         Paragraph(""),
-        *_changes(difference, places),
-        *_details(difference, places, verbose=verbose),
+        *_changes(difference, decimals),
+        *_details(difference, decimals, verbose=verbose),
     ]
 
 
@@ -111,35 +111,37 @@ def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[A
     if quiet:
         return parts
     parts += [Paragraph(settings["like_entry"], lead="as called: ")] if settings.get("like_entry") else []
-    rules = {name: Conventions().with_values(each) for name, each in settings["conventions"].items()}
-    said = {
-        name: differences_from_default(each, parse_metrics(name, evidence=Ranking)[0]) for name, each in rules.items()
+    rules = {name: Conventions().with_values(changes) for name, changes in settings["conventions"].items()}
+    differences = {
+        name: differences_from_default(conventions, parse_metrics(name, evidence=Ranking)[0])
+        for name, conventions in rules.items()
     }
-    if any(said.values()):
+    if any(differences.values()):
         parts.append(Paragraph("Unlike equipoise:"))
-    for sentence in dict.fromkeys(sentence for statement in said.values() for sentence in statement):
-        names = [name for name, each in said.items() if sentence in each]
-        lead = "- " if len(names) == len(said) else f"- {', '.join(names)}: "
+    for sentence in dict.fromkeys(sentence for statement in differences.values() for sentence in statement):
+        names = [name for name, lines in differences.items() if sentence in lines]
+        lead = "- " if len(names) == len(differences) else f"- {', '.join(names)}: "
         parts.append(Paragraph(sentence, indent=2, lead=lead))
     return [*parts, *_notes([note for result in results for note in result.settings["notes"]])]
 
 
-def _title(difference: ScoreDifference, places: int) -> str:
+def _title(difference: ScoreDifference, decimals: int) -> str:
     one, other = difference.one, difference.other
     if abs(difference.value) < 10.0**-12:
-        return f"{difference.metric}: {one.name} and {other.name} agree on {format_value(one.value, places)}"
+        return f"{difference.metric}: {one.name} and {other.name} agree on {format_value(one.value, decimals)}"
     return (
-        f"{difference.metric}: {format_value(one.value, places)} as {one.name}, {format_value(other.value, places)} as "
-        f"{other.name}, a difference of {format_difference(difference.value, places)}"
+        f"{difference.metric}: {format_value(one.value, decimals)} as {one.name}, "
+        f"{format_value(other.value, decimals)} as {other.name}, "
+        f"a difference of {format_difference(difference.value, decimals)}"
     )
 
 
-def _side(side: LibraryScore, places: int) -> str:
+def _side(side: LibraryScore, decimals: int) -> str:
     units = pluralize(side.n, "unit")
-    return f"{side.title}: {side.call} = {format_value(side.value, places)} over {units}"
+    return f"{side.title}: {side.call} = {format_value(side.value, decimals)} over {units}"
 
 
-def _changes(difference: ScoreDifference, places: int) -> list[Any]:
+def _changes(difference: ScoreDifference, decimals: int) -> list[Any]:
     """The table of parts, its sum beneath."""
     rows = difference.changes
     if not rows:
@@ -149,8 +151,8 @@ def _changes(difference: ScoreDifference, places: int) -> list[Any]:
     table = TerminalTable(
         [
             ReportColumn("convention", [*(row.convention.title for row in rows), "together"], shortens="end"),
-            ReportColumn("part", [format_difference(part, places) for part in parts], right=True),
-            ReportColumn("alone", [*(format_difference(row.alone, places) for row in rows), ""], right=True, rank=2),
+            ReportColumn("part", [format_difference(part, decimals) for part in parts], right=True),
+            ReportColumn("alone", [*(format_difference(row.alone, decimals) for row in rows), ""], right=True, rank=2),
             ReportColumn("units", [format_count(unit) for unit in units], right=True, rank=1),
         ]
     )
@@ -158,7 +160,7 @@ def _changes(difference: ScoreDifference, places: int) -> list[Any]:
         return [table]
     method = (
         f"Parts: {difference.method}; they add up. Alone is the effect of one change on "
-        f"{difference.one.name}'s figure while all else stays."
+        f"{difference.one.name}'s score with all other conventions unchanged."
     )
     return [table, Paragraph(""), Paragraph(method)]
 
@@ -169,16 +171,16 @@ def _meanings(difference: ScoreDifference) -> list[Any]:
         return []
     parts: list[Any] = [Paragraph(""), heading("What they do differently")]
     for change in difference.changes:
-        parts += _apart(change.convention, difference)
+        parts += _pair_lines(change.convention, difference)
     return parts
 
 
-def _apart(apart: ConventionPair, difference: ScoreDifference) -> list[Any]:
+def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Any]:
     width = max(len(difference.one.name), len(difference.other.name)) + 2
     return [
-        Paragraph(apart.title, indent=2),
-        Paragraph(apart.one_says, indent=4, lead=f"{difference.one.name}:".ljust(width)),
-        Paragraph(apart.other_says, indent=4, lead=f"{difference.other.name}:".ljust(width)),
+        Paragraph(pair.title, indent=2),
+        Paragraph(pair.one_says, indent=4, lead=f"{difference.one.name}:".ljust(width)),
+        Paragraph(pair.other_says, indent=4, lead=f"{difference.other.name}:".ljust(width)),
     ]
 
 
@@ -186,43 +188,43 @@ def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Any]:
     if not difference.idle:
         return []
     parts: list[Any] = [Paragraph(""), heading("Different too, without effect here")]
-    for each in difference.idle:
-        parts.append(Paragraph(f"{each.convention.title}: {each.reason}", indent=2, lead="- "))
+    for convention in difference.idle:
+        parts.append(Paragraph(f"{convention.convention.title}: {convention.reason}", indent=2, lead="- "))
         if verbose:
-            parts += _apart(each.convention, difference)[1:]
+            parts += _pair_lines(convention.convention, difference)[1:]
     return parts
 
 
-def _units(difference: ScoreDifference, places: int, *, verbose: bool) -> list[Any]:
-    shown = difference.units if verbose else difference.units[:SHOWN_UNITS]
-    if not shown:
+def _units(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Any]:
+    units = difference.units if verbose else difference.units[:SHOWN_UNITS]
+    if not units:
         return []
-    rest = difference.changed_units - len(shown)
+    rest = difference.changed_units - len(units)
     parts: list[Any] = [
         Paragraph(""),
         heading("Where it happens"),
         TerminalTable(
             [
-                ReportColumn("unit", [each.unit for each in shown], shortens="middle"),
-                ReportColumn(difference.one.name, [_value(each.one, places) for each in shown], right=True),
-                ReportColumn(difference.other.name, [_value(each.other, places) for each in shown], right=True),
-                ReportColumn("because of", [", ".join(each.because) for each in shown], shortens="end", rank=1),
+                ReportColumn("unit", [unit.unit for unit in units], shortens="middle"),
+                ReportColumn(difference.one.name, [_value(unit.one, decimals) for unit in units], right=True),
+                ReportColumn(difference.other.name, [_value(unit.other, decimals) for unit in units], right=True),
+                ReportColumn("because of", [", ".join(unit.because) for unit in units], shortens="end", rank=1),
             ]
         ),
     ]
     return [*parts, Paragraph(f"and {pluralize(rest, 'more unit')}")] if rest > 0 else parts
 
 
-def _value(value: float, places: int) -> str:
-    return LEFT_OUT if isnan(value) else format_value(value, places)
+def _value(value: float, decimals: int) -> str:
+    return LEFT_OUT if isnan(value) else format_value(value, decimals)
 
 
-def _example(example: WorkedExample, difference: ScoreDifference, places: int) -> list[Any]:
-    """The worked unit: score, judgement and rank of each document that matters."""
+def _example(example: WorkedExample, difference: ScoreDifference, decimals: int) -> list[Any]:
+    """The worked unit: score, gain and rank of each document that matters."""
     one, other = difference.one.name, difference.other.name
     title = (
-        f"For example {example.unit}: {_value(example.one, places)} as {one}, "
-        f"{_value(example.other, places)} as {other}"
+        f"For example {example.unit}: {_value(example.one, decimals)} as {one}, "
+        f"{_value(example.other, decimals)} as {other}"
     )
     rows = example.rows
     parts: list[Any] = [Paragraph(""), heading(title)]
@@ -238,9 +240,9 @@ def _example(example: WorkedExample, difference: ScoreDifference, places: int) -
             [
                 ReportColumn("document", [row.item for row in rows], shortens="middle"),
                 ReportColumn("score", [_score(row.score) for row in rows], right=True, rank=1),
-                ReportColumn("judged", [f"{row.gain:g}" for row in rows], right=True),
-                ReportColumn(f"rank ({one})", [_place(row.one) for row in rows], right=True),
-                ReportColumn(f"rank ({other})", [_place(row.other) for row in rows], right=True),
+                ReportColumn("gain", [f"{row.gain:g}" for row in rows], right=True),
+                ReportColumn(f"rank ({one})", [_format_position(row.one) for row in rows], right=True),
+                ReportColumn(f"rank ({other})", [_format_position(row.other) for row in rows], right=True),
             ]
         )
     )
@@ -252,19 +254,19 @@ def _score(score: float | None) -> str:
     return "not retrieved" if score is None else repr(score)
 
 
-def _place(place: Place) -> str:
-    return "-" if place is None else format_ranks(*place)
+def _format_position(position: Place) -> str:
+    return "-" if position is None else format_ranks(*position)
 
 
-def _matches(search: ConventionSearch, places: int, *, verbose: bool) -> list[Any]:
-    shown = search.matches if verbose else search.matches[:SHOWN_MATCHES]
+def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[Any]:
+    matches = search.matches if verbose else search.matches[:SHOWN_MATCHES]
     number = len(search.matches)
     give = "One set of conventions gives" if number == 1 else f"{number:,} sets of conventions give"
-    parts: list[Any] = [Paragraph(f"{give} this figure:")]
-    for match in shown:
-        text = f"{_candidate(match)} ({format_value(match.value, places)} over {pluralize(match.n, 'unit')})"
+    parts: list[Any] = [Paragraph(f"{give} this score:")]
+    for match in matches:
+        text = f"{_candidate(match)} ({format_value(match.value, decimals)} over {pluralize(match.n, 'unit')})"
         parts.append(Paragraph(text, indent=2, lead="- "))
-    rest = len(search.matches) - len(shown)
+    rest = len(search.matches) - len(matches)
     return [*parts, Paragraph(f"and {rest:,} more (-v shows all)", indent=4)] if rest else parts
 
 
@@ -277,8 +279,8 @@ def _candidate(candidate: ConventionMatch) -> str:
 def _effort(search: ConventionSearch) -> str:
     return (
         f"Tried: all presets, and one or two changes from {search.base}: {pluralize(search.tried, 'set')} of "
-        f"conventions, which give {pluralize(search.figures, 'different figure')}. That a set gives the figure "
-        "does not prove that it was used; the more sets give it, the less each of them says."
+        f"conventions, which give {pluralize(search.figures, 'different score')}. That a set gives the score "
+        "does not prove that it was used; the more sets give it, the weaker the evidence for each."
     )
 
 
@@ -289,7 +291,7 @@ def _notes(notes: Sequence[str]) -> list[Any]:
 
 
 def _decimals(size: float) -> int:
-    """As many decimals as show two figures of a difference."""
+    """The decimals that show two significant digits of a difference."""
     if isnan(size) or size == 0:
         return FEWEST_DECIMALS
     return min(max(1 - floor(log10(abs(size))), FEWEST_DECIMALS), MOST_DECIMALS)

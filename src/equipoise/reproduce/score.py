@@ -42,52 +42,52 @@ NEGLIGIBLE = 1e-12
 Gains = tuple[float, ...]
 
 
-def chance_level_under(material: RunAndQrels, metric: Metric[Any], conventions: Conventions, *, seed: int = 0) -> float:
+def chance_level_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Conventions, *, seed: int = 0) -> float:
     """The mean score of random rankings over the queries that count.
 
     >>> from equipoise.reproduce.conventions import Conventions
     >>> from equipoise.metrics.parser import parse_metrics
-    >>> material = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1}}, corpus_size=8)
-    >>> [chance_level_under(material, parse_metrics("HR@2")[0], Conventions(unretrieved=each, empty="zero"))
+    >>> inputs = RunAndQrels.of({"q": {"a": 0.9, "b": 0.1}}, {"q": {"a": 1}}, corpus_size=8)
+    >>> [chance_level_under(inputs, parse_metrics("HR@2")[0], Conventions(unretrieved=each, empty="zero"))
     ...  for each in ("counted", "unseen")]
     [0.25, 0.25]
     """
     if conventions.unretrieved == "unseen":
-        values = _of_random_lists(material, metric, conventions, np.random.default_rng([seed, 0]))
+        values = _random_list_scores(inputs, metric, conventions, np.random.default_rng([seed, 0]))
     else:
-        values = per_query_under(material.ranking(conventions).uninformed(), metric, conventions)
-    values[excluded_queries(material, conventions)] = np.nan
+        values = per_query_under(inputs.ranking(conventions).uninformed(), metric, conventions)
+    values[excluded_queries(inputs, conventions)] = np.nan
     counted = values[~np.isnan(values)]
     return float(np.mean(counted)) if len(counted) else float("nan")
 
 
-def _of_random_lists(
-    material: RunAndQrels, metric: Metric[Any], conventions: Conventions, rng: np.random.Generator
+def _random_list_scores(
+    inputs: RunAndQrels, metric: Metric[Any], conventions: Conventions, rng: np.random.Generator
 ) -> Floats:
     """Per query, the mean over random lists of the same length."""
     # Random scores have no ties and no meaningful sign.
     free = replace(conventions, ties="expected", nonpositive="kept")
-    whole = material.ranking(replace(free, unretrieved="counted"))
-    lists = material.seen(free)
-    drawn = max(DRAWN_LISTS // len(material.units), FEWEST_LISTS)
+    full_ranking = inputs.ranking(replace(free, unretrieved="counted"))
+    lists = inputs.seen(free)
+    n_lists = max(DRAWN_LISTS // len(inputs.units), FEWEST_LISTS)
     cases: dict[tuple[int, Gains], int] = {}
-    units, places, weights = [], [], []
-    for at, unit in enumerate(material.units):
-        gains = whole.gain[whole.starts[at] : whole.starts[at + 1]]
+    units, list_ids, weights = [], [], []
+    for at, unit in enumerate(inputs.units):
+        gains = full_ranking.gain[full_ranking.starts[at] : full_ranking.starts[at + 1]]
         gains = gains if metric.symbol == "nDCG" else np.ones(len(gains))
         length = len(lists.get(unit, ()))
-        for weight, listed in _listed_gains(gains, length, int(whole.candidates[at]), drawn, rng):
+        for weight, listed in _listed_gains(gains, length, int(full_ranking.candidates[at]), n_lists, rng):
             units.append(at)
-            places.append(cases.setdefault((length, listed), len(cases)))
+            list_ids.append(cases.setdefault((length, listed), len(cases)))
             weights.append(weight)
-    found = per_query_under(_all_tied(list(cases)), metric, free)
-    values = np.zeros(len(material.units))
-    np.add.at(values, units, np.array(weights) * found[places])
+    scores = per_query_under(_all_tied(list(cases)), metric, free)
+    values = np.zeros(len(inputs.units))
+    np.add.at(values, units, np.array(weights) * scores[list_ids])
     return values
 
 
 def _listed_gains(
-    gains: Floats, length: int, candidates: int, drawn: int, rng: np.random.Generator
+    gains: Floats, length: int, candidates: int, n_lists: int, rng: np.random.Generator
 ) -> Iterator[tuple[float, Gains]]:
     """The relevant items in a random list, with their probability."""
     if not len(gains) or length >= candidates:
@@ -101,13 +101,15 @@ def _listed_gains(
             if weight > NEGLIGIBLE:
                 yield float(weight), (float(gains[0]),) * int(number)
         return
-    for number in rng.hypergeometric(len(gains), candidates - len(gains), length, drawn):
-        yield 1 / drawn, tuple(sorted(rng.permutation(gains)[:number].tolist()))
+    for number in rng.hypergeometric(len(gains), candidates - len(gains), length, n_lists):
+        yield 1 / n_lists, tuple(sorted(rng.permutation(gains)[:number].tolist()))
 
 
 def _all_tied(cases: Sequence[tuple[int, Gains]]) -> Ranking:
     """Lists of known length and relevant items, in which all scores are tied."""
-    truth = {f"{at}": {f"{place}": gain for place, gain in enumerate(listed)} for at, (_, listed) in enumerate(cases)}
+    truth = {
+        f"{at}": {f"{position}": gain for position, gain in enumerate(listed)} for at, (_, listed) in enumerate(cases)
+    }
     lengths = np.array([length for length, _ in cases], dtype=np.int64)
     return replace(Ranking.from_runs(truth, {}), candidates=lengths, depth=lengths).uninformed()
 
@@ -115,28 +117,26 @@ def _all_tied(cases: Sequence[tuple[int, Gains]]) -> Ranking:
 PLACES = 4
 
 
-def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], material: RunAndQrels) -> list[str]:
+def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], inputs: RunAndQrels) -> list[str]:
     """One message per property of the data that the library handles differently or not at all."""
-    said = []
-    for what, stumble in preset.stumbles.items():
+    notes = []
+    for name, stumble in preset.stumbles.items():
         felt = [metric for metric in metrics if not stumble.forms or metric_form(metric) in stumble.forms]
-        if what == TIES:
-            said += [_unruled(stumble.message, material, each, preset.rules(each)) for each in felt]
-        elif felt and _PRESENT[what](material):
-            said.append(stumble.message)
-    return [sentence for sentence in said if sentence]
+        if name == TIES:
+            notes += [_tie_order_note(stumble.message, inputs, metric, preset.rules(metric)) for metric in felt]
+        elif felt and _PRESENT[name](inputs):
+            notes.append(stumble.message)
+    return [sentence for sentence in notes if sentence]
 
 
-def _unruled(sentence: str, material: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
+def _tie_order_note(sentence: str, inputs: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
     """A note that the order of tied scores is undefined, and its effect on the score."""
-    if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, material.seen(rules).values())):
+    if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, inputs.seen(rules).values())):
         return ""
-    # Fewer hits can raise a mean over hits, so the best order is no upper bound.
+    # Fewer hits can raise a mean over hits, so the best order is not an upper bound.
     if rules.norm == "hits" and metric.symbol == "MAP" and getattr(metric, "k", None) is not None:
         return f"{metric.name}: {sentence}"
-    low, high = (
-        score_under(material, metric, replace(rules, ties=ties)).value for ties in ("pessimistic", "optimistic")
-    )
+    low, high = (score_under(inputs, metric, replace(rules, ties=ties)).value for ties in ("pessimistic", "optimistic"))
     if not low < high:
         return ""
     return (
@@ -145,28 +145,28 @@ def _unruled(sentence: str, material: RunAndQrels, metric: Metric[Any], rules: C
     )
 
 
-def _unjudged(material: RunAndQrels) -> bool:
-    return bool(material.unjudged)
+def _has_unjudged(inputs: RunAndQrels) -> bool:
+    return bool(inputs.unjudged)
 
 
-def _fractions(material: RunAndQrels) -> bool:
-    return any(gain != int(gain) for gains in material.truth.values() for gain in gains.values())
+def _fractions(inputs: RunAndQrels) -> bool:
+    return any(gain != int(gain) for gains in inputs.truth.values() for gain in gains.values())
 
 
-def _negative(material: RunAndQrels) -> bool:
-    return any(gain < 0 for gains in material.truth.values() for gain in gains.values())
+def _negative(inputs: RunAndQrels) -> bool:
+    return any(gain < 0 for gains in inputs.truth.values() for gain in gains.values())
 
 
-def _empty(material: RunAndQrels) -> bool:
-    return any(not any(gain > 0 for gain in gains.values()) for gains in material.truth.values())
+def _empty(inputs: RunAndQrels) -> bool:
+    return any(not any(gain > 0 for gain in gains.values()) for gains in inputs.truth.values())
 
 
-def _other_queries(material: RunAndQrels) -> bool:
-    return bool(material.unjudged) or not material.answered.all()
+def _other_queries(inputs: RunAndQrels) -> bool:
+    return bool(inputs.unjudged) or not inputs.answered.all()
 
 
 _PRESENT: Mapping[str, Callable[[RunAndQrels], bool]] = {
-    UNJUDGED: _unjudged,
+    UNJUDGED: _has_unjudged,
     FRACTIONS: _fractions,
     NEGATIVE: _negative,
     EMPTY: _empty,
@@ -195,7 +195,7 @@ def score_like(
 ) -> Result:
     """The score that a library prints for a run, with our intervals, counts and chance levels.
 
-    ``run`` and ``qrels`` are dicts of dicts or paths. The units are the judged queries; those that the
+    ``run`` and ``qrels`` are dicts of dicts or paths. The units are the queries of the qrels; those that the
     library leaves out count as undefined. ``clusters`` has one id per unit, in their order or by id. The settings
     name the preset, its conventions and the limits of the library; results under
     different presets are not compared with each other.
@@ -205,28 +205,28 @@ def score_like(
     (0.5, 'trec_eval')
     """
     preset = get_preset(like)
-    material = RunAndQrels.of(run, qrels, corpus_size=corpus_size)
+    inputs = RunAndQrels.of(run, qrels, corpus_size=corpus_size)
     chosen = parse_metrics(metrics, evidence=Ranking, catalogue=catalogue)
     rules = {metric.name: preset.rules(metric) for metric in chosen}
-    scores = {metric.name: score_under(material, metric, rules[metric.name]) for metric in chosen}
+    scores = {metric.name: score_under(inputs, metric, rules[metric.name]) for metric in chosen}
     from equipoise.stats.estimate import result_from_values
 
     result = result_from_values(
         system,
-        material.units,
+        inputs.units,
         # The last bit of a sum may exceed the bound.
         {name: np.clip(score.per_unit, 0.0, 1.0) for name, score in scores.items()},
         chance={
-            metric.name: chance_level_under(material, metric, rules[metric.name], seed=config.seed) for metric in chosen
+            metric.name: chance_level_under(inputs, metric, rules[metric.name], seed=config.seed) for metric in chosen
         },
         config=config,
-        settings=_settings(preset, rules, limitation_notes(preset, chosen, material)),
+        settings=_settings(preset, rules, limitation_notes(preset, chosen, inputs)),
     )
     printed = {name: replace(estimate, value=scores[name].value) for name, estimate in result.estimates.items()}
-    return _with_findings(replace(result, estimates=printed), material, chosen, preset)
+    return _with_findings(replace(result, estimates=printed), inputs, chosen, preset)
 
 
-def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]) -> dict[str, Any]:
+def _settings(preset: Preset, rules: dict[str, Conventions], used_notes: Sequence[str]) -> dict[str, Any]:
     return {
         # Comparisons reject results with different treatment of ties; a preset is one treatment.
         "ties": f"like {preset.name}",
@@ -234,17 +234,17 @@ def _settings(preset: Preset, rules: dict[str, Conventions], seen: Sequence[str]
         "like_version": preset.version,
         "like_entry": preset.entry,
         "conventions": {name: conventions.to_dict() for name, conventions in rules.items()},
-        "notes": list(seen),
+        "notes": list(used_notes),
     }
 
 
-def _with_findings(result: Result, material: RunAndQrels, metrics: Sequence[Metric[Any]], preset: Preset) -> Result:
+def _with_findings(result: Result, inputs: RunAndQrels, metrics: Sequence[Metric[Any]], preset: Preset) -> Result:
     from equipoise.checks.base import ScoredResult
     from equipoise.checks.registry import run_checks
     from equipoise.checks.scores import TIES
 
-    plain = Ranking.from_runs(material.truth, material.run, corpus_size=material.corpus_size)
-    plain = replace(plain, unknown_units=material.unjudged)
+    plain = Ranking.from_runs(inputs.truth, inputs.run, corpus_size=inputs.corpus_size)
+    plain = replace(plain, unknown_units=inputs.unjudged)
     scored = ScoredResult(replace(result, evidence=plain), {metric.name: metric for metric in metrics})
     codes = SCORER_INDEPENDENT_CODES if preset.name != EQUIPOISE else (*SCORER_INDEPENDENT_CODES, TIES)
     findings: tuple[Finding, ...] = tuple(finding for finding in run_checks(scored) if finding.code in codes)

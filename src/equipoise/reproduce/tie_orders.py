@@ -2,7 +2,7 @@
 
 Up to sixteen items are sorted by insertion, which keeps equals in their order. Longer lists are split around
 the median of three items first, and the exchanges carry equals past each other. The k best are picked by the
-same splits, or from a heap where they are few. The result is a fixed order, on which the figures depend.
+same splits, or from a heap where they are few. The result is a fixed order, on which the scores depend.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 SHORT, SHORTEST = 16, 3
 """Spans of up to so many items are left to insertion, when all are sorted and when some are picked."""
 FEW = 64
-"""Where every k-th item at most is wanted, one in so many, they come from a heap."""
+"""A heap selects the best k if k is at most one in this many items."""
 
 
 def std_sort_order(keys: Sequence[float]) -> list[int]:
@@ -46,7 +46,7 @@ def torch_topk_order(keys: Sequence[float], k: int) -> list[int]:
 
 
 class _Span:
-    """Positions that are moved about; ``order`` is how they stand now."""
+    """Positions being sorted; ``order`` is their current order."""
 
     def __init__(self, keys: Sequence[float]) -> None:
         self.keys = keys
@@ -55,7 +55,7 @@ class _Span:
     def sort(self, first: int, last: int) -> None:
         """``std::sort`` of a span."""
         self._split_all(first, last, _depth(last - first))
-        # What the splits have left in place is out of order within short spans only, and insertion is stable.
+        # After the splits only short spans are unsorted, and insertion sort is stable.
         self.order[first:last] = sorted(self.order[first:last], key=self.keys.__getitem__)
 
     def select(self, first: int, nth: int, last: int) -> None:
@@ -88,7 +88,7 @@ class _Span:
             last = cut
 
     def _split(self, first: int, last: int) -> int:
-        """Exchange items until the smaller ones stand first; where the larger ones begin."""
+        """Swap items until the smaller ones are first; returns the start of the larger ones."""
         middle = first + (last - first) // 2
         self._exchange(first, self._median(first + 1, middle, last - 1))
         pivot, left, right = self.keys[self.order[first]], first + 1, last
@@ -104,7 +104,7 @@ class _Span:
             left += 1
 
     def _median(self, one: int, two: int, three: int) -> int:
-        a, b, c = (self.keys[self.order[each]] for each in (one, two, three))
+        a, b, c = (self.keys[self.order[position]] for position in (one, two, three))
         if a < b:
             return two if b < c else three if a < c else one
         return one if a < c else three if b < c else two
@@ -118,7 +118,7 @@ class _Span:
                 self._pop(first, middle, at)
 
     def _pop(self, first: int, end: int, to: int) -> None:
-        """The largest of the heap goes to a place, and what stood there into the heap."""
+        """Move the largest item of the heap to a position, and the item there into the heap."""
         item, self.order[to] = self.order[to], self.order[first]
         self._sift(first, 0, end - first, item)
 
@@ -163,7 +163,7 @@ def quicksort_order(keys: Sequence[float]) -> list[int]:
     while open_spans:
         low, high = open_spans.pop()
         if high - low < QUICKSORT_SHORT:
-            # Sorting by insertion is stable, as Python's own sort is.
+            # Sorting by insertion is stable, as Python's sort is.
             order[low : high + 1] = sorted(order[low : high + 1], key=keys.__getitem__)
             continue
         middle = _split(keys, order, low, high)
@@ -172,7 +172,7 @@ def quicksort_order(keys: Sequence[float]) -> list[int]:
 
 
 def _split(keys: Sequence[float], order: list[int], low: int, high: int) -> int:
-    """Exchange items until the smaller ones stand before the pivot; where the pivot came to stand."""
+    """Swap items until the smaller ones are before the pivot; returns the position of the pivot."""
     middle = (low + high) // 2
     for first, second in ((low, middle), (middle, high), (low, middle)):
         if keys[order[second]] < keys[order[first]]:
@@ -212,29 +212,29 @@ TorchOrderRun = Mapping[str, Mapping[str, float]]
 
 
 def torch_order(run: TorchOrderRun, rule: str, k: int | None) -> dict[str, list[str]]:
-    """Every list, best score first. Of what is picked the first ``k`` stand in order, and the rest follows.
+    """Every list, best score first: the first ``k`` items are sorted, and the others follow.
 
     >>> torch_order({"q": {"a": 0.5, "b": 0.9, "c": 0.5}}, PICK, 2)
     {'q': ['b', 'a', 'c']}
     """
-    found = {}
-    for query, items in _grouped(run).items():
+    order_by_query = {}
+    for query, items in _group_by_query(run).items():
         keys = [-run[query][item] for item in items]
         last = len(items) if k is None else min(k, len(items))
         order = torch_topk_order(keys, last) if rule == PICK else std_sort_order(keys)
         behind = sorted(set(range(len(items))) - set(order), key=keys.__getitem__)
-        found[query] = [items[place] for place in (*order, *behind)]
-    return found
+        order_by_query[query] = [items[position] for position in (*order, *behind)]
+    return order_by_query
 
 
-def _grouped(run: TorchOrderRun) -> dict[str, list[str]]:
+def _group_by_query(run: TorchOrderRun) -> dict[str, list[str]]:
     """The items of each query as sorting all rows by query leaves them."""
     if sum(map(len, run.values())) >= RADIX_ROWS:
         return {query: list(items) for query, items in run.items()}
     rows = [(number, query, item) for number, query in enumerate(run) for item in run[query]]
     lists: dict[str, list[str]] = {query: [] for query in run}
-    for place in std_sort_order([number for number, _, _ in rows]):
-        _, query, item = rows[place]
+    for position in std_sort_order([number for number, _, _ in rows]):
+        _, query, item = rows[position]
         lists[query].append(item)
     return lists
 
@@ -263,10 +263,10 @@ def to_float32(run: Run) -> Run:
     >>> to_float32({"q": {"a": 0.1, "b": 0.1 + 1e-12}})["q"]["b"] == to_float32({"q": {"a": 0.1}})["q"]["a"]
     True
     """
-    return {query: dict(zip(scores, _cut(scores), strict=True)) for query, scores in run.items()}
+    return {query: dict(zip(scores, _round_to_float32(scores), strict=True)) for query, scores in run.items()}
 
 
-def _cut(scores: Scores) -> list[float]:
+def _round_to_float32(scores: Scores) -> list[float]:
     with np.errstate(over="ignore", under="ignore"):
         cut: list[float] = np.array(list(scores.values()), dtype=np.float64).astype(np.float32).tolist()
     return cut
@@ -297,22 +297,22 @@ def order_id_ascending(scores: Scores) -> list[str]:
 
 
 def order_input(scores: Scores) -> list[str]:
-    """Best score first, equals in the order in which they stand."""
+    """Best score first, ties in input order."""
     return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
 def order_numba_quicksort(scores: Scores) -> list[str]:
     """Best score first, equals as numba's quicksort leaves them: a run of ranx when it is made."""
-    return _quicksorted(scores, list(scores))
+    return _quicksort_items(scores, list(scores))
 
 
 def order_ranx(scores: Scores) -> list[str]:
     """The same once more: a run of ranx after it was made comparable."""
-    return _quicksorted(scores, order_numba_quicksort(scores))
+    return _quicksort_items(scores, order_numba_quicksort(scores))
 
 
-def _quicksorted(scores: Scores, items: list[str]) -> list[str]:
-    return [items[place] for place in quicksort_order([-scores[item] for item in items])]
+def _quicksort_items(scores: Scores, items: list[str]) -> list[str]:
+    return [items[position] for position in quicksort_order([-scores[item] for item in items])]
 
 
 ORDERS: Mapping[str, Callable[[Scores], list[str]]] = {
@@ -322,7 +322,7 @@ ORDERS: Mapping[str, Callable[[Scores], list[str]]] = {
     "quicksort": order_numba_quicksort,
     "quicksort twice": order_ranx,
 }
-"""The tie rules that put the equals of a list into one order without knowing the judgements."""
+"""The tie rules that order ties without using the qrels."""
 
 
 def ordered_lists(run: Run, ties: str, k: int | None = None) -> Mapping[str, list[str]]:
@@ -333,7 +333,7 @@ def ordered_lists(run: Run, ties: str, k: int | None = None) -> Mapping[str, lis
 
 
 def without_ties(run: Run, ties: str, k: int | None = None) -> Run:
-    """The run without ties: where a list has some, its scores become places that say the order.
+    """The run without ties: scores of lists with ties are replaced by negative positions.
 
     >>> without_ties({"q": {"a": 0.5, "b": 0.5}}, "id_down")
     {'q': {'b': -0.0, 'a': -1.0}}
@@ -342,19 +342,19 @@ def without_ties(run: Run, ties: str, k: int | None = None) -> Run:
     # The order of torch depends on all lists, and that of the others on each list alone.
     lists = ordered_lists(run if tied and ties in (SORT, PICK) else tied, ties, k)
     return {
-        query: {item: -float(place) for place, item in enumerate(lists[query])} if query in tied else scores
+        query: {item: -float(position) for position, item in enumerate(lists[query])} if query in tied else scores
         for query, scores in run.items()
     }
 
 
-# Conventions on the ground truth: functions from judgements to judgements.
+# Conventions on the ground truth: functions from qrels to qrels.
 
 Gains = Mapping[str, float]
 Truth = Mapping[str, Gains]
 
 
 def truncate_gains(truth: Truth) -> Truth:
-    """The judgements truncated to integers, so that 0.5 becomes 0.
+    """The gains truncated to integers, so that 0.5 becomes 0.
 
     >>> truncate_gains({"q": {"a": 0.5, "b": 2}})
     {'q': {'a': 0, 'b': 2}}
@@ -363,7 +363,7 @@ def truncate_gains(truth: Truth) -> Truth:
 
 
 def binarize_gains(truth: Truth) -> Truth:
-    """Every judgement above 0 as 1.
+    """Every gain above 0 as 1.
 
     >>> binarize_gains({"q": {"a": 3, "b": 0}})
     {'q': {'a': 1, 'b': 0}}
@@ -372,7 +372,7 @@ def binarize_gains(truth: Truth) -> Truth:
 
 
 def retrieved_only(truth: Truth, run: Run) -> Truth:
-    """The judgements of those items alone that the run holds.
+    """The gains of retrieved items only.
 
     >>> retrieved_only({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.5}})
     {'q': {'a': 1}}

@@ -20,7 +20,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class AlignedResults:
-    """Results of several systems whose units line up; ``orders`` brings each into the first one's order."""
+    """Results of several systems on the same units; ``orders`` sorts each into the order of the first."""
 
     results: tuple[Result, ...]
     orders: tuple[Ints, ...]
@@ -60,7 +60,7 @@ class AlignedResults:
             if all(np.allclose(columns[0], column, equal_nan=True) for column in columns[1:]):
                 return columns[0]
         raise PairingError(
-            f"the units count differently for {metric} in the systems {_listed(self.systems)}",
+            f"the units count differently for {metric} in the systems {_list_values(self.systems)}",
             hint="score every system on the same truth, so that the units have the same weights",
         )
 
@@ -75,7 +75,7 @@ class AlignedResults:
 
 
 def align_results(results: Sequence[Result]) -> AlignedResults:
-    """Line results up by unit id; unequal unit sets are refused, with the difference.
+    """Align results by unit id; unequal sets of units are an error that lists the difference.
 
     Two results with the same units in another order are put in order, never joined on what they share.
     """
@@ -86,20 +86,20 @@ def align_results(results: Sequence[Result]) -> AlignedResults:
     names = [result.system for result in results]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise DuplicateError(f"two results are called {twice[0]!r}", hint="give each system a name of its own")
+        raise DuplicateError(f"two results are called {twice[0]!r}", hint="give each system a different name")
     first = results[0]
     positions = _positions(first)
     orders = [np.arange(len(positions))]
     for other in results[1:]:
-        found = _positions(other)
-        if positions.keys() != found.keys():
-            raise _unequal(first, other, positions, found)
-        orders.append(np.fromiter((found[unit] for unit in positions), np.int64, len(positions)))
+        other_positions = _positions(other)
+        if positions.keys() != other_positions.keys():
+            raise _unequal(first, other, positions, other_positions)
+        orders.append(np.fromiter((other_positions[unit] for unit in positions), np.int64, len(positions)))
     return AlignedResults(tuple(results), tuple(orders), _shared_clusters(results, orders))
 
 
 def _positions(result: Result) -> dict[object, int]:
-    """Where each unit stands; a Python value as key, so that 1 and numpy's 1 are the same unit."""
+    """The index of each unit; keys are Python values, so that 1 and numpy's 1 are the same unit."""
     units = result.unit_ids.tolist()
     positions = {unit: position for position, unit in enumerate(units)}
     if len(positions) < len(units):
@@ -108,15 +108,17 @@ def _positions(result: Result) -> dict[object, int]:
     return positions
 
 
-def _unequal(first: Result, other: Result, positions: dict[object, int], found: dict[object, int]) -> PairingError:
-    missing = [unit for unit in positions if unit not in found]
-    extra = [unit for unit in found if unit not in positions]
+def _unequal(
+    first: Result, other: Result, positions: dict[object, int], other_positions: dict[object, int]
+) -> PairingError:
+    missing = [unit for unit in positions if unit not in other_positions]
+    extra = [unit for unit in other_positions if unit not in positions]
     sides = ((missing, first.system), (extra, other.system))
     return PairingError(
         f"{first.system} and {other.system} were not measured on the same units: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
-        hint="score every system on the whole truth; a unit that a run misses scores 0 (eq explain EQ204)",
-        excerpt="\n".join(f"only in {name}: {_listed(units)}" for units, name in sides if units),
+        hint="score every system on all units; a unit that a run misses scores 0 (eq explain EQ204)",
+        excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
     )
 
 
@@ -136,9 +138,9 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
     return carried[0][1] if carried else None
 
 
-def _listed(values: Sequence[object]) -> str:
-    shown = ", ".join(str(value) for value in values[:SHOWN])
-    return shown + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
+def _list_values(values: Sequence[object]) -> str:
+    text = ", ".join(str(value) for value in values[:SHOWN])
+    return text + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
 
 
 # Equal terms: what results say of how they were measured, and when that forbids to compare them.
@@ -162,7 +164,7 @@ SPENT = "retrieved_tokens"
 """What the configuration that was chosen costs a unit."""
 
 FOLDS = "folds"
-"""In how many parts the units were cut, to choose on some and score on others; 1 is no nesting."""
+"""The number of folds of the nested cross-validation; 1 means none."""
 
 TOKENIZER = "tokenizer"
 """What a token is, in sizes, costs and budgets."""
@@ -191,17 +193,17 @@ def check_same_protocol(results: Sequence[Result]) -> None:
     """
     first, rule = _first_known(results, MATCHER)
     for other in results:
-        found = other.settings.get(MATCHER)
-        if first is not None and found is not None and found != rule:
+        matcher = other.settings.get(MATCHER)
+        if first is not None and matcher is not None and matcher != rule:
             raise PairingError(
-                f"{first.system} was measured with the matcher {rule} and {other.system} with {found}",
+                f"{first.system} was measured with the matcher {rule} and {other.system} with {matcher}",
                 hint="measure both with one rule, and compare those runs",
             )
     for part in dict.fromkeys(part for result in results for part in _data(result)):
-        known = [(result, _data(result)[part]) for result in results if part in _data(result)]
-        for other, digest in known[1:]:
-            if digest != known[0][1]:
-                raise _other_data(part, known[0], (other, digest))
+        digests = [(result, _data(result)[part]) for result in results if part in _data(result)]
+        for other, digest in digests[1:]:
+            if digest != digests[0][1]:
+                raise _other_data(part, digests[0], (other, digest))
 
 
 def _first_known(results: Sequence[Result], name: str) -> tuple[Result | None, Any]:
@@ -212,15 +214,15 @@ def _first_known(results: Sequence[Result], name: str) -> tuple[Result | None, A
 
 
 def _data(result: Result) -> Mapping[str, Any]:
-    found = result.settings.get(DATA)
-    return found if isinstance(found, Mapping) else {}
+    data = result.settings.get(DATA)
+    return data if isinstance(data, Mapping) else {}
 
 
 def _other_data(part: str, one: tuple[Result, Any], other: tuple[Result, Any]) -> PairingError:
-    shown = "\n".join(f"{part} of {result.system}: {str(digest)[:_DIGITS]}" for result, digest in (one, other))
+    excerpt = "\n".join(f"{part} of {result.system}: {str(digest)[:_DIGITS]}" for result, digest in (one, other))
     return PairingError(
         f"{one[0].system} and {other[0].system} were not measured on the same {part}, "
         "though their units have the same names",
         hint="run both on the same data, and compare those runs",
-        excerpt=shown,
+        excerpt=excerpt,
     )

@@ -1,6 +1,6 @@
-"""What is resampled: draws, each a unit or a whole cluster of units, as sums that can be added again.
+"""Resampling units: units or clusters of units as sums, so that a resample is a row of counts.
 
-Every mean is a ratio of two sums over draws: weight times value, over weight. A resample is then a row of
+Every mean is a ratio of two sums over resampling units: weight times value, over weight. A resample is a row of
 counts, and all resamples of all metrics are one matrix product.
 """
 
@@ -24,9 +24,9 @@ BLOCK_CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ResamplingUnits:
-    """Columns of per-unit values as sums over draws: of weight times value, and of weight.
+    """Columns of per-unit values as sums per resampling unit: of weight times value, and of weight.
 
-    ``kish`` is the number of evenly weighted units that the weights are worth.
+    ``kish`` is the number of evenly weighted units with the same effective sample size.
     """
 
     totals: Floats
@@ -39,7 +39,7 @@ class ResamplingUnits:
 
     @classmethod
     def of(cls, values: Any, weights: Any = None, clusters: Any = None) -> ResamplingUnits:
-        """Add up values (a row a unit, NaN where undefined) by unit, or by cluster."""
+        """Add up values (one row per unit, NaN where undefined) by unit, or by cluster."""
         table = _table(values)
         mass = np.where(np.isnan(table), 0.0, _weights_for(table, weights))
         counted = mass > 0.0
@@ -62,7 +62,7 @@ class ResamplingUnits:
 
     @property
     def counts(self) -> Ints:
-        """How many draws have weight in each column."""
+        """The number of resampling units with weight in each column."""
         return np.asarray(np.count_nonzero(self.masses > 0.0, axis=0), dtype=np.int64)
 
     @property
@@ -72,19 +72,19 @@ class ResamplingUnits:
 
     @property
     def residuals(self) -> Floats:
-        """What each draw adds beyond its share of the mean; a column of them adds up to 0."""
+        """The residual of each resampling unit: its sum minus mean times weight; each column sums to 0."""
         return np.asarray(self.totals - self.masses * np.nan_to_num(self.means))
 
     @property
     def standard_errors(self) -> Floats:
-        """Between draws, linearised for the ratio, with the small-sample factor k / (k - 1)."""
+        """The standard error of the mean, linearised for the ratio, with the small-sample factor k / (k - 1)."""
         factor = self.counts / np.maximum(self.counts - 1, 1)
         return ratio(np.sqrt(np.square(self.residuals).sum(axis=0) * factor), self.masses.sum(axis=0))
 
     def ordered(self) -> ResamplingUnits:
-        """The same draws, each column sorted by itself: resamples do not depend on the order of the input.
+        """Each column sorted separately, so that resamples do not depend on the order of the input.
 
-        Columns then share no resample, which no interval of a single mean needs.
+        Columns then do not share resamples; intervals of single means do not need that.
         """
         order = np.lexsort((self.totals, self.masses), axis=0)
         return replace(
@@ -107,7 +107,7 @@ class ResamplingUnits:
 
 
 def mean_skewness(draws: ResamplingUnits) -> Floats:
-    """The skewness of the mean of each column: that of the draws over the square root of their number.
+    """The skewness of the mean of each column: that of the resampling units over the square root of their number.
 
     >>> mean_skewness(ResamplingUnits.of([0.0, 0.0, 0.0, 1.0])).round(3)
     array([0.577])
@@ -117,7 +117,7 @@ def mean_skewness(draws: ResamplingUnits) -> Floats:
 
 
 def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """The column sums of resampled rows, a row a resample.
+    """The column sums of resampled rows, one row per resample.
 
     >>> bootstrap_sums(np.array([[2.0]]), 3, np.random.default_rng(0)).ravel()
     array([2., 2., 2.])
@@ -134,10 +134,10 @@ def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) 
 def bayesian_bootstrap_sums(
     columns: Floats, n_resamples: int, rng: np.random.Generator, *, added: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Column sums with the rows weighted by random exponentials, a row a resample; and a further weight.
+    """Column sums with the rows weighted by random exponentials, one row per resample, and one additional weight.
 
-    Divided by their sum the weights are uniform over all ways to share out 1: the Bayesian bootstrap. The
-    further weight is that of ``added`` rows, a whole one or a part of it.
+    Divided by their sum the weights are uniform on the simplex: the Bayesian bootstrap. The
+    additional weight is that of ``added`` rows, which may be a fraction.
     """
     checked_resamples(n_resamples)
     draws = len(columns)
@@ -153,19 +153,19 @@ def bayesian_bootstrap_sums(
 def checked_resamples(n_resamples: int) -> int:
     """The number of resamples, when there is at least one."""
     if n_resamples < 1:
-        raise ParameterError(f"{n_resamples} resamples were asked for", hint="2,000 serve a 95 % interval")
+        raise ParameterError(f"{n_resamples} resamples were requested", hint="2,000 are enough for a 95 % interval")
     return n_resamples
 
 
 def checked_seed(seed: int) -> int:
     """The seed, when randomness can start from it."""
     if seed < 0:
-        raise ParameterError(f"the seed {seed} is negative", hint="a seed is 0 or a positive whole number")
+        raise ParameterError(f"the seed {seed} is negative", hint="a seed is 0 or a positive integer")
     return seed
 
 
 def _count_blocks(draws: int, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """How often each draw is in each resample, in blocks of rows that stay small in memory."""
+    """How often each unit is in each resample, in blocks of rows of bounded size."""
     height = max(1, BLOCK_CELLS // max(draws, 1))
     for start in range(0, n_resamples if draws else 0, height):
         rows = min(height, n_resamples - start)
@@ -203,10 +203,10 @@ def cluster_codes(clusters: Any, units: int) -> Ints:
     ids = list(clusters)
     if len(ids) != units:
         raise ShapeError(f"{len(ids)} cluster ids were given for {units} units", hint="give one cluster id a unit")
-    known: dict[Any, int] = {}
-    codes = np.array([known.setdefault(each, len(known)) for each in ids], dtype=np.int64)
-    if any(each is None or each != each for each in known):
-        raise NotFiniteError("a unit has no cluster id", hint="give such units a cluster of their own")
+    code_of: dict[Any, int] = {}
+    codes = np.array([code_of.setdefault(cluster_id, len(code_of)) for cluster_id in ids], dtype=np.int64)
+    if any(cluster_id is None or cluster_id != cluster_id for cluster_id in code_of):
+        raise NotFiniteError("a unit has no cluster id", hint="give such units their own cluster")
     return codes
 
 
@@ -229,7 +229,9 @@ def _table(values: Any) -> Floats:
     table = np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2:
-        raise ShapeError(f"values have {table.ndim} dimensions, not 2", hint="give a row a unit and a column a metric")
+        raise ShapeError(
+            f"values have {table.ndim} dimensions, not 2", hint="give one row per unit and one column per metric"
+        )
     if np.isinf(table).any():
         raise NotFiniteError("a value is infinite, and so is any mean of it", hint="undefined units are NaN")
     return table
@@ -239,12 +241,12 @@ def _weights_for(table: Floats, weights: Any) -> Floats:
     """Weights of the shape of the table; where the value is undefined they may be anything."""
     if weights is None:
         return np.ones_like(table)
-    given = np.asarray(weights, dtype=np.float64)
-    given = given[:, None] if given.ndim == 1 else given
-    if given.shape[0] != table.shape[0] or given.shape[1:] not in {(1,), table.shape[1:]}:
-        raise ShapeError(f"weights of shape {given.shape} do not fit values of shape {table.shape}")
-    given = np.broadcast_to(given, table.shape)
-    used = given[~np.isnan(table)]
+    unit_weights = np.asarray(weights, dtype=np.float64)
+    unit_weights = unit_weights[:, None] if unit_weights.ndim == 1 else unit_weights
+    if unit_weights.shape[0] != table.shape[0] or unit_weights.shape[1:] not in {(1,), table.shape[1:]}:
+        raise ShapeError(f"weights of shape {unit_weights.shape} do not fit values of shape {table.shape}")
+    unit_weights = np.broadcast_to(unit_weights, table.shape)
+    used = unit_weights[~np.isnan(table)]
     if not (np.isfinite(used) & (used >= 0.0)).all():
         raise ParameterError("a weight is negative, infinite or NaN", hint="a unit that counts nothing has 0")
-    return given
+    return unit_weights

@@ -1,4 +1,4 @@
-"""Does a model that says 80 % come true 80 times of 100? The reliability diagram, and its one figure."""
+"""Calibration: the reliability diagram of a classifier and its expected calibration error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints
 
 BINS = 15
-"""As Guo et al. have it (ICML 2017)."""
+"""The default of Guo et al. (ICML 2017)."""
 SCHEMES = ("width", "mass")
 DRAWS = 500
 _INTERVALS, _CALIBRATED = range(2)
@@ -27,7 +27,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """The units whose confidence lies above ``low`` and not above ``high``."""
+    """The units with ``low`` < confidence <= ``high``."""
 
     low: float
     high: float
@@ -38,19 +38,19 @@ class CalibrationBin:
 
     @property
     def gap(self) -> float:
-        """By how much the model is too sure; negative where it is not sure enough."""
+        """Confidence minus accuracy: positive if overconfident, negative if underconfident."""
         return self.confidence - self.accuracy
 
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """Confidence beside accuracy, bin by bin; bins without units are left out.
+    """Mean confidence and accuracy per bin; bins without units are left out.
 
-    ``ece`` is the expected calibration error: the gaps without their signs, weighted by units. It is above 0
-    for every model on finitely many units, so ``calibrated`` says what one that is calibrated would show on
-    these (the mean over draws), and ``calibrated_high`` what it would exceed only with a chance of 1 - level.
-    These draws take units as independent; where a model knows some users better than it says and others
-    worse, they are too narrow.
+    ``ece`` is the expected calibration error: the mean absolute gap, weighted by units. It is above 0
+    for every model on finitely many units. ``calibrated`` is its mean for a perfectly calibrated model on these
+    units (by simulation), ``calibrated_high`` the value that such a model exceeds with probability 1 - level.
+    The simulation assumes independent units; if a model is underconfident for some users and overconfident
+    for others, it is too narrow.
     """
 
     bins: tuple[CalibrationBin, ...]
@@ -65,7 +65,7 @@ class CalibrationCurve:
     @property
     def largest_gap(self) -> float:
         """The gap of the worst bin, without its sign."""
-        return max(abs(each.gap) for each in self.bins)
+        return max(abs(bucket.gap) for bucket in self.bins)
 
     @property
     def told_apart(self) -> bool:
@@ -91,46 +91,46 @@ def reliability(
 
     ``correct`` is 1 or 0 a unit, or a share where the first choice is tied. Bins have equal width, or equal
     ``mass`` of units; a confidence on an edge belongs to the bin below it. With ``clusters`` (the users) the
-    intervals of the bins resample whole clusters.
+    intervals of the bins resample clusters.
 
     >>> found = reliability([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10, draws=10)
     >>> round(found.ece, 3), found.bins[0].n
     (0.15, 4)
     """
     if bins < 1 or draws < 1:
-        raise ParameterError(f"{bins} bins and {draws} draws were asked for", hint="give at least 1 of each")
-    sure, right = _shares(confidence, "confidences"), _shares(correct, "right answers")
-    check_same_length(sure, right, "confidences", "right answers")
-    if not len(sure):
-        raise InputError("there are no units, so there is nothing to hold a confidence against")
-    if clusters is not None and len(clusters) != len(sure):
-        raise ShapeError(f"there are {len(clusters)} clusters for {len(sure)} units", hint="give one a unit")
+        raise ParameterError(f"{bins} bins and {draws} simulations were requested", hint="give at least 1 of each")
+    confidences, right = _shares(confidence, "confidences"), _shares(correct, "right answers")
+    check_same_length(confidences, right, "confidences", "right answers")
+    if not len(confidences):
+        raise InputError("there are no units")
+    if clusters is not None and len(clusters) != len(confidences):
+        raise ShapeError(f"there are {len(clusters)} clusters for {len(confidences)} units", hint="give one per unit")
     checked_level(confidence_level), checked_seed(seed)
-    edges = _edges(sure, bins, scheme)
-    member = np.searchsorted(edges[1:-1], sure)
+    edges = _edges(confidences, bins, scheme)
+    member = np.searchsorted(edges[1:-1], confidences)
     size = np.bincount(member, minlength=bins)
     stream = np.random.default_rng([seed, _INTERVALS])
-    made = [
-        _bin(edges, place, sure, right, np.flatnonzero(member == place), clusters, confidence_level, rng)
-        for place, rng in zip(np.flatnonzero(size).tolist(), stream.spawn(int((size > 0).sum())), strict=True)
+    filled_bins = [
+        _bin(edges, index, confidences, right, np.flatnonzero(member == index), clusters, confidence_level, rng)
+        for index, rng in zip(np.flatnonzero(size).tolist(), stream.spawn(int((size > 0).sum())), strict=True)
     ]
-    by_luck = _calibrated_errors(sure, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
+    by_chance = _calibrated_errors(confidences, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
     return CalibrationCurve(
-        tuple(made),
-        len(sure),
-        float(sure.mean()),
+        tuple(filled_bins),
+        len(confidences),
+        float(confidences.mean()),
         float(right.mean()),
-        float(np.abs(np.bincount(member, right - sure, bins)).sum() / len(sure)),
-        float(by_luck.mean()),
-        float(np.quantile(by_luck, confidence_level)),
+        float(np.abs(np.bincount(member, right - confidences, bins)).sum() / len(confidences)),
+        float(by_chance.mean()),
+        float(np.quantile(by_chance, confidence_level)),
         confidence_level,
     )
 
 
 def _bin(
     edges: Floats,
-    place: int,
-    sure: Floats,
+    index: int,
+    confidences: Floats,
     right: Floats,
     rows: Ints,
     clusters: Ids | None,
@@ -145,45 +145,45 @@ def _bin(
         rng=rng,
     )[0]
     return CalibrationBin(
-        float(edges[place]),
-        float(edges[place + 1]),
+        float(edges[index]),
+        float(edges[index + 1]),
         len(rows),
-        float(sure[rows].mean()),
+        float(confidences[rows].mean()),
         float(right[rows].mean()),
         interval,
     )
 
 
-def _calibrated_errors(sure: Floats, member: Ints, bins: int, draws: int, rng: np.random.Generator) -> Floats:
-    """The errors of models that come true exactly as often as they say, on these units."""
-    expected = np.bincount(member, sure, bins)
+def _calibrated_errors(confidences: Floats, member: Ints, bins: int, draws: int, rng: np.random.Generator) -> Floats:
+    """Simulated calibration errors of perfectly calibrated models on these units."""
+    expected = np.bincount(member, confidences, bins)
     errors = np.empty(draws)
-    # Sorted by bin, so that a bin's hits are one stretch of the draw.
+    # Sorted by bin, so that a bin's hits are one slice of the sample.
     order = np.argsort(member, kind="stable")
     filled, starts = np.unique(member[order], return_index=True)
-    step = max(1, _BLOCK // len(sure))
+    step = max(1, _BLOCK // len(confidences))
     for start in range(0, draws, step):
         size = min(step, draws - start)
-        hits = rng.random((size, len(sure))) < sure[order]
+        hits = rng.random((size, len(confidences))) < confidences[order]
         sums = np.add.reduceat(hits.astype(np.int64), starts, axis=1)
-        errors[start : start + size] = np.abs(sums - expected[filled]).sum(axis=1) / len(sure)
+        errors[start : start + size] = np.abs(sums - expected[filled]).sum(axis=1) / len(confidences)
     return errors
 
 
-def _edges(sure: Floats, bins: int, scheme: str) -> Floats:
+def _edges(confidences: Floats, bins: int, scheme: str) -> Floats:
     if scheme not in SCHEMES:
         raise ParameterError(f"no bins are made by {scheme}", hint=f"choose one of {', '.join(SCHEMES)}")
     edges: Floats = np.linspace(0.0, 1.0, bins + 1)
-    return edges if scheme == "width" else np.percentile(sure, edges * 100)
+    return edges if scheme == "width" else np.percentile(confidences, edges * 100)
 
 
-def _shares(values: Any, what: str) -> Floats:
-    shares = float_column(values, f"the {what}")
+def _shares(values: Any, name: str) -> Floats:
+    shares = float_column(values, f"the {name}")
     beyond = (shares < 0) | (shares > 1)
     if beyond.any():
         first = int(np.argmax(beyond))
         raise InputError(
-            f"the {what} hold {shares[first]:g} at position {first}",
-            hint="probabilities lie between 0 and 1; logits become some by a softmax",
+            f"the {name} hold {shares[first]:g} at position {first}",
+            hint="probabilities are between 0 and 1; apply a softmax to logits",
         )
     return shares

@@ -1,4 +1,4 @@
-"""A comparison: paired claims over two or more systems, and what the data cannot tell."""
+"""A comparison: paired differences of two or more systems, and which are significant."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
 from equipoise.stats.planning import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
-    REDRAWN_P,
+    LARGER_P,
     JointResamples,
-    bootstrap_errors_of,
     corpus_contrasts,
+    get_bootstrap_errors,
     resample_jointly,
     resampled_scores,
     with_tuning_uncertainty,
 )
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
+from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
@@ -46,19 +47,51 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
 
 UNEQUAL_TUNING = "EQ203"
-"""The code of the finding that systems were not tuned alike, which no verdict may pass over."""
+"""The code of the finding that systems were tuned with unequal budgets, which every verdict mentions."""
 
-NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so this may be a difference of effort."
+NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a difference may be due to the tuning."
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems on the same units: estimates, contrasts of every pair, and the order they allow.
+    """Systems on the same units: estimates, differences of every pair, and the order that they allow.
 
-    ``scores`` are on the primary metric over the units that are defined for every system, so that the
-    order is made on equal terms. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
-    interval of its rank, ``families`` what each metric's p values were corrected for. ``needed_for_best`` is
-    how many units would show the leader to be best, at 80 % power, if the differences seen are the true ones.
+    Attributes
+    ----------
+    systems
+        Names of the systems.
+    metrics
+        Names of the metrics.
+    primary
+        The metric that decides the order.
+    better
+        Whether higher or lower values of the primary metric are better.
+    n
+        Number of units.
+    clusters
+        Number of clusters, if units depend on each other.
+    estimates
+        Estimates by system and metric.
+    contrasts
+        Differences of every pair on every metric, with interval, p value and adjusted p value.
+    scores
+        Scores on the primary metric, over the units that are defined for every system.
+    leader
+        The system with the best score.
+    bands
+        The letters of each system; systems that share a letter are not significantly different.
+    ranks
+        The interval of the rank of each system.
+    families
+        By metric, which tests the p values were adjusted for.
+    config
+        The options of the statistics.
+    findings
+        Results of the checks.
+    needed_for_best
+        The number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
+    unit_noun
+        What a unit is called, such as ``query``.
     """
 
     systems: tuple[str, ...]
@@ -77,10 +110,11 @@ class Comparison:
     config: StatsConfig
     findings: tuple[Finding, ...] = ()
     needed_for_best: PowerEstimate = NO_POWER
+    unit_noun: str = "unit"
 
     @property
     def alpha(self) -> float:
-        """The p below which two systems are told apart."""
+        """The significance level: 1 - ``confidence_level``."""
         return self.config.alpha
 
     @property
@@ -96,24 +130,24 @@ class Comparison:
     @property
     def adjustment(self) -> str:
         """What the tests and the planning values on the primary metric are adjusted for, in a few words."""
-        pairs = [each for each in self.contrasts if each.metric == self.primary]
+        pairs = [contrast for contrast in self.contrasts if contrast.metric == self.primary]
         return adjustment(pairs, self.correction)
 
     @property
     def test(self) -> str:
-        """What the p values on the primary metric come from, for people."""
+        """The name of the test behind the p values on the primary metric."""
         return self.test_on(self.primary)
 
     @property
     def n_permutations(self) -> int | None:
-        """How many random flips the p values on the primary metric rest on; None where they rest on none."""
+        """The number of permutations behind the p values on the primary metric; None without permutations."""
         title = get_test(RANDOMISATION).title
         return self.config.n_permutations if self.test_on(self.primary) == title else None
 
     def test_on(self, metric: str) -> str:
-        """What p on a metric comes from, for people: the test asked for, unless it could not be made."""
-        made = {each.test for each in self.contrasts if each.metric == metric and each.test}
-        name = made.pop() if len(made) == 1 else self.config.test
+        """The name of the test on a metric: the requested test, unless it was not possible."""
+        tests = {contrast.test for contrast in self.contrasts if contrast.metric == metric and contrast.test}
+        name = tests.pop() if len(tests) == 1 else self.config.test
         return get_test(name).title if name in TESTS else name
 
     @property
@@ -124,7 +158,7 @@ class Comparison:
 
     @property
     def tied_with_leader(self) -> tuple[str, ...]:
-        """The systems that the data cannot tell from the leader, best first."""
+        """The systems that are not significantly different from the leader, best first."""
         if self.leader is None:
             return ()
         letters = set(self.bands[self.leader])
@@ -137,58 +171,58 @@ class Comparison:
         if metric not in self.metrics:
             raise UnknownNameError.of("metric", metric, self.metrics)
         estimates = [self.estimates[name][metric] for name in self.systems]
-        scores = np.array([each.value for each in estimates], dtype=np.float64)
-        pairs = [each for each in self.contrasts if each.metric == metric]
+        scores = np.array([estimate.value for estimate in estimates], dtype=np.float64)
+        pairs = [contrast for contrast in self.contrasts if contrast.metric == metric]
         bands = _bands(self.systems, scores, pairs, estimates[0].better, self.alpha)
         return dict(zip(self.systems, bands.letters, strict=True))
 
     def contrast(self, a: str, b: str, metric: str | None = None) -> Contrast:
         """System ``a`` minus system ``b`` on a metric, by default the primary one."""
         metric = metric or self.primary
-        for kind, name, known in (
+        for kind, name, names in (
             ("system", a, self.systems),
             ("system", b, self.systems),
             ("metric", metric, self.metrics),
         ):
-            if name not in known:
-                raise UnknownNameError.of(kind, name, known)
-        for each in self.contrasts:
-            if each.metric == metric and {each.a, each.b} == {a, b}:
-                return each if each.a == a else each.reversed()
+            if name not in names:
+                raise UnknownNameError.of(kind, name, names)
+        for contrast in self.contrasts:
+            if contrast.metric == metric and {contrast.a, contrast.b} == {a, b}:
+                return contrast if contrast.a == a else contrast.reversed()
         raise ParameterError(f"{a} is not compared with itself", hint="name two systems")
 
     def families_of(self, metrics: Sequence[str]) -> str:
-        """What the p values on these metrics were corrected for; metrics that are alike share a phrase."""
-        alike: dict[str, list[str]] = {}
+        """What the p values on these metrics were corrected for; metrics with the same family share a phrase."""
+        metrics_by_phrase: dict[str, list[str]] = {}
         for metric in metrics:
             phrase = self.families[metric].replace(f" on {metric}", " on each metric", 1)
-            alike.setdefault(phrase, []).append(metric)
-        if len(alike) == 1 and len(metrics) > 1:
-            return next(iter(alike))
+            metrics_by_phrase.setdefault(phrase, []).append(metric)
+        if len(metrics_by_phrase) == 1 and len(metrics) > 1:
+            return next(iter(metrics_by_phrase))
         return "; ".join(
-            self.families[those[0]]
-            if len(those) == 1
-            else phrase.replace(" on each metric", f" on each of {', '.join(those)}", 1)
-            for phrase, those in alike.items()
+            self.families[names[0]]
+            if len(names) == 1
+            else phrase.replace(" on each metric", f" on each of {', '.join(names)}", 1)
+            for phrase, names in metrics_by_phrase.items()
         )
 
-    def verdict(self, noun: str = "unit") -> str:
-        """Who leads, and what the data cannot tell, in plain sentences.
+    def verdict(self, noun: str = "") -> str:
+        """Which system is best or which are tied, and how many units would decide it, in plain sentences.
 
-        Where all systems are at chance or at the ceiling that comes first, and alone unless some of them are
-        significantly different. Unequal terms come last. ``noun`` is what a unit is called.
+        If all systems are at chance or at the ceiling, that comes first, and alone unless some of them are
+        significantly different. Unequal tuning comes last. ``noun`` is what a unit is called.
         """
-        from equipoise.stats.verdict import verdict_text, why_uninformative
-
-        found = [why_uninformative(self, noun)]
-        if not found[0] or self._significant:
-            found.append(verdict_text(self, noun))
+        words = Vocabulary(noun or self.unit_noun)
+        sentences = [why_uninformative(self, words)]
+        if not sentences[0] or self.any_significant:
+            sentences.append(verdict_text(self, words))
         if any(finding.code == UNEQUAL_TUNING for finding in self.findings):
-            found.append(NOT_ALIKE)
-        return " ".join(filter(None, found))
+            sentences.append(NOT_ALIKE)
+        return " ".join(filter(None, sentences))
 
     @property
-    def _significant(self) -> bool:
+    def any_significant(self) -> bool:
+        """Whether some pair is significantly different on the primary metric."""
         return any(each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,7 +289,9 @@ def compare_results(
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
     contrasts, resampled = _contrasts(pairing, names, primary, config, metric_objects or {})
     adjusted = {
-        name: _corrected([each for each in contrasts if each.metric == name], config.correction, config.alpha)
+        name: _adjust_contrasts(
+            [contrast for contrast in contrasts if contrast.metric == name], config.correction, config.alpha
+        )
         for name in names
     }
     return _comparison(pairing, primary, adjusted, resampled, config)
@@ -266,25 +302,25 @@ def _contrasts(
     names: Sequence[str],
     primary: str,
     config: StatsConfig,
-    known: Mapping[str, Metric[Any]],
+    metric_by_name: Mapping[str, Metric[Any]],
 ) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
-    """All pairs on all metrics, and the resampled scores of those that are no means."""
-    columns = [_column(pairing, name, known) for name in names if pairing.has_parts(name)]
-    _refuse_untestable(columns, primary, pairing, config.test)
+    """All pairs on all metrics, and the resampled scores of metrics that are not means."""
+    columns = [_column(pairing, name, metric_by_name) for name in names if pairing.has_parts(name)]
+    _check_testable(columns, primary, pairing, config.test)
     results = {result.system: result for result in pairing.results}
     contrasts = with_tuning_uncertainty(unit_contrasts(columns, pairing.systems, pairing.clusters, config), results)
     resampled: dict[str, JointResamples | None] = {}
     for name in names:
         if not pairing.has_parts(name):
-            resampled[name] = _joint(pairing, known.get(name), config)
-            seen = corpus_contrasts(
+            resampled[name] = _joint(pairing, metric_by_name.get(name), config)
+            corpus_metrics = corpus_contrasts(
                 [result.estimates[name] for result in pairing.results],
                 pairing.systems,
                 resampled[name],
                 confidence_level=config.confidence_level,
-                bounds=difference_bounds(_bounds(pairing, name, known)) or UNBOUNDED,
+                bounds=difference_bounds(_bounds(pairing, name, metric_by_name)) or UNBOUNDED,
             )
-            contrasts += with_tuning_uncertainty(seen, results)
+            contrasts += with_tuning_uncertainty(corpus_metrics, results)
     return contrasts, resampled
 
 
@@ -311,7 +347,7 @@ def _comparison(
         n=len(pairing),
         clusters=None if pairing.clusters is None else len(set(pairing.clusters.tolist())),
         estimates={result.system: {name: result.estimates[name] for name in names} for result in results},
-        contrasts=tuple(each for name in names for each in contrasts[name]),
+        contrasts=tuple(contrast for name in names for contrast in contrasts[name]),
         scores=dict(zip(systems, scores.tolist(), strict=True)),
         leader=leader,
         bands=dict(zip(systems, bands.letters, strict=True)),
@@ -321,11 +357,12 @@ def _comparison(
         needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, config.alpha)
         if leader
         else NO_POWER,
+        unit_noun=unit_noun(results),
     )
 
 
 def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str | None) -> list[str]:
-    """The metrics to compare: those asked for, else all that every system has; the primary among them."""
+    """The metrics to compare: the requested ones, else all that every system has; the primary among them."""
     shared = [
         name for name in pairing.results[0].estimates if all(name in result.estimates for result in pairing.results)
     ]
@@ -342,22 +379,26 @@ def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str
     return names
 
 
-def _column(pairing: AlignedResults, name: str, known: Mapping[str, Metric[Any]]) -> MetricColumn:
+def _column(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Metric[Any]]) -> MetricColumn:
     better = pairing.results[0].estimates[name].better
-    return MetricColumn(name, better, pairing.per_unit(name), pairing.weights(name), _bounds(pairing, name, known))
+    return MetricColumn(
+        name, better, pairing.per_unit(name), pairing.weights(name), _bounds(pairing, name, metric_by_name)
+    )
 
 
-def _bounds(pairing: AlignedResults, name: str, known: Mapping[str, Metric[Any]]) -> Bounds:
+def _bounds(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Metric[Any]]) -> Bounds:
     """The values of a metric that are possible on this evidence."""
-    if name not in known:
+    if name not in metric_by_name:
         return UNBOUNDED
-    reaches = [known[name].bounds_on(each.evidence) for each in pairing.results if each.evidence is not None]
+    reaches = [
+        metric_by_name[name].bounds_on(result.evidence) for result in pairing.results if result.evidence is not None
+    ]
     if len(reaches) < len(pairing.results):
-        return known[name].bounds
+        return metric_by_name[name].bounds
     return min(low for low, _ in reaches), max(high for _, high in reaches)
 
 
-def _refuse_untestable(columns: Sequence[MetricColumn], primary: str, pairing: AlignedResults, test: str) -> None:
+def _check_testable(columns: Sequence[MetricColumn], primary: str, pairing: AlignedResults, test: str) -> None:
     """A test that the primary metric cannot take is a mistake; on the others it only leaves a gap."""
     for column in columns:
         reason = why_not_testable(column, pairing.clusters, test)
@@ -370,11 +411,11 @@ def _joint(pairing: AlignedResults, metric: Metric[Any] | None, config: StatsCon
     if metric is None or evidence is None:
         return None
     order = id_order(pairing.results[0].unit_ids)
-    evidence = [each.take(order) for each in evidence]
+    evidence = [part.take(order) for part in evidence]
     clusters = None if pairing.clusters is None else pairing.clusters[order]
     swaps = None
     if config.test == RANDOMISATION and isinstance(metric, SumMetric):
-        addends = [metric.addends(each) for each in evidence]
+        addends = [metric.addends(part) for part in evidence]
         swaps = SwapTest.of(metric, addends, clusters, config.n_permutations, config.rng(4))
     return resample_jointly(
         metric,
@@ -386,29 +427,29 @@ def _joint(pairing: AlignedResults, metric: Metric[Any] | None, config: StatsCon
     )
 
 
-def _corrected(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
-    adjusted = adjust([each.p for each in contrasts], correction)
+def _adjust_contrasts(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
+    adjusted = adjust([contrast.p for contrast in contrasts], correction)
     planned = with_power(contrasts, correction, alpha)
-    return [replace(each, adjusted=float(p)) for each, p in zip(planned, adjusted, strict=True)]
+    return [replace(contrast, adjusted=float(p)) for contrast, p in zip(planned, adjusted, strict=True)]
 
 
 def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results: Sequence[Result]) -> str:
-    """What p on this metric was corrected for, as a caption says it, and where p may come from."""
-    tested = sum(not isnan(each.p) for each in contrasts)
+    """The caption of a metric's p values: their family, correction and test."""
+    tested = sum(not isnan(contrast.p) for contrast in contrasts)
     if tested == 0:
         return f"no pair tested on {metric}"
-    made = {each.test for each in contrasts if each.test} - set(TESTS)
-    redrawn = "".join(f", p from the {test}" for test in sorted(made))
-    if sum(bootstrap_errors_of(result, metric) is not None for result in results) > 1:
-        redrawn += f", {REDRAWN_P}"
+    tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
+    suffix = "".join(f", p from the {test}" for test in sorted(tests))
+    if sum(get_bootstrap_errors(result, metric) is not None for result in results) > 1:
+        suffix += f", {LARGER_P}"
     if tested == 1:
-        return f"one pair on {metric}{redrawn}, nothing to correct for"
+        return f"one pair on {metric}{suffix}, nothing to correct for"
     title = CORRECTIONS[correction][1]
-    return f"{title} over the {tested} pairs on {metric}{redrawn}"
+    return f"{title} over the {tested} pairs on {metric}{suffix}"
 
 
 def _scores(pairing: AlignedResults, metric: str) -> Floats:
-    """Each system's figure over the units that are defined for every system that has any."""
+    """Each system's score over the units that are defined for all systems with defined units."""
     values = np.array([result.estimates[metric].value for result in pairing.results], dtype=np.float64)
     if not pairing.has_parts(metric):
         return values
@@ -428,8 +469,8 @@ def _bands(
 ) -> TieGroups:
     at = {name: position for position, name in enumerate(systems)}
     p = np.full((len(systems), len(systems)), np.nan)
-    for each in contrasts:
-        p[at[each.a], at[each.b]] = p[at[each.b], at[each.a]] = each.adjusted
+    for contrast in contrasts:
+        p[at[contrast.a], at[contrast.b]] = p[at[contrast.b], at[contrast.a]] = contrast.adjusted
     return tie_groups(scores, p, better=better, alpha=alpha)
 
 
@@ -440,9 +481,9 @@ def _ranks(
     better: Direction,
     config: StatsConfig,
 ) -> Ints:
-    redrawn = resampled_scores(pairing.results, metric, _scores(pairing, metric))
-    if redrawn is not None:
-        return rank_intervals_from_resamples(redrawn, better=better, confidence_level=config.confidence_level)
+    scores = resampled_scores(pairing.results, metric, _scores(pairing, metric))
+    if scores is not None:
+        return rank_intervals_from_resamples(scores, better=better, confidence_level=config.confidence_level)
     if pairing.has_parts(metric):
         return rank_intervals(
             pairing.per_unit(metric),
@@ -454,21 +495,21 @@ def _ranks(
             rng=config.rng(3),
         )
     if resampled is not None:
-        drawn = resampled.centred
-        complete = drawn[~np.isnan(drawn).any(axis=1)]
-        if len(complete) >= DEFINED_SHARE * len(drawn):
+        resamples = resampled.centred
+        complete = resamples[~np.isnan(resamples).any(axis=1)]
+        if len(complete) >= DEFINED_SHARE * len(resamples):
             return rank_intervals_from_resamples(complete, better=better, confidence_level=config.confidence_level)
     return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
 
 
 def _plain(value: Any) -> Any:
-    """Any of our values as JSON knows them."""
+    """A value converted to JSON types."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if isfinite(value) else None
     return str(value) if isinstance(value, StrEnum) else value

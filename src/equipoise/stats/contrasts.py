@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.stats.intervals import Bounds, Interval
 
-# A stack of differences is cut so that one takes at most 32 MB.
+# Differences are processed in stacks of at most 32 MB.
 STACK_CELLS = 4_000_000
 DIFFERENCE_REACH = 1.0
-"""How far from their mean differences may lie, in multiples of the largest deviation seen.
+"""The assumed maximum distance of differences from their mean, in multiples of the largest observed deviation.
 
 Most differences are 0 and the others are few, so the sample often lacks the largest. Where 5 % of 100 hits
 move one way, Student's t covers 88 %, and 1 covers 96 %. Where 5 % move one way and 1 % the other, BCa covers
-89 %, and 1 covers 97 %. With 2, intervals of differences that all units take part in cover 98 to 99 %.
+89 %, and 1 covers 97 %. With 2, intervals of differences in all units cover 98 to 99 %.
 """
 NO_POWER = PowerEstimate.unknown("power is known for differences of units only")
 
@@ -38,11 +38,11 @@ class Contrast:
     """System ``a`` minus system ``b`` on the units where both are defined.
 
     ``wins`` counts the units on which a is better, whichever direction that is. ``adjusted`` is p corrected
-    for the family; both are NaN where ``reason`` says why there is no test. ``test`` names where p comes
-    from: a paired test, or for a figure that is no mean over units the resamples. ``sd`` is the standard
+    for the family; both are NaN if there is no test, for the reason in ``reason``. ``test`` names the
+    paired test, or the resampling for a metric that is not a mean over units. ``sd`` is the standard
     error of the difference times sqrt(n), and ``units_per_block`` the mean size of a cluster. ``detectable``
     and ``needed`` are for the test of this pair within its family (``stats.planning``), at 80 % power;
-    ``needed`` takes the difference seen for the true one, and the true one is often smaller.
+    ``needed`` assumes that the observed difference is the true one, which is often smaller.
     """
 
     metric: str
@@ -66,7 +66,7 @@ class Contrast:
     test: str = ""
 
     def reversed(self) -> Contrast:
-        """The same contrast seen from ``b``."""
+        """The contrast with ``a`` and ``b`` exchanged."""
         low, high = -self.interval.high, -self.interval.low
         return replace(
             self,
@@ -79,7 +79,7 @@ class Contrast:
         )
 
     def winner(self, alpha: float = 0.05) -> str | None:
-        """The better system if the data tell the two apart, else None."""
+        """The better system if the difference is significant, else None."""
         if not self.adjusted < alpha or self.difference == 0:
             return None
         return self.a if (self.difference > 0) == (self.better == Direction.UP) else self.b
@@ -102,7 +102,7 @@ class MetricColumn:
 
 
 def difference_bounds(bounds: Bounds) -> Bounds | None:
-    """The bounds of a difference of two figures; None where the figures have none.
+    """The bounds of a difference of two values; None if the metric has none.
 
     >>> difference_bounds((0.0, 1.0))
     (-1.0, 1.0)
@@ -113,14 +113,14 @@ def difference_bounds(bounds: Bounds) -> Bounds | None:
 
 def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> str:
     """Why the test cannot be run on this metric; empty when it can."""
-    found = get_test(test)
-    if clusters is not None and "clusters" not in found.takes:
-        return f"the {found.title} cannot take clusters into account"
-    if column.weights is not None and "weights" not in found.takes:
-        return f"the {found.title} cannot take weights into account"
-    known = column.values[~np.isnan(column.values)]
-    if found.binary_only and not np.isin(known, (0.0, 1.0)).all():
-        return f"the {found.title} needs hits and misses"
+    paired_test = get_test(test)
+    if clusters is not None and "clusters" not in paired_test.takes:
+        return f"the {paired_test.title} cannot take clusters into account"
+    if column.weights is not None and "weights" not in paired_test.takes:
+        return f"the {paired_test.title} cannot take weights into account"
+    defined = column.values[~np.isnan(column.values)]
+    if paired_test.binary_only and not np.isin(defined, (0.0, 1.0)).all():
+        return f"the {paired_test.title} needs hits and misses"
     return ""
 
 
@@ -136,12 +136,12 @@ def unit_contrasts(
     for stack in _stacks(columns, len(pairs), clusters, config.test):
         differences = np.column_stack([column.values[:, i] - column.values[:, j] for column in stack for i, j in pairs])
         labels = [(column, systems[i], systems[j]) for column in stack for i, j in pairs]
-        contrasts += _stacked(differences, labels, stack[0].weights, clusters, config)
+        contrasts += _stacked_contrasts(differences, labels, stack[0].weights, clusters, config)
     return contrasts
 
 
 def _stacks(columns: Sequence[MetricColumn], pairs: int, clusters: Ids | None, test: str) -> list[list[MetricColumn]]:
-    """Metrics that one call can test: unweighted, testable alike, and within the memory bound."""
+    """Metrics that one call can test: unweighted, with the same test, and within the memory bound."""
     stacks: list[list[MetricColumn]] = []
     kinds: list[tuple[bool, str]] = []
     for column in columns:
@@ -155,14 +155,14 @@ def _stacks(columns: Sequence[MetricColumn], pairs: int, clusters: Ids | None, t
     return stacks
 
 
-def _stacked(
+def _stacked_contrasts(
     differences: Floats,
     labels: Sequence[tuple[MetricColumn, str, str]],
     weights: Floats | None,
     clusters: Ids | None,
     config: StatsConfig,
 ) -> list[Contrast]:
-    """Contrasts of columns that share their weights and are testable alike."""
+    """Contrasts of columns that share their weights and have the same test."""
     reason = why_not_testable(labels[0][0], clusters, config.test)
     p = np.full(len(labels), nan)
     if not reason:
@@ -174,7 +174,7 @@ def _stacked(
             n_permutations=config.n_permutations,
             rng=config.rng(0),
         )
-    found = mean_difference(differences, weights=weights, clusters=clusters)
+    means = mean_difference(differences, weights=weights, clusters=clusters)
     reaches = [column.reach for column, _, _ in labels]
     intervals = mean_intervals(
         differences,
@@ -189,8 +189,8 @@ def _stacked(
     )
     contrasts = []
     for at, (column, a, b) in enumerate(labels):
-        units, blocks = float(found.units[at]), float(found.blocks[at])
-        difference, error = float(found.mean[at]), float(found.error[at])
+        units, blocks = float(means.units[at]), float(means.blocks[at])
+        difference, error = float(means.mean[at]), float(means.error[at])
         wins, losses = _won_and_lost(differences[:, at], column.better)
         why = reason or ("" if units else "no unit is defined for both")
         contrasts.append(

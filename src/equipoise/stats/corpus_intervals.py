@@ -1,4 +1,4 @@
-"""Intervals of figures that are no means over units: measured again on parts of the evidence."""
+"""Intervals of metrics that are not means over units: computed on resamples or subsamples of the evidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.types import Floats, Ints
 
-# Parts of the evidence on which a figure that is no mean over units is measured again.
+# The subsample sizes for metrics that are not means over units.
 
 
 SubsampleFractions = tuple[float, ...]
@@ -42,8 +42,8 @@ WITH_REPLACEMENT: SubsampleFractions = ()
 """Parts as large as the evidence, with repetition."""
 HALF_SAMPLES: SubsampleFractions = (0.5,)
 HALVES_AND_MOST: SubsampleFractions = (0.5, 0.9)
-"""Halves, and nine tenths: halves see how far a figure strays that is near its extremum, as an agreement of
-independent partitions is; nine tenths see how it varies at nearly its own size, where cells are sparse."""
+"""Halves and nine tenths: halves measure the variability of a metric near its extremum, such as the agreement of
+independent partitions; nine tenths measure it at nearly the full size, where cells are sparse."""
 PARTITIONS = (AdjustedRand, MutualInformation, Homogeneity, Completeness, VMeasure)
 FEWEST_PAIRS = 5
 """With fewer pairs of units that share class and cluster, the adjusted Rand index has no visible spread."""
@@ -65,8 +65,8 @@ def why_not_resampled(metric: Metric[Any], evidence: Evidence) -> str:
     return ""
 
 
-def n_subsamples(kind: str, units: int, asked: int) -> int:
-    """How many parts are measured: as many as asked for, fewer where each is costly.
+def n_subsamples(kind: str, units: int, requested: int) -> int:
+    """The number of subsamples: as requested, or fewer where each is costly.
 
     4,000,000 units are measured in all and 200 parts at least. Figures of a space grow with the square of
     the points: there it is 120,000 points in all, and from 64 to 1,000 parts.
@@ -76,15 +76,15 @@ def n_subsamples(kind: str, units: int, asked: int) -> int:
     >>> n_subsamples("space", 300, 2000), n_subsamples("space", 3000, 2000)
     (400, 64)
     """
-    checked_resamples(asked)
+    checked_resamples(requested)
     size = max(units, 1)
     if kind == "space":
-        return min(asked, 1000, max(64, 120_000 // size))
-    return min(asked, max(200, 4_000_000 // size))
+        return min(requested, 1000, max(64, 120_000 // size))
+    return min(requested, max(200, 4_000_000 // size))
 
 
-def blocks_of(evidence: Evidence, clusters: Any) -> list[Ints]:
-    """What is drawn: the rows of each cluster, or each row."""
+def resampling_blocks(evidence: Evidence, clusters: Any) -> list[Ints]:
+    """The resampling units: the rows of each cluster, or each row."""
     return cluster_members(np.arange(len(evidence)) if clusters is None else clusters, len(evidence))
 
 
@@ -104,31 +104,31 @@ def resampled_rows(
 
 
 def subsample_size(count: int, share: float) -> int:
-    """How many of the draws a part without repetition holds."""
+    """The size of a subsample without replacement."""
     return min(max(int(count * share), 1), count - 1)
 
 
 def subsampling_standard_error(figures: Floats, shares: SubsampleFractions, count: int) -> tuple[float, float]:
     """The standard error from parts without repetition, and its degrees of freedom.
 
-    The spread of m of k draws is rescaled by sqrt(m / k) (Politis and Romano, 1994) and freed of the
-    finite-population factor sqrt(1 - m / k). It is taken around its own mean: a figure of distances shifts
-    with the number of points, which is no uncertainty. Of several shares the larger spread counts. The
-    degrees of freedom pay for the number of draws, and for the number of parts.
+    The standard deviation of subsamples of m of k units is rescaled by sqrt(m / k) (Politis and Romano, 1994) and
+    corrected for the finite-population factor sqrt(1 - m / k). It is taken around its mean: a metric of distances
+    shifts with the number of points, which is not uncertainty. Of several fractions the larger value is used. The
+    degrees of freedom account for the number of units and of subsamples.
     """
     errors, sizes = [], []
     for at, share in enumerate(shares):
-        known = figures[at :: len(shares)]
-        known = known[~np.isnan(known)]
+        values = figures[at :: len(shares)]
+        values = values[~np.isnan(values)]
         size = subsample_size(count, share)
-        errors.append(float(np.std(known, ddof=1)) * sqrt(size / (count - size)) if len(known) > 1 else 0.0)
-        sizes.append(len(known))
+        errors.append(float(np.std(values, ddof=1)) * sqrt(size / (count - size)) if len(values) > 1 else 0.0)
+        sizes.append(len(values))
     degrees = 1.0 / (1.0 / (count - 1) + 1.0 / max(min(sizes) - 1, 1))
     return max(errors), degrees
 
 
-def value_of(figure: Callable[[E], float], evidence: E) -> float:
-    """The figure, or NaN where this part of the evidence cannot give it."""
+def value_or_nan(figure: Callable[[E], float], evidence: E) -> float:
+    """The value, or NaN if it is undefined on this evidence."""
     try:
         return float(figure(evidence))
     except UndefinedError:
@@ -138,11 +138,11 @@ def value_of(figure: Callable[[E], float], evidence: E) -> float:
 E = TypeVar("E", bound=Evidence)
 
 MIN_RESAMPLING_UNITS = 5
-"""Below this, a corpus-level figure gets no interval: it has no standard error to fall back on."""
+"""Below this, a corpus-level metric gets no interval: there is no standard error as a fallback."""
 DEFINED_SHARE = 0.9
-"""A figure that is defined on fewer of its resamples has no honest interval."""
+"""A metric that is defined on a smaller share of its resamples gets no interval."""
 BIASED = 1.0
-"""A median bias above this many standard errors is the work of repetition, and beyond correction."""
+"""A median bias above this many standard errors is caused by repeated units, and cannot be corrected."""
 
 
 def corpus_interval(
@@ -156,7 +156,7 @@ def corpus_interval(
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
 ) -> Interval:
-    """An interval for one figure of the whole evidence; see ``evidence_intervals``."""
+    """An interval for one corpus-level metric; see ``evidence_intervals``."""
     return evidence_intervals(
         [value],
         evidence,
@@ -180,43 +180,43 @@ def evidence_intervals(
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
 ) -> list[Interval]:
-    """Intervals for figures that are no means over units; all share the resampled evidence.
+    """Intervals for metrics that are not means over units; all share the resampled evidence.
 
-    ``bias-corrected``: the percentiles of the resampled figure, moved by its median bias (Efron, 1981),
+    ``bias-corrected``: the percentiles of the resampled values, corrected for median bias (Efron, 1981),
     tails widened. No acceleration: the leave-one-out values of a median or of F1 are too coarse for one.
 
-    ``subsample``: parts without repetition, half of the draws or the shares given, whose spread is the
-    standard error of a Student interval (``subsampling_standard_error``). It speaks of the figure that this many units
-    have on average. Figures that repetition moves by more than a standard error get this one as well.
+    ``subsample``: subsamples without replacement, of half the units or the given fractions, whose standard deviation
+    gives the standard error of a Student interval (``subsampling_standard_error``). It is an interval of the expected
+    value for this many units. Metrics that repeated units shift by more than a standard error use it as well.
 
     ``n_resamples`` is a ceiling: ``n_subsamples`` takes fewer where each is costly. Resamples on which a figure
-    is undefined are left out; more than a tenth of them refuse the interval.
+    is undefined are left out; more than a tenth of them make the interval unknown.
     """
     checked_level(confidence_level)
     parts = n_subsamples(evidence.kind, len(evidence), n_resamples)
     limits = bounds_per_metric(bounds, len(figures))
-    blocks = blocks_of(evidence, clusters)
+    blocks = resampling_blocks(evidence, clusters)
     if len(blocks) < MIN_RESAMPLING_UNITS:
         reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
         return [Interval.unknown(reason, confidence_level=confidence_level) for _ in figures]
-    points = [value_of(figure, evidence) for figure in figures]
+    points = [value_or_nan(figure, evidence) for figure in figures]
     shares: SubsampleFractions = (
         subsample if isinstance(subsample, tuple) else HALF_SAMPLES if subsample else WITH_REPLACEMENT
     )
     fallback = rng.spawn(1)[0]
-    table = _measured(figures, evidence, blocks, shares, parts, rng)
+    table = _measure_parts(figures, evidence, blocks, shares, parts, rng)
     biased = [] if shares else [at for at, point in enumerate(points) if _is_biased(point, table[at])]
     kinds = [HALVES_AND_MOST if at in biased else shares for at in range(len(figures))]
     if biased:
         again = [figures[at] for at in biased]
-        table[biased] = _measured(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
+        table[biased] = _measure_parts(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
     return [
         _interval(point, resampled, kind, len(blocks), confidence_level).clipped(pair)
         for point, resampled, kind, pair in zip(points, table, kinds, limits, strict=True)
     ]
 
 
-def _measured(
+def _measure_parts(
     figures: Sequence[Callable[[E], float]],
     evidence: E,
     blocks: Sequence[Ints],
@@ -224,11 +224,11 @@ def _measured(
     parts: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Every figure on the same parts: shape (figures, parts)."""
+    """Every metric on the same resamples: shape (metrics, resamples)."""
     table = np.empty((len(figures), parts))
     for at, rows in enumerate(resampled_rows(blocks, shares, parts, rng)):
         part = evidence.take(rows)
-        table[:, at] = [value_of(figure, part) for figure in figures]
+        table[:, at] = [value_or_nan(figure, part) for figure in figures]
     return table
 
 
@@ -265,10 +265,10 @@ def _is_biased(point: float, resampled: Floats) -> bool:
 
 
 def _refusal(point: float, resampled: Floats) -> str:
-    """Why resamples of a figure give no interval, or nothing when they do."""
+    """Why the resamples give no interval; empty if they do."""
     defined = resampled[~np.isnan(resampled)]
     if np.isnan(point):
-        return "the figure is undefined"
+        return "the value is undefined"
     if len(defined) < DEFINED_SHARE * len(resampled):
         return f"undefined on {len(resampled) - len(defined)} of {len(resampled)} resamples"
     if np.ptp(defined) <= ROUNDING * abs(point):

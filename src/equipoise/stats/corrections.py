@@ -1,4 +1,4 @@
-"""Families of tests: p values adjusted for having asked more than one question."""
+"""Families of tests: p values adjusted for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 def holm(p: ArrayLike) -> Floats:
     """Holm's step-down adjustment, which bounds the chance of any false positive in the family.
 
-    The i-th smallest of m is multiplied by m - i + 1, then made monotone and cut at 1. NaN stays NaN and
+    The i-th smallest of m is multiplied by m - i + 1, then made monotone and capped at 1. NaN remains NaN and
     is not part of the family. (Holm, Scandinavian Journal of Statistics 1979.)
 
     >>> holm([0.01, 0.04, 0.03]).round(4)
     array([0.03, 0.06, 0.06])
     """
-    return _adjusted(p, lambda sorted_p, m: np.maximum.accumulate(sorted_p * (m - _steps(sorted_p)), axis=-1))
+    return _adjust_families(p, lambda sorted_p, m: np.maximum.accumulate(sorted_p * (m - _steps(sorted_p)), axis=-1))
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
     """Benjamini and Hochberg's adjustment, which bounds the share of false positives among the positives.
 
-    The i-th smallest of m is multiplied by m / i, then made monotone from the largest down and cut at 1.
-    NaN stays NaN and is not part of the family. (Journal of the Royal Statistical Society B, 1995.)
+    The i-th smallest of m is multiplied by m / i, then made monotone from the largest down and capped at 1.
+    NaN remains NaN and is not part of the family. (Journal of the Royal Statistical Society B, 1995.)
 
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(4)
     array([0.03, 0.04, 0.04])
@@ -38,16 +38,16 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
 
     def rule(sorted_p: Floats, m: Ints) -> Floats:
         scaled = sorted_p * m / (1 + _steps(sorted_p))
-        # fmin passes over NaN, which comes first from this side.
+        # fmin ignores NaN, which is first in this direction.
         smallest = np.fmin.accumulate(scaled[..., ::-1], axis=-1)[..., ::-1]
         return np.where(np.isnan(sorted_p), np.nan, smallest)
 
-    return _adjusted(p, rule)
+    return _adjust_families(p, rule)
 
 
 def unadjusted(p: ArrayLike) -> Floats:
     """The p values as they are."""
-    return _adjusted(p, lambda sorted_p, m: sorted_p)
+    return _adjust_families(p, lambda sorted_p, m: sorted_p)
 
 
 CORRECTIONS: dict[str, tuple[Callable[[ArrayLike], Floats], str]] = {
@@ -73,7 +73,7 @@ def _steps(sorted_p: Floats) -> Ints:
 
 
 def step_level(position: float, tests: int, method: str, alpha: float) -> float:
-    """The level at which a correction tests the pair that comes after ``position`` others, of ``tests``.
+    """The level at which a correction tests the pair at ``position`` (from 0) of ``tests``.
 
     >>> step_level(0, 10, "holm", 0.05), step_level(9, 10, "holm", 0.05), step_level(4, 10, "bh", 0.05)
     (0.005, 0.05, 0.025)
@@ -83,11 +83,11 @@ def step_level(position: float, tests: int, method: str, alpha: float) -> float:
     return alpha * (position + 1) / tests if method == "bh" else alpha
 
 
-def _adjusted(p: ArrayLike, rule: Callable[[Floats, Ints], Floats]) -> Floats:
-    """Apply ``rule`` to the p values of each family (last axis) in rising order; NaN stays NaN."""
+def _adjust_families(p: ArrayLike, rule: Callable[[Floats, Ints], Floats]) -> Floats:
+    """Apply ``rule`` to the p values of each family (last axis) in rising order; NaN remains NaN."""
     values = np.array(p, dtype=np.float64)
     if ((values < 0) | (values > 1)).any():
-        raise ParameterError("a p value lies outside 0 to 1")
+        raise ParameterError("a p value is outside 0 to 1")
     order = np.argsort(values, axis=-1, kind="stable")
     tests = np.count_nonzero(~np.isnan(values), axis=-1, keepdims=True)
     adjusted = np.minimum(rule(np.take_along_axis(values, order, axis=-1), tests), 1.0)

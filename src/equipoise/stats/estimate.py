@@ -32,7 +32,7 @@ from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
 
 MEANS, CORPUS, CHANCE = range(3)
-"""Streams of randomness: what one part draws must not depend on whether another part is asked for."""
+"""Random streams: the samples of one part must not depend on whether another part is requested."""
 
 
 def estimate(
@@ -46,10 +46,10 @@ def estimate(
 ) -> Result:
     """Measure every metric on the evidence, with interval, n, undefined count and chance level.
 
-    Means over units get the intervals of ``mean_intervals``, other figures those of ``evidence_intervals``.
+    Means over units get the intervals of ``mean_intervals``, other metrics those of ``evidence_intervals``.
     Figures of a space are subsampled, all of them: what one point scores depends on the others; so are the
     agreements of partitions. ``part_count`` limits ``n_resamples`` where each measures the evidence again.
-    ``clusters`` holds an id a unit; whole clusters are then resampled. ``chance=False`` skips the chance
+    ``clusters`` holds one id per unit; clusters are then resampled. ``chance=False`` skips the chance
     levels (they are NaN). The same seed gives the same bytes.
     """
     _check(evidence, metrics)
@@ -61,7 +61,7 @@ def estimate(
     corpus = [metric for metric in metrics if not _is_mean(measured[metric.name], evidence)]
     shared = {"clusters": clusters, "confidence_level": config.confidence_level, "n_resamples": config.n_resamples}
     intervals = _intervals_of_means(means, measured, evidence, rng=config.rng(MEANS), **shared)
-    # What is drawn at random is drawn from units in the order of their ids, not of the input.
+    # Random samples are taken from units in the order of their ids, not of the input.
     order = id_order(evidence.unit_ids)
     by_id = evidence if (order == np.arange(len(order))).all() else evidence.take(order)
     if clusters is not None:
@@ -86,11 +86,11 @@ def estimate(
         weights={name: part.weights for name, part in parts.items() if part.weights is not None},
         clusters=None if clusters is None else as_ids(clusters, len(evidence)),
         evidence=evidence,
-        settings={**_described(config), **(settings or {})},
+        settings={**_recorded_options(config), **(settings or {})},
     )
 
 
-def _described(config: StatsConfig) -> dict[str, Any]:
+def _recorded_options(config: StatsConfig) -> dict[str, Any]:
     """The options that a result records."""
     return {"confidence_level": config.confidence_level, "n_resamples": config.n_resamples, "seed": config.seed}
 
@@ -98,7 +98,7 @@ def _described(config: StatsConfig) -> dict[str, Any]:
 def _check(evidence: Evidence, metrics: Sequence[Metric[Any]]) -> None:
     twice = [name for name, count in Counter(metric.name for metric in metrics).items() if count > 1]
     if twice:
-        raise ParameterError(f"the metric {twice[0]} was asked for more than once", hint="name every metric once")
+        raise ParameterError(f"the metric {twice[0]} is requested more than once", hint="name every metric once")
     for metric in metrics:
         if not isinstance(evidence, metric.evidence):
             raise UndefinedError(
@@ -124,8 +124,8 @@ def _intervals_of_means(
         weights = np.column_stack([ones if part.weights is None else part.weights for part in parts])
     bounds = [metric.bounds for metric in metrics]
     limits = [metric.bounds_on(evidence) for metric in metrics]
-    found = mean_intervals(values, weights=weights, bounds=bounds, limits=limits, **options)
-    return {metric.name: interval for metric, interval in zip(metrics, found, strict=True)}
+    intervals = mean_intervals(values, weights=weights, bounds=bounds, limits=limits, **options)
+    return {metric.name: interval for metric, interval in zip(metrics, intervals, strict=True)}
 
 
 def _intervals_of_corpus(
@@ -133,26 +133,26 @@ def _intervals_of_corpus(
 ) -> dict[str, Interval]:
     """Metrics that bear the same kind of parts share them."""
     kinds = {metric.name: subsample_fractions(metric, evidence) for metric in metrics}
-    found: dict[str, Interval] = {}
+    estimated: dict[str, Interval] = {}
     for shares in sorted(set(kinds.values())):
-        alike = [metric for metric in metrics if kinds[metric.name] == shares]
+        batch = [metric for metric in metrics if kinds[metric.name] == shares]
         intervals = evidence_intervals(
-            [_figure_of(metric) for metric in alike],
+            [_corpus_value(metric) for metric in batch],
             evidence,
-            bounds=[metric.bounds_on(evidence) for metric in alike],
+            bounds=[metric.bounds_on(evidence) for metric in batch],
             subsample=shares,
             rng=config.rng(CORPUS, *(round(100 * share) for share in shares)),
             **options,
         )
-        for metric, interval in zip(alike, intervals, strict=True):
+        for metric, interval in zip(batch, intervals, strict=True):
             reason = why_not_resampled(metric, evidence)
-            found[metric.name] = (
+            estimated[metric.name] = (
                 Interval.unknown(reason, confidence_level=interval.confidence_level) if reason else interval
             )
-    return found
+    return estimated
 
 
-def _figure_of(metric: Metric[Any]) -> Callable[[Evidence], float]:
+def _corpus_value(metric: Metric[Any]) -> Callable[[Evidence], float]:
     return lambda part: metric.measure(part).value
 
 
@@ -177,7 +177,7 @@ def _estimate(metric: Metric[Any], measurement: MetricValue, interval: Interval,
     )
 
 
-# A result made of per-unit values alone: figures that were tabled elsewhere, or put together from parts.
+# Results from per-unit values without evidence: scores computed by other programs, or combined from parts.
 
 T = TypeVar("T")
 
@@ -196,14 +196,14 @@ def result_from_values(
     config: StatsConfig = DEFAULT_STATS,
     settings: Mapping[str, Any] | None = None,
 ) -> Result:
-    """A result from per-unit values, with no evidence behind it: it compares and is stored like any other.
+    """A result from per-unit values without evidence; it can be compared and stored like any other.
 
-    ``values`` holds a number a unit for each metric, NaN where undefined, all within ``bounds``. Means get
+    ``values`` holds one number per unit for each metric, NaN where undefined, all within ``bounds``. Means get
     the intervals of ``mean_intervals``: Wilson's where only 0 and 1 occur. ``intervals`` replaces them where
-    values are not as independent as they look, such as those of a nested choice, and ``errors`` says how far
-    the figure was off when all was drawn anew. ``chance`` is what luck would score; where it is not given it
-    is unknown, not 0. Names that the catalogue knows are spelled as it spells them (``accuracy`` is ``Acc``),
-    as in every result, and found under any spelling; others stand as they are.
+    values are not independent, such as those of nested cross-validation, and ``errors`` holds the bootstrap
+    errors of the score. ``chance`` is the chance level; if it is not given, it
+    is unknown, not 0. Aliases of known metrics are replaced by their names (``accuracy`` is ``Acc``),
+    as in every result, and can be looked up by any alias; other names are kept.
 
     >>> result = result_from_values("mine", ["q1", "q2", "q3"], {"accuracy": [1, 0, 1]})
     >>> result["accuracy"].interval.method, round(result["accuracy"].value, 3)
@@ -211,12 +211,12 @@ def result_from_values(
     """
     ids = as_ids(list(unit_ids), 0)
     _check_ids(ids)
-    spelled = {name: _spelled(name, bounds, better) for name in values}
-    _check_names(system, spelled)
-    columns = {spelled[name]: _column(name, column, ids, bounds) for name, column in values.items()}
-    given, luck = _named(intervals, spelled), _named(chance, spelled)
+    canonical = {name: _canonical_name(name, bounds, better) for name in values}
+    _check_names(system, canonical)
+    columns = {canonical[name]: _column(name, column, ids, bounds) for name, column in values.items()}
+    given_intervals, chance_levels = _by_canonical_name(intervals, canonical), _by_canonical_name(chance, canonical)
     clusters = config.clusters_for(ids)
-    found = mean_intervals(
+    estimated = mean_intervals(
         np.column_stack(list(columns.values())),
         clusters=clusters,
         bounds=[bounds] * len(columns),
@@ -224,10 +224,10 @@ def result_from_values(
         n_resamples=config.n_resamples,
         rng=config.rng(MEANS),
     )
-    reaches = dict(zip(columns, found, strict=True)) | given
+    reaches = dict(zip(columns, estimated, strict=True)) | given_intervals
     estimates = {
         name: estimate_from_values(
-            name, column, reaches[name], better=better, unit=unit, chance=luck.get(name, float("nan"))
+            name, column, reaches[name], better=better, unit=unit, chance=chance_levels.get(name, float("nan"))
         )
         for name, column in columns.items()
     }
@@ -237,8 +237,8 @@ def result_from_values(
         estimates=estimates,
         per_unit=columns,
         clusters=None if clusters is None else as_ids(clusters, len(ids)),
-        settings={**_described(config), **(settings or {})},
-        errors=_named(errors, spelled),
+        settings={**_recorded_options(config), **(settings or {})},
+        errors=_by_canonical_name(errors, canonical),
     )
 
 
@@ -270,47 +270,51 @@ def estimate_from_values(
     )
 
 
-def _spelled(name: str, bounds: Bounds, better: Direction) -> str:
-    """The catalogue's spelling of a metric that it knows and that has these bounds and this direction."""
+def _canonical_name(name: str, bounds: Bounds, better: Direction) -> str:
+    """The catalogue's name of a metric, if it is known with these bounds and this direction."""
     try:
-        (found,) = parse_metrics(name)
+        (metric,) = parse_metrics(name)
     except EquipoiseError:
         return name
-    return found.name if (found.bounds, found.better) == (bounds, better) else name
+    return metric.name if (metric.bounds, metric.better) == (bounds, better) else name
 
 
-def _named(facts: Mapping[str, T] | None, spelled: Mapping[str, str]) -> dict[str, T]:
+def _by_canonical_name(facts: Mapping[str, T] | None, canonical: Mapping[str, str]) -> dict[str, T]:
     """What was given for some of the metrics, under the names that the result uses."""
     for name in facts or {}:
-        if name not in spelled:
-            raise UnknownNameError.of("metric of these values", name, spelled, more=f"they are {', '.join(spelled)}")
-    return {spelled[name]: fact for name, fact in (facts or {}).items()}
+        if name not in canonical:
+            raise UnknownNameError.of(
+                "metric of these values", name, canonical, more=f"they are {', '.join(canonical)}"
+            )
+    return {canonical[name]: fact for name, fact in (facts or {}).items()}
 
 
-def _check_names(system: str, spelled: Mapping[str, str]) -> None:
-    if not spelled:
+def _check_names(system: str, canonical: Mapping[str, str]) -> None:
+    if not canonical:
         raise ParameterError(f"{system} has no metric", hint="give {'accuracy': one number a unit}")
-    if len(set(spelled.values())) < len(spelled):
-        raise DuplicateError(f"two of {', '.join(spelled)} are the same metric", hint="name each once")
+    if len(set(canonical.values())) < len(canonical):
+        raise DuplicateError(f"two of {', '.join(canonical)} are the same metric", hint="name each once")
 
 
 def _check_ids(ids: Ids) -> None:
     units = ids.tolist()
     if not units:
         raise InputError("there are no units", hint="give at least one unit id")
-    seen: set[object] = set()
+    ids_so_far: set[object] = set()
     for unit in units:
-        if unit in seen:
+        if unit in ids_so_far:
             raise DuplicateError(f"unit {unit} appears twice", hint="give every unit one value")
-        seen.add(unit)
+        ids_so_far.add(unit)
 
 
 def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
-    """The values as numbers, one a unit, none beyond the bounds."""
+    """The values as numbers, one per unit, none beyond the bounds."""
     try:
         column = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{metric} has values that are no numbers: {error}", hint="write nan for undefined") from error
+        raise InputError(
+            f"{metric} has values that are not numbers: {error}", hint="write nan for undefined"
+        ) from error
     if column.shape != ids.shape:
         raise ShapeError(
             f"{metric} has values of shape {column.shape} for {len(ids)} units", hint="give one number a unit"
@@ -320,19 +324,19 @@ def _column(metric: str, values: Any, ids: Ids, bounds: Bounds) -> Floats:
         first, (low, high) = beyond[0], bounds
         raise InputError(
             f"{metric} of {ids[first]} is {column[first]:g}, beyond its bounds {low:g} to {high:g}",
-            hint="shares are fractions, not percent; other metrics need their own bounds=(low, high)",
+            hint="shares are fractions, not percent; other metrics need bounds=(low, high)",
         )
     if np.isinf(column).any():
         raise NotFiniteError(f"{metric} has an infinite value", hint="undefined units are NaN")
     return column
 
 
-# Plain description of some numbers: mean and standard deviation, with how sure they are.
+# Plain description of some numbers: mean and standard deviation, with intervals.
 
 
 @dataclass(frozen=True, slots=True)
 class MeanAndDeviation:
-    """How some numbers lie: no claim that more or less would be better.
+    """The distribution of some numbers, without a direction that is better.
 
     ``sd`` divides by n - 1 and is NaN for a single number.
     """
@@ -348,13 +352,13 @@ class MeanAndDeviation:
         """Plain values, ready for JSON; what is not known is None."""
         figures = {"mean": self.mean, "sd": self.sd, "least": self.least, "most": self.most}
         figures |= {"low": self.interval.low, "high": self.interval.high}
-        return {"n": self.n} | {name: None if np.isnan(each) else float(each) for name, each in figures.items()}
+        return {"n": self.n} | {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
 
 
 def mean_and_deviation(
     values: Floats, *, clusters: Any = None, config: StatsConfig = DEFAULT_STATS
 ) -> MeanAndDeviation:
-    """Mean with an interval, standard deviation and range; clusters are resampled whole.
+    """Mean with an interval, standard deviation and range; clusters are resampled.
 
     >>> found = mean_and_deviation(np.array([1.0, 2.0, 3.0]))
     >>> found.mean, found.sd, found.n

@@ -1,7 +1,7 @@
-"""The one place where numbers become text.
+"""Formatting of numbers; all reports use these functions.
 
 Everything is a fraction, a rank or a count as the metric has it; only confidence levels are percent. As many
-decimals are shown as the interval supports: two figures of its half-width, no more.
+decimals are shown as the interval supports: two significant digits of its half-width.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SMALLEST_P = 0.001
 
 
 def n_decimals(interval: Interval) -> int:
-    """How many decimals a figure with this interval deserves.
+    """The number of decimals supported by this interval.
 
     >>> from equipoise.stats.intervals import Interval
     >>> n_decimals(Interval(0.37, 0.45)), n_decimals(Interval(120.0, 180.0))
@@ -32,12 +32,12 @@ def n_decimals(interval: Interval) -> int:
 
 
 def shared_decimals(intervals: Iterable[Interval]) -> int:
-    """The decimals for a column of figures: what the narrowest known interval deserves."""
-    known = [n_decimals(each) for each in intervals if each.known and each.width > 0]
-    return max(known, default=DEFAULT_DECIMALS)
+    """The decimals for a column of values: those supported by the narrowest known interval."""
+    decimals = [n_decimals(interval) for interval in intervals if interval.known and interval.width > 0]
+    return max(decimals, default=DEFAULT_DECIMALS)
 
 
-def format_value(value: float, places: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
+def format_value(value: float, decimals: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
     """A number, or ``n/a`` and why.
 
     >>> format_value(0.41234, 3), format_value(float("nan"), reason="one unit")
@@ -47,21 +47,21 @@ def format_value(value: float, places: int = DEFAULT_DECIMALS, *, reason: str = 
         return f"n/a ({reason})" if reason else "n/a"
     if not isfinite(value):
         return "inf" if value > 0 else "-inf"
-    text = f"{value:,.{places}f}"
+    text = f"{value:,.{decimals}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
-def format_difference(value: float, places: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
+def format_difference(value: float, decimals: int = DEFAULT_DECIMALS, *, reason: str = "") -> str:
     """A difference, with its sign.
 
     >>> format_difference(0.01, 2), format_difference(-0.5, 1), format_difference(0.0001, 2)
     ('+0.01', '-0.5', '0.00')
     """
-    text = format_value(value, places, reason=reason)
+    text = format_value(value, decimals, reason=reason)
     return f"+{text}" if value > 0 and float(text.replace(",", "")) != 0 else text
 
 
-def format_interval(interval: Interval, places: int | None = None) -> str:
+def format_interval(interval: Interval, decimals: int | None = None) -> str:
     """An interval, or ``n/a`` and why.
 
     >>> from equipoise.stats.intervals import Interval
@@ -70,12 +70,12 @@ def format_interval(interval: Interval, places: int | None = None) -> str:
     """
     if not interval.known:
         return f"n/a ({interval.reason})"
-    places = n_decimals(interval) if places is None else places
-    return f"[{format_value(interval.low, places)}, {format_value(interval.high, places)}]"
+    decimals = n_decimals(interval) if decimals is None else decimals
+    return f"[{format_value(interval.low, decimals)}, {format_value(interval.high, decimals)}]"
 
 
 def format_p(p: float, *, reason: str = "") -> str:
-    """A p value to two figures, never 0.
+    """A p value to two significant digits, never 0.
 
     >>> format_p(0.0421), format_p(0.31), format_p(1e-4), format_p(0.9999)
     ('0.042', '0.31', '<0.001', '1.00')
@@ -97,7 +97,7 @@ def format_percent(confidence_level: float) -> str:
 
 
 def format_count(number: int) -> str:
-    """A count with its thousands apart.
+    """A count with thousands separators.
 
     >>> format_count(12345)
     '12,345'
@@ -106,7 +106,7 @@ def format_count(number: int) -> str:
 
 
 def about(number: float) -> str:
-    """A planned count to two figures: the values that it is computed from are not known better than that.
+    """A planned count to two significant digits, the precision of the values that it is computed from.
 
     >>> about(1_724.0)
     '1,700'
@@ -115,13 +115,13 @@ def about(number: float) -> str:
     return f"{round(number / step) * step:,}"
 
 
-def format_range(low: float, high: float, places: int = DEFAULT_DECIMALS) -> str:
+def format_range(low: float, high: float, decimals: int = DEFAULT_DECIMALS) -> str:
     """One number, or the two ends of a range where they differ in print.
 
     >>> format_range(0.1, 0.1001), format_range(0.1, 0.2, 1)
     ('0.100', '0.1 to 0.2')
     """
-    ends = format_value(low, places), format_value(high, places)
+    ends = format_value(low, decimals), format_value(high, decimals)
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 

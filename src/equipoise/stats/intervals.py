@@ -21,7 +21,7 @@ Bounds = tuple[float, float]
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A range that covers the truth at the stated level, and how it was made.
+    """A confidence interval and its method, or the reason why there is none.
 
     >>> Interval.unknown("one unit")
     Interval(low=nan, high=nan, confidence_level=0.95, method='none', reason='one unit')
@@ -49,11 +49,11 @@ class Interval:
         return self.high - self.low
 
     def covers(self, value: float) -> bool:
-        """Whether ``value`` lies inside, ends included; an unknown interval covers nothing."""
+        """Whether the interval contains ``value``, ends included; an unknown interval covers nothing."""
         return self.low <= value <= self.high
 
     def around(self, point: float) -> Interval:
-        """The same interval if it has a width and holds its own estimate, up to rounding; else unknown.
+        """The same interval if it has a width and contains its estimate, up to rounding; else unknown.
 
         >>> Interval(0.1, 0.1).around(0.3).reason
         'the resamples repeat one value'
@@ -62,11 +62,13 @@ class Interval:
         if self.known and self.width <= slack:
             return Interval.unknown("the resamples repeat one value", confidence_level=self.confidence_level)
         if self.known and not self.low - slack <= point <= self.high + slack:
-            return Interval.unknown("the resamples lie beside the figure", confidence_level=self.confidence_level)
+            return Interval.unknown(
+                "the resampled interval excludes the estimate", confidence_level=self.confidence_level
+            )
         return self
 
     def clipped(self, bounds: Bounds) -> Interval:
-        """The part that a figure with these bounds can reach.
+        """The part within the bounds of the metric.
 
         >>> Interval(0.9, 1.2).clipped((0.0, 1.0)).high
         1.0
@@ -100,11 +102,34 @@ def t_critical(confidence_level: float, degrees: float) -> float:
 def wilson_interval(
     successes: float, n: float, confidence_level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
 ) -> Interval:
-    """Wilson's score interval of a share: all p whose score test does not reject ``successes / n``.
+    """Compute Wilson's score interval of a proportion: all p whose score test does not reject ``successes / n``.
 
-    Neither end leaves [0, 1] and no successes at all still give a positive upper end. ``n`` may be an
-    effective number of trials, and ``critical`` another critical value than the normal one. [Wilson, 1927]
+    Both ends are within [0, 1], and the upper end is positive even without any success.
 
+    Parameters
+    ----------
+    successes
+        Number of successes; it need not be an integer.
+    n
+        Number of trials, or an effective number of trials.
+    confidence_level
+        Of the interval.
+    critical
+        A critical value other than the normal one.
+    method
+        The name of the method that is recorded in the interval.
+
+    Returns
+    -------
+    Interval
+        ``low``, ``high``, ``confidence_level`` and ``method``.
+
+    References
+    ----------
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
+
+    Examples
+    --------
     >>> interval = wilson_interval(40, 50)
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.67, 0.888)
@@ -151,7 +176,7 @@ def checked_level(confidence_level: float) -> float:
 
 
 def quantile(values: Floats, share: float) -> float:
-    """The value that a share of the sample stays below; between two of them where it falls there.
+    """The quantile of the sample at ``share``, interpolated between two values.
 
     >>> quantile(np.array([1.0, 2.0, 3.0]), 0.5)
     2.0

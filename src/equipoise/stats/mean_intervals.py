@@ -1,4 +1,4 @@
-"""Intervals of means by drawing the units, or whole clusters of them, again and again."""
+"""Intervals of means: Wilson, Student, Gaffke and BCa, with resampled units or clusters."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from equipoise.stats.intervals import Bounds, Interval, checked_level, t_critica
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
-# From resampled figures to the two ends of an interval.
+# From resampled means to the two ends of an interval.
 
 ROUNDING = 1e-12
-"""Two figures nearer than this share of their size are equal."""
+"""Relative tolerance: values closer than this are equal."""
 
 
 def bca_limits(
@@ -36,7 +36,7 @@ def bca_limits(
     residuals, masses, counts, means = draws.residuals, draws.masses, draws.counts, draws.means
     ordered = _sorted_rows(_deviations(residuals, masses, n_resamples, rng))
     bias = median_bias(ordered, ROUNDING * np.abs(means))
-    # Leaving draw i out moves a ratio S / D by -residual_i / (D - mass_i), exactly.
+    # Leaving unit i out changes a ratio S / D by -residual_i / (D - mass_i), exactly.
     moves = residuals / (masses.sum(axis=0) - masses)
     moves = np.where(masses > 0.0, moves - moves.sum(axis=0) / counts, 0.0)
     acceleration = (moves**3).sum(axis=0) / (6.0 * np.square(moves).sum(axis=0) ** 1.5)
@@ -55,11 +55,11 @@ def gaffke_limits(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """The Bayesian bootstrap with half a draw more: at the lower end for the lower limit, else at the upper.
+    """The Bayesian bootstrap with half an added unit at the lower bound (lower limit) or upper bound (upper limit).
 
-    Gaffke (2005) adds a whole draw at a bound of the values. His limits never cover less than stated, but
-    with 50 units they cover 97 to 99 %; half a draw, as in the intervals of Jeffreys, covers 94 to 97 %.
-    ``ends`` are the two values of the added draw in each column. It weighs half as much as the average draw.
+    Gaffke (2005) adds a full unit at a bound of the values. These limits never undercover, but
+    with 50 units they cover 97 to 99 %; half a unit, as in Jeffreys intervals, covers 94 to 97 %.
+    ``ends`` are the two values of the added unit in each column. Its weight is half the average weight.
     """
     columns = draws.masses.shape[1]
     masses = _without_repeats(draws.masses)
@@ -85,13 +85,13 @@ def median_bias(ordered: Floats, tolerance: Floats) -> Floats:
 
 
 def small_sample_quantile(counts: Ints, confidence_level: float) -> Floats:
-    """The normal quantile whose tails make up for few draws.
+    """The normal quantile, widened for a small number of resampling units.
 
     >>> small_sample_quantile(np.array([10, 1000]), 0.95).round(3)
     array([2.385, 1.963])
     """
-    sizes, where = np.unique(counts, return_inverse=True)
-    return np.array([sqrt(k / (k - 1)) * t_critical(confidence_level, k - 1) for k in sizes.tolist()])[where]
+    sizes, index = np.unique(counts, return_inverse=True)
+    return np.array([sqrt(k / (k - 1)) * t_critical(confidence_level, k - 1) for k in sizes.tolist()])[index]
 
 
 def quantiles(ordered: Floats, share: Floats) -> Floats:
@@ -128,7 +128,7 @@ def _sorted_rows(table: Floats) -> Floats:
 FEW_RESAMPLING_UNITS = 10
 """Below this, resampling repeats the same handful of values; Student's interval is used instead."""
 OPEN_REACH = 2.0
-"""How far beyond the mean values of an open metric may lie, in multiples of the largest deviation seen.
+"""The assumed maximum distance from the mean for unbounded metrics, in multiples of the largest observed deviation.
 
 On ranks with a geometric or lognormal (sigma 1) distribution 2 covers 94 to 97 % from 50 units on, 1 covers
 92 to 96 %. The bootstrap-t covers 93 to 95 % there, but its limits leave the range of the metric and grow
@@ -143,7 +143,7 @@ def bootstrap_means(
     """The (weighted) column means of ``n_resamples`` resamples of the rows: shape (resamples, columns).
 
     NaN in ``values`` is an undefined unit and counts nothing in its column. ``weights`` has the shape of
-    ``values`` or one number a row. With ``clusters`` (an id a row) whole clusters are drawn. All columns
+    ``values`` or one number per row. With ``clusters`` (one id per row) clusters are resampled. All columns
     share the resamples. A resample without any weight in a column is NaN there.
 
     >>> rng = np.random.default_rng(0)
@@ -172,22 +172,22 @@ def mean_intervals(
 ) -> list[Interval]:
     """An interval for the (weighted) mean of each column, by the method that its data allow.
 
-    - ``wilson_interval``: only 0 and 1 occur, all units count alike, no clusters. Values whose ``bounds`` are given
-      and are not (0, 1), such as differences of hits, are no shares even if only 0 and 1 occur.
-    - ``wilson_interval-effective``: 0 and 1 with weights or clusters. The variance between draws says how many
-      independent units would be as informative; where all are alike, every draw counts as one.
-    - ``t``: fewer than 10 draws (units, or clusters).
-    - ``gaffke``: all other columns with ``bounds``. Two finite bounds tell how large the values can be that
-      this sample happens to lack. In a column that is open to a side, such as ranks, they are assumed to lie
+    - ``wilson``: only 0 and 1 occur, equal weights, no clusters. Values whose ``bounds`` are given
+      and are not (0, 1), such as differences of hits, are not shares even if only 0 and 1 occur.
+    - ``wilson-effective``: 0 and 1 with weights or clusters. The variance between clusters gives the number of
+      equally informative independent units; if all clusters are equal, each counts as one unit.
+    - ``t``: fewer than 10 units (or clusters).
+    - ``gaffke``: all other columns with ``bounds``. Two finite bounds limit the values that
+      are missing in this sample. In a column without a bound on one side, such as ranks, they are assumed to be
       within ``reach`` times the largest deviation from the mean.
     - ``bca``: when no ``bounds`` are given.
 
     The method does not depend on the values, so that all systems have the same one on a metric. Neither does
-    an interval depend on the order of the units. ``limits`` are what the mean can be on this evidence, such
-    as 1 and the number of candidates for a rank (default: the ``bounds``); no interval leaves them.
+    an interval depend on the order of the units. ``limits`` are the possible means on this evidence, such
+    as 1 and the number of candidates for a rank (default: the ``bounds``); intervals are clipped to them.
 
-    Equal values other than 0 and 1 say nothing about their spread: the interval is unknown, not of width
-    zero. So it is with one draw, and with none.
+    Equal values other than 0 and 1 have no measurable spread: the interval is unknown, not of width
+    zero. The same holds for one unit, and for none.
 
     >>> mean_intervals([[0.25], [0.25]], rng=np.random.default_rng(0))[0].reason
     'all units have the same value'
@@ -227,7 +227,7 @@ def _added_values(
 
 
 def _closed_intervals(draws: ResamplingUnits, shares: Bools, confidence_level: float) -> dict[int, Interval]:
-    """The columns that need no resampling: too little data, too equal, binary, or few draws."""
+    """The columns that need no resampling: too few units, constant, binary, or a small sample."""
     noun = "cluster" if draws.clustered else "unit"
     means, errors = draws.means, draws.standard_errors
     flat = errors <= ROUNDING * np.abs(np.nan_to_num(means))
@@ -251,9 +251,9 @@ def _closed_intervals(draws: ResamplingUnits, shares: Bools, confidence_level: f
 
 
 def _effective_wilson(share: float, error: float, count: int, most: float, confidence_level: float) -> Interval:
-    """Wilson with the number of independent units whose binomial variance is the one seen between draws.
+    """Wilson with the number of independent units whose binomial variance equals the variance between clusters.
 
-    That number is never more than the units there are, and one a draw where all draws are alike.
+    That number is at most the number of units, and one per cluster if all clusters are equal.
     """
     trials = float(count)
     if 0.0 < share < 1.0:
@@ -265,8 +265,8 @@ def _effective_wilson(share: float, error: float, count: int, most: float, confi
 
 
 def bounds_per_metric(bounds: Sequence[Bounds] | None, figures: int) -> list[Bounds]:
-    """A pair of bounds for each figure; without any, all are unbounded."""
+    """A pair of bounds per column; without bounds, all are unbounded."""
     limits = [UNBOUNDED] * figures if bounds is None else list(bounds)
     if len(limits) != figures:
-        raise ShapeError(f"{len(limits)} pairs of bounds were given for {figures} figures")
+        raise ShapeError(f"{len(limits)} pairs of bounds were given for {figures} columns")
     return limits

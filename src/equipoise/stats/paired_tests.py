@@ -1,4 +1,4 @@
-"""Tests on paired differences: can the data tell two systems apart? All metrics at once.
+"""Tests on paired differences of two systems, for all metrics at once.
 
 Every test takes ``differences`` of shape (units, metrics), one system minus the other, with NaN where a
 unit is undefined; such units are left out, metric by metric. ``margin`` moves the null hypothesis: the
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
-# One block of signs is 256 x 4096: 8 MB as float64, whatever the number of units and flips.
+# One block of signs is 256 x 4096: 8 MB as float64, for any number of units and permutations.
 FLIP_BLOCK, UNIT_BLOCK = 256, 4096
 EXACT_COLUMNS = 256
 # Sums of the same numbers with other signs differ by rounding alone; below this share of the sum of
@@ -37,7 +37,7 @@ EQUAL = 1e-11
 class MeanDifference:
     """Mean difference and standard error, one entry a metric.
 
-    ``units`` counts the defined units, ``blocks`` the independent pieces (clusters, or units) and
+    ``units`` counts the defined units, ``blocks`` the independent clusters (or units) and
     ``moved`` those of them that differ at all.
     """
 
@@ -58,18 +58,18 @@ def sign_flip_test(
     n_permutations: int = 10_000,
     rng: np.random.Generator,
 ) -> Floats:
-    """Paired randomisation: the share of sign flips whose mean is at least as extreme as the one seen.
+    """Paired randomisation: the share of sign permutations whose mean is at least as extreme as the observed one.
 
-    If two systems are exchangeable, each unit's difference could as well have had the other sign; with
-    ``clusters``, all units of a cluster turn together. All sign patterns are enumerated where there are
-    at most ``n_permutations`` of them (units without a difference do not count), and p is exact. Elsewhere
-    ``n_permutations`` random patterns are drawn and p = (b + 1) / (flips + 1), so p is never 0. NaN without units.
+    If two systems are exchangeable, each unit's difference could as well have had the other sign; with ``clusters``,
+    all units of a cluster turn together. All sign patterns are enumerated where there are at most ``n_permutations``
+    of them (units without a difference do not count), and p is exact. Elsewhere ``n_permutations`` random sign
+    patterns are sampled and p = (b + 1) / (n_permutations + 1), so p is never 0. NaN without units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
     """
-    checked_flips(n_permutations)
-    draws = ResamplingUnits.of(_centred(differences, alternative, margin), weights, clusters)
+    checked_permutations(n_permutations)
+    draws = ResamplingUnits.of(_subtract_margin(differences, alternative, margin), weights, clusters)
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
     sums = np.where(np.abs(sums) <= 1e-13 * np.abs(sums).max(axis=0, initial=0.0), 0.0, sums)
@@ -81,9 +81,9 @@ def sign_flip_test(
     p = np.full(sums.shape[1], np.nan)
     for count in np.unique(changing[exact]):
         columns = np.flatnonzero(exact & (changing == count))
-        p[columns] = _enumerated(sums[:, columns], int(count), two_sided)
+        p[columns] = _exact_p(sums[:, columns], int(count), two_sided)
     if not exact.all():
-        p[~exact] = _drawn(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
+        p[~exact] = _monte_carlo_p(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
     p[draws.counts == 0] = np.nan
     return p
 
@@ -99,21 +99,21 @@ def paired_t_test(
     """Student's t on the mean difference; with ``clusters`` the error is cluster-robust, df = clusters - 1.
 
     Ignoring clusters would make it anti-conservative. NaN below two blocks, and where all differences
-    are equal but not 0 (no spread to judge them by); 1 where nothing differs at all.
+    are equal but not 0 (the standard error is 0); 1 where nothing differs at all.
 
     >>> paired_t_test([[1.0], [2.0], [3.0], [0.0]]).round(4)
     array([0.1027])
     """
     from scipy.special import stdtr
 
-    values = _centred(differences, alternative, margin)
-    found = mean_difference(values, weights=weights, clusters=clusters)
+    values = _subtract_margin(differences, alternative, margin)
+    means = mean_difference(values, weights=weights, clusters=clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = found.mean / found.error
-    t[~(found.error > 1e-12 * np.abs(found.mean))] = np.nan
+        t = means.mean / means.error
+    t[~(means.error > 1e-12 * np.abs(means.mean))] = np.nan
     tail = {"two-sided": -np.abs(t), "greater": -t, "less": t}[alternative]
-    p: Floats = stdtr(np.maximum(found.blocks - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
-    p[(found.units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
+    p: Floats = stdtr(np.maximum(means.blocks - 1, 1), tail) * (2 if alternative == "two-sided" else 1)
+    p[(means.units > 0) & (np.nan_to_num(values) == 0).all(axis=0)] = 1.0
     return p
 
 
@@ -126,15 +126,15 @@ def wilcoxon_test(
     n_permutations: int = 10_000,
     rng: np.random.Generator,
 ) -> Floats:
-    """Wilcoxon's signed-rank test: sign flips of the ranks of the magnitudes, zeros left out.
+    """Wilcoxon's signed-rank test: sign permutations of the ranks of the magnitudes, zeros left out.
 
-    The null distribution is enumerated or drawn as in ``sign_flip_test``, because the normal approximation
+    The null distribution is enumerated or sampled as in ``sign_flip_test``, because the normal approximation
     is off when many differences are equal, as they are for most metrics. Clusters turn together.
 
     >>> wilcoxon_test([[1.0], [2.0], [3.0], [4.0]], rng=np.random.default_rng(0))
     array([0.125])
     """
-    values = _centred(differences, alternative, margin)
+    values = _subtract_margin(differences, alternative, margin)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
         ranks[:, column] = _signed_ranks(values[:, column])
@@ -144,14 +144,14 @@ def wilcoxon_test(
 def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> Floats:
     """McNemar's exact test for hits and misses: of the units that differ, do half favour each system?
 
-    The differences must be -1, 0 or 1; anything graded is refused. 1 where no unit differs.
+    The differences must be -1, 0 or 1; other values are an error. 1 if no unit differs.
 
     >>> mcnemar_test([[1.0], [1.0], [1.0], [1.0], [-1.0], [0.0]])
     array([0.375])
     """
     from scipy.special import bdtr
 
-    values = _centred(differences, alternative, 0.0)
+    values = _subtract_margin(differences, alternative, 0.0)
     graded = ~np.isin(values, (-1.0, 0.0, 1.0)) & ~np.isnan(values)
     if graded.any():
         raise UndefinedError(
@@ -175,7 +175,7 @@ def mean_difference(
     >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
     array([0.5774])
     """
-    values = _centred(differences, "two-sided", 0.0)
+    values = _subtract_margin(differences, "two-sided", 0.0)
     draws = ResamplingUnits.of(values, weights, clusters)
     blocks = draws.counts
     return MeanDifference(
@@ -189,7 +189,7 @@ def mean_difference(
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """A test by name: what it is called, where it comes from, and what it can take into account."""
+    """A paired test: name, citation, and the options it supports."""
 
     function: Callable[..., Floats]
     title: str
@@ -227,8 +227,8 @@ TESTS: dict[str, PairedTest] = {
 def get_test(name: str) -> PairedTest:
     """The test of this name or alias, or a did-you-mean."""
     folded = name.casefold()
-    for known, test in TESTS.items():
-        if folded == known or folded in test.aliases:
+    for key, test in TESTS.items():
+        if folded == key or folded in test.aliases:
             return test
     raise UnknownNameError.of("paired test", name, TESTS, more=f"the tests are {', '.join(TESTS)}")
 
@@ -244,26 +244,26 @@ def run_test(
     n_permutations: int = 10_000,
     rng: np.random.Generator,
 ) -> Floats:
-    """p of the test called ``name``, one a metric; refused where the test would ignore what is given.
+    """p of the test called ``name``, one per metric; an option that the test would ignore is an error.
 
     >>> run_test("t", [[1.0], [2.0], [3.0], [0.0]], rng=np.random.default_rng(0)).round(4)
     array([0.1027])
     """
     test = get_test(name)
-    checked_flips(n_permutations)
-    given: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
-    for option, value in given.items():
+    checked_permutations(n_permutations)
+    options_in_use: dict[str, Any] = {"weights": weights, "clusters": clusters, "margin": margin or None}
+    for option, value in options_in_use.items():
         if value is not None and option not in test.takes:
             raise UndefinedError(
                 f"the {test.title} cannot take {option} into account",
                 hint="the test 'randomisation' can",
             )
     options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}
-    taken = {option: value for option, value in options.items() if option in test.takes}
-    return test.function(differences, alternative=alternative, **taken)
+    accepted = {option: value for option, value in options.items() if option in test.takes}
+    return test.function(differences, alternative=alternative, **accepted)
 
 
-def checked_flips(n_permutations: int) -> int:
+def checked_permutations(n_permutations: int) -> int:
     """The number of sign patterns, when there is at least one."""
     if n_permutations < 1:
         raise ParameterError(
@@ -272,7 +272,7 @@ def checked_flips(n_permutations: int) -> int:
     return n_permutations
 
 
-def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
+def _subtract_margin(differences: ArrayLike, alternative: str, margin: float) -> Floats:
     """Differences less the margin: shape (units, metrics)."""
     if alternative not in ALTERNATIVES:
         raise UnknownNameError.of(
@@ -282,7 +282,7 @@ def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
     return values[:, np.newaxis] if values.ndim == 1 else values
 
 
-def _enumerated(sums: Floats, count: int, two_sided: bool) -> Floats:
+def _exact_p(sums: Floats, count: int, two_sided: bool) -> Floats:
     """Exact p from all sign patterns of the ``count`` nonzero rows that each column has."""
     nonzero_first = np.argsort(sums == 0, axis=0, kind="stable")[:count]
     rows = np.take_along_axis(sums, nonzero_first, axis=0)
@@ -295,10 +295,10 @@ def _enumerated(sums: Floats, count: int, two_sided: bool) -> Floats:
     return p
 
 
-def _drawn(sums: Floats, n_permutations: int, two_sided: bool, rng: np.random.Generator) -> Floats:
+def _monte_carlo_p(sums: Floats, n_permutations: int, two_sided: bool, rng: np.random.Generator) -> Floats:
     """Monte Carlo p: random bits times the sums, block by block, for all columns in one product.
 
-    The bits drawn depend on the number of rows alone, so p of a column does not depend on its neighbours.
+    The random bits depend only on the number of rows, so p of a column does not depend on its neighbours.
     """
     count, columns = sums.shape
     total = sums.sum(axis=0)
@@ -328,7 +328,7 @@ def _as_extreme(flipped: Floats, sums: Floats, two_sided: bool) -> Floats:
 
 
 def _signed_ranks(column: Floats) -> Floats:
-    """Average ranks of the magnitudes with the signs of the differences; zeros stay 0 and NaN stays NaN."""
+    """Average ranks of the magnitudes with the signs of the differences; zeros remain 0 and NaN remains NaN."""
     largest = np.nanmax(np.abs(column), initial=0.0)
     # Differences of sums carry rounding: 0.3 - 0.2 and 0.2 - 0.1 must share a rank.
     rounded = np.round(column / largest, 12) if largest > 0 else column
@@ -338,7 +338,7 @@ def _signed_ranks(column: Floats) -> Floats:
     return signed
 
 
-# The randomisation test of figures that are functions of sums over units, such as micro F1.
+# The randomisation test of metrics that are functions of sums over units, such as micro F1.
 
 RANDOMISATION = "randomisation"
 _BLOCK = 1024
@@ -351,15 +351,15 @@ class SumMetric(Protocol):
     """A metric that is a function of sums over units."""
 
     def addends(self, evidence: Any) -> Floats:
-        """What each unit adds to each sum: a row a unit."""
+        """The contribution of each unit to each sum: one row per unit."""
 
     def of_sums(self, sums: Floats) -> Floats:
-        """The figure of each row of sums; NaN where it is undefined."""
+        """The metric of each row of sums; NaN where it is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
 class SwapTest:
-    """What every unit, or whole cluster, adds to the sums of every system, and how they are swapped."""
+    """The contribution of every unit or cluster to the sums of every system, and their permutations."""
 
     metric: SumMetric
     addends: Sequence[Floats]
@@ -378,29 +378,29 @@ class SwapTest:
         """Units of a cluster are swapped together."""
         if clusters is not None:
             codes = cluster_codes(clusters, len(addends[0]))
-            addends = [_by_code(each, codes) for each in addends]
+            addends = [_by_code(column, codes) for column in addends]
         return cls(metric, addends, n_permutations, int(rng.integers(2**31)))
 
     def p(self, i: int, j: int) -> float:
-        """The share of swaps that set systems ``i`` and ``j`` at least as far apart, two-sided.
+        """The share of swaps with a difference between ``i`` and ``j`` at least as large, two-sided.
 
-        All swaps are made where there are at most ``n_permutations`` of them; else p = (b + 1) / (flips + 1). Swaps
-        after which a figure is undefined count as far apart, so that they never make p smaller.
+        All swaps are enumerated if there are at most ``n_permutations``; else p = (b + 1) / (n_permutations + 1). Swaps
+        with an undefined metric count as extreme, so that they never decrease p.
         """
         moved = self.addends[j] - self.addends[i]
         moved = moved[(moved != 0).any(axis=1)]
         first, second = self.addends[i].sum(axis=0), self.addends[j].sum(axis=0)
-        seen = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
+        observed = abs(float(self._apart(np.zeros((1, len(first))), first, second)[0]))
         exact = len(moved) <= self.n_permutations.bit_length() - 1
         far = tried = 0
         for picked in _all(len(moved)) if exact else self._drawn(len(moved)):
-            apart = np.abs(self._apart(picked @ moved, first, second))
-            far += int((np.isnan(apart) | (apart >= seen - _EQUAL)).sum())
+            differences = np.abs(self._apart(picked @ moved, first, second))
+            far += int((np.isnan(differences) | (differences >= observed - _EQUAL)).sum())
             tried += len(picked)
         return far / tried if exact else (far + 1) / (tried + 1)
 
     def _apart(self, shift: Floats, first: Floats, second: Floats) -> Floats:
-        """The differences of the two figures after so much was moved from the second to the first."""
+        """The differences of the two metrics after moving these sums from the second to the first."""
         return self.metric.of_sums(first + shift) - self.metric.of_sums(second - shift)
 
     def _drawn(self, units: int) -> Iterator[Floats]:

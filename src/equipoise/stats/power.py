@@ -21,7 +21,7 @@ POWER = 0.8
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class PowerEstimate:
-    """A planning figure, or NaN and the reason why there is none.
+    """A planning value, or NaN and the reason why it is unknown.
 
     >>> PowerEstimate.unknown("one unit")
     PowerEstimate(value=nan, reason='one unit')
@@ -32,12 +32,12 @@ class PowerEstimate:
 
     @classmethod
     def unknown(cls, reason: str) -> PowerEstimate:
-        """No figure, and why."""
+        """An unknown value with its reason."""
         return cls(nan, reason)
 
     @property
     def known(self) -> bool:
-        """Whether there is a figure at all."""
+        """Whether the value is known."""
         return not self.reason
 
 
@@ -77,7 +77,7 @@ def detectable_difference(
 def units_needed(
     difference: float, sd: float, *, power: float = POWER, confidence_level: float = 0.95, units_per_block: float = 1.0
 ) -> PowerEstimate:
-    """The fewest units that show a true ``difference`` with probability ``power``; see above for the rest.
+    """The smallest number of units that detects a true ``difference`` with probability ``power``.
 
     >>> units_needed(0.0848, 0.3).value
     101.0
@@ -87,7 +87,7 @@ def units_needed(
     if not reason and not isfinite(difference):
         reason = "the difference is unknown"
     if not reason and difference == 0:
-        reason = "the difference seen is 0"
+        reason = "the observed difference is 0"
     if reason:
         return PowerEstimate.unknown(reason)
 
@@ -98,8 +98,8 @@ def units_needed(
     normal = normal_critical(confidence_level) + NormalDist().inv_cdf(power)
     guess = (normal * sd / difference) ** 2
     if guess > MOST_UNITS:
-        return PowerEstimate.unknown("the difference seen is too close to 0")
-    # The normal answer is a lower bound, and the t answer lies a few blocks above it.
+        return PowerEstimate.unknown("the observed difference is too close to 0")
+    # The normal answer is a lower bound, and the t answer is a few blocks above it.
     low, high = least - 1, max(least, ceil(guess))
     while not shows(high):
         low, high = high, 2 * high
@@ -118,7 +118,7 @@ def accuracy_table(
     [0.109, 0.087, 0.078]
     """
     if not 0 <= accuracy <= 1:
-        raise ParameterError(f"an accuracy of {accuracy} lies outside 0 to 1")
+        raise ParameterError(f"accuracy is {accuracy}, outside 0 to 1")
     rows = []
     for n in ns:
         interval = wilson_interval(accuracy * n, n, confidence_level=confidence_level)
@@ -147,8 +147,8 @@ def _why_unknown(sd: float) -> str:
 
 def _check(power: float, confidence_level: float, units_per_block: float) -> None:
     if not 0.5 <= power < 1:
-        raise ParameterError(f"a power of {power} lies outside 0.5 to 1", hint="0.8 is customary")
+        raise ParameterError(f"power is {power}, outside 0.5 to 1", hint="0.8 is customary")
     if not 0 < confidence_level < 1:
-        raise ParameterError(f"a level of {confidence_level} lies outside 0 to 1", hint="0.95 is customary")
+        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is customary")
     if not units_per_block >= 1:
         raise ParameterError(f"{units_per_block} units in a cluster is fewer than one")

@@ -1,4 +1,4 @@
-"""Contrasts on figures that are no mean over units, such as a correlation: the evidence is resampled."""
+"""Contrasts on metrics that are not means over units, such as a correlation: the evidence is resampled."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from equipoise.stats.corpus_intervals import (
     DEFINED_SHARE,
     MIN_RESAMPLING_UNITS,
     SubsampleFractions,
-    blocks_of,
     n_subsamples,
     resampled_rows,
+    resampling_blocks,
     subsample_fractions,
     subsampling_standard_error,
-    value_of,
+    value_or_nan,
     why_not_resampled,
 )
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval
@@ -38,16 +38,16 @@ FINE_ENOUGH = 1000
 
 
 BOOTSTRAP, SUBSAMPLES = "paired bootstrap", "paired subsamples"
-"""Where p of a figure comes from that no paired test can be made on."""
+"""The name of the test for metrics without a paired test."""
 
 
 @dataclass(frozen=True, slots=True)
 class JointResamples:
     """A metric of every system on the same resamples: ``table`` (resamples, systems) around ``values``.
 
-    ``shares`` are those of parts drawn without repetition (none: with), ``blocks`` counts what was drawn
-    from, and ``reason`` says why the table tells nothing. ``swaps`` makes the randomisation test, where the
-    metric is a function of sums over units and that test was asked for.
+    ``shares`` are the subsample fractions (empty: with replacement), ``blocks`` is the number of resampling
+    units, and ``reason`` explains an unusable table. ``swaps`` is the randomisation test, if the
+    metric is a function of sums over units and that test was requested.
     """
 
     values: Floats
@@ -59,7 +59,7 @@ class JointResamples:
 
     @property
     def centred(self) -> Floats:
-        """The table; halves are moved to the values, since a figure of distances shifts with their number."""
+        """The table; subsamples are centred on the values, since metrics of distances shift with their size."""
         if not self.shares:
             return self.table
         halves = self.table[:: len(self.shares)]
@@ -75,13 +75,13 @@ def resample_jointly(
     rng: np.random.Generator,
     swaps: SwapTest | None = None,
 ) -> JointResamples:
-    """Score every system on the same resamples of the units, whole clusters where given.
+    """Score every system on the same resamples of the units, or of clusters.
 
-    A figure that does not bear copies is scored on parts without repetition (see ``parts``). ``n_resamples`` is
-    a ceiling there; with repetition at least 1,000 are kept, since p is no finer than their number.
+    A metric that repeated units distort is scored on subsamples without replacement. ``n_resamples`` is
+    their maximum; with replacement there are at least 1,000, since they limit the resolution of p.
     """
     shares = subsample_fractions(metric, evidence[0])
-    blocks = blocks_of(evidence[0], clusters)
+    blocks = resampling_blocks(evidence[0], clusters)
     values = np.array([_value(metric, system) for system in evidence])
     parts = n_subsamples(evidence[0].kind, len(evidence[0]), n_resamples)
     parts = parts if shares else max(parts, min(n_resamples, FINE_ENOUGH))
@@ -101,13 +101,13 @@ def corpus_contrasts(
     confidence_level: float = 0.95,
     bounds: Bounds = UNBOUNDED,
 ) -> list[Contrast]:
-    """Every pair of systems: the interval of the difference, and p as the level that just excludes 0.
+    """The interval of the difference of every pair of systems, and p by inversion of the interval.
 
-    From resamples with repetition the interval is the percentile one, and p twice the smaller share of
+    From resamples with replacement the interval is the percentile one, and p twice the smaller share of
     differences on either side of 0, one added to both counts so that it is never 0; where ``joint`` can make
-    the randomisation test, p is that of the test. From parts without repetition both come from Student's t
-    with their spread as the standard error. Every contrast names its test. ``joint`` of None means
-    that the evidence or the metric was not at hand. Intervals are clipped to ``bounds``, of the difference.
+    the randomisation test, p is that of the test. From subsamples without replacement both use Student's t
+    with their standard error. Every contrast names its test. ``joint`` of None means
+    that the evidence or the metric is not available. Intervals are clipped to ``bounds``, of the difference.
     """
     contrasts = []
     for i, j in combinations(range(len(systems)), 2):
@@ -144,26 +144,26 @@ def corpus_contrasts(
 
 
 def _refusal(difference: float, joint: JointResamples | None, i: int, j: int) -> str:
-    """Why there is no test of this pair; empty when there is one."""
+    """Why there is no test of this pair; empty if there is one."""
     if isnan(difference):
-        return "a figure is undefined"
+        return "a score is undefined"
     if joint is None:
-        return "a corpus-level figure without its evidence"
+        return "a corpus-level metric without its evidence"
     if joint.blocks < MIN_RESAMPLING_UNITS:
         return f"{joint.blocks} are too few to resample"
     if joint.reason:
         return joint.reason
-    known = ~np.isnan(joint.table[:, i] - joint.table[:, j])
-    return "" if known.mean() >= DEFINED_SHARE else "undefined in too many resamples"
+    defined = ~np.isnan(joint.table[:, i] - joint.table[:, j])
+    return "" if defined.mean() >= DEFINED_SHARE else "undefined in too many resamples"
 
 
-def _from_resamples(difference: float, known: Floats, confidence_level: float) -> tuple[Interval, float]:
-    slack = 1e-12 * max(np.abs(known).max(), abs(difference))
-    below, above = int((known <= slack).sum()), int((known >= -slack).sum())
-    p = min(1.0, 2 * (min(below, above) + 1) / (len(known) + 1))
-    if np.ptp(known) <= slack:
+def _from_resamples(difference: float, errors: Floats, confidence_level: float) -> tuple[Interval, float]:
+    slack = 1e-12 * max(np.abs(errors).max(), abs(difference))
+    below, above = int((errors <= slack).sum()), int((errors >= -slack).sum())
+    p = min(1.0, 2 * (min(below, above) + 1) / (len(errors) + 1))
+    if np.ptp(errors) <= slack:
         return Interval.unknown("every resample gives the same difference", confidence_level=confidence_level), p
-    low, high = np.quantile(known, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
+    low, high = np.quantile(errors, [(1 - confidence_level) / 2, (1 + confidence_level) / 2])
     return Interval(float(low), float(high), confidence_level, "paired bootstrap"), p
 
 
@@ -181,23 +181,23 @@ def _from_parts(
 
 
 def _value(metric: Metric[Any], evidence: Evidence) -> float:
-    return value_of(lambda part: metric.measure(part).value, evidence)
+    return value_or_nan(lambda part: metric.measure(part).value, evidence)
 
 
-# Figures whose units depend on each other, and what that does to a difference of two.
+# Differences of scores whose units depend on each other, such as those of nested cross-validation.
 
 RESAMPLE_ID = "draws"
-"""The setting that names what was drawn: the errors of results that agree on it pair."""
+"""The setting that identifies the resamples: errors of results with the same id are paired."""
 
 ERROR_DF = "degrees of the errors"
-"""The setting that gives the degrees of freedom of errors whose p is Student's: of a few hundred redraws no
-share could be as small as a correction over many pairs asks for."""
+"""The setting that gives the degrees of freedom of errors whose p uses Student's t: with a few
+hundred resamples, an empirical p cannot be as small as a correction over many pairs requires."""
 
-METHOD = "redrawn"
-"""How people read of an interval that comes from such errors."""
+METHOD = "bootstrap-errors"
+"""The name of intervals from such errors."""
 
-REDRAWN_P = "each p the larger of the test's and of that from redrawn units"
-"""How a caption says where p comes from."""
+LARGER_P = "each p is the larger of the test's and the bootstrap's"
+"""The phrase for captions."""
 
 _SLACK = 1e-12
 
@@ -205,14 +205,14 @@ _SLACK = 1e-12
 def bootstrap_difference(
     difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95
 ) -> tuple[Interval, float]:
-    """The interval of a difference from its redrawn errors, and the two-sided p of "no difference".
+    """The interval of a difference from its bootstrap errors, and the two-sided p of "no difference".
 
-    p is the share of errors that are as large as the difference, and never 0. Errors that are redrawn from
-    few units are a little too small; they are widened as Student's t is, as in the interval.
+    p is the share of errors that are as large as the difference, and never 0. Errors resampled from
+    few units are slightly too small; they are widened like Student's t, as in the interval.
 
     >>> interval, p = bootstrap_difference(0.1, np.array([-0.02, 0.01, 0.12, 0.0]), 50)
     >>> p, interval.method
-    (0.4, 'redrawn')
+    (0.4, 'bootstrap-errors')
     """
     interval = t_interval(difference, root_mean_square(errors), degrees, confidence_level, method=METHOD)
     extreme = np.count_nonzero(
@@ -226,17 +226,17 @@ def t_difference(
 ) -> tuple[Interval, float]:
     """The interval of a difference from the spread of its errors, and Student's two-sided p of "none".
 
-    For errors that are no more than a sample of their size, already scaled to the whole data.
+    For errors of subsamples, already scaled to the full data.
 
     >>> interval, p = t_difference(0.1, np.array([-0.04, 0.04, -0.04, 0.04]), 30)
     >>> round(p, 3), interval.method
-    (0.038, 'redrawn')
+    (0.038, 'bootstrap-errors')
     """
     from scipy.special import stdtr
 
     error = float(np.std(errors, ddof=1)) if len(errors) > 1 else nan
     if isnan(difference) or isnan(error):
-        return Interval.unknown("nothing was redrawn", confidence_level=confidence_level), nan
+        return Interval.unknown("there are no bootstrap errors", confidence_level=confidence_level), nan
     if not error > _SLACK * max(1.0, abs(difference)):
         reason = "every resample gives the same value"
         return Interval.unknown(reason, confidence_level=confidence_level), 1.0 if abs(difference) <= _SLACK else nan
@@ -245,10 +245,10 @@ def t_difference(
 
 
 def small_sample_factor(degrees: float, confidence_level: float = 0.95) -> float:
-    """By how much errors that were redrawn from ``degrees`` + 1 units are to be stretched.
+    """The factor that widens bootstrap errors from ``degrees`` + 1 units.
 
-    Units drawn from n stray less than units drawn from all there are, by a factor of n / (n - 1) in the
-    variance, and their spread is itself not known exactly.
+    The bootstrap underestimates the variance of a mean of n units by the factor (n - 1) / n, and the
+    variance itself is estimated.
 
     >>> round(small_sample_factor(99), 3), round(small_sample_factor(9999), 3)
     (1.017, 1.0)
@@ -257,56 +257,60 @@ def small_sample_factor(degrees: float, confidence_level: float = 0.95) -> float
 
 
 def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Mapping[str, Result]) -> list[Contrast]:
-    """The contrasts with the larger of both p, where both systems bring errors of the metric."""
-    return [_judged(each, results[each.a], results[each.b]) for each in contrasts]
+    """The contrasts with the larger of both p, if both results have errors of the metric."""
+    return [_with_errors(contrast, results[contrast.a], results[contrast.b]) for contrast in contrasts]
 
 
-def bootstrap_errors_of(result: Result, metric: str) -> Floats | None:
-    """The redrawn errors of a metric, where the result brings them."""
+def get_bootstrap_errors(result: Result, metric: str) -> Floats | None:
+    """The bootstrap errors of a metric, or None."""
     return result.errors.get(metric)
 
 
 def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
-    """Where the figures may truly lie, a row a draw and a column a system; None where errors do not pair."""
-    errors = [bootstrap_errors_of(result, metric) for result in results]
-    found = [each for each in errors if each is not None]
-    draws = {(result.settings.get(RESAMPLE_ID), len(each)) for result, each in zip(results, found, strict=False)}
-    if len(found) < len(results) or len(draws) > 1:
+    """Bootstrap samples of the scores, one row per resample and one column per system; None if errors do not pair."""
+    errors = [get_bootstrap_errors(result, metric) for result in results]
+    available = [column for column in errors if column is not None]
+    draws = {
+        (result.settings.get(RESAMPLE_ID), len(column)) for result, column in zip(results, available, strict=False)
+    }
+    if len(available) < len(results) or len(draws) > 1:
         return None
-    return scores - np.column_stack(found)
+    return scores - np.column_stack(available)
 
 
-def _judged(seen: Contrast, first: Result, second: Result) -> Contrast:
-    a, b = bootstrap_errors_of(first, seen.metric), bootstrap_errors_of(second, seen.metric)
-    if a is None or b is None or seen.n < 2 or isnan(seen.difference):
-        return seen
+def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
+    a, b = get_bootstrap_errors(first, contrast.metric), get_bootstrap_errors(second, contrast.metric)
+    if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):
+        return contrast
     size = min(len(a), len(b))
-    # Errors of different draws do not pair: read backwards they are as good as independent, which is wider.
+    # Errors of different resamples do not pair: reversed, they are nearly independent, which is conservative.
     paired = len(a) == len(b) and first.settings.get(RESAMPLE_ID) == second.settings.get(RESAMPLE_ID)
     errors = a[:size] - (b[:size] if paired else b[:size][::-1])
-    degrees = [each.settings[ERROR_DF] for each in (first, second) if ERROR_DF in each.settings]
+    degrees = [result.settings[ERROR_DF] for result in (first, second) if ERROR_DF in result.settings]
     if degrees:
-        interval, p = t_difference(seen.difference, errors, min(degrees), seen.interval.confidence_level)
+        interval, p = t_difference(contrast.difference, errors, min(degrees), contrast.interval.confidence_level)
     else:
-        interval, p = bootstrap_difference(seen.difference, errors, seen.n - 1, seen.interval.confidence_level)
+        interval, p = bootstrap_difference(
+            contrast.difference, errors, contrast.n - 1, contrast.interval.confidence_level
+        )
     if not interval.width > 0:
-        return replace(seen, p=_larger(seen.p, p))
+        return replace(contrast, p=_larger(contrast.p, p))
     return replace(
-        seen,
-        p=_larger(seen.p, p),
+        contrast,
+        p=_larger(contrast.p, p),
         interval=interval,
-        sd=unit_sd(seen.difference, root_mean_square(errors), seen.n),
+        sd=unit_sd(contrast.difference, root_mean_square(errors), contrast.n),
         units_per_block=1.0,
-        reason="" if isnan(seen.p) else seen.reason,
+        reason="" if isnan(contrast.p) else contrast.reason,
     )
 
 
-def _larger(tested: float, redrawn: float) -> float:
+def _larger(tested: float, resampled: float) -> float:
     """The larger p; that of the errors where the test has none."""
-    return redrawn if isnan(tested) else max(tested, redrawn)
+    return resampled if isnan(tested) else max(tested, resampled)
 
 
 def root_mean_square(errors: Floats) -> float:
     """The size of errors around 0; 0 where none is known."""
-    known = errors[~np.isnan(errors)]
-    return sqrt(float(np.mean(np.square(known)))) if len(known) else 0.0
+    defined = errors[~np.isnan(errors)]
+    return sqrt(float(np.mean(np.square(defined)))) if len(defined) else 0.0

@@ -19,7 +19,27 @@ if TYPE_CHECKING:
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One figure: its value, how sure it is, on how many units it rests, what luck would give."""
+    """One score: value, interval, number of units and chance level.
+
+    Attributes
+    ----------
+    metric
+        The name of the metric.
+    value
+        The score.
+    interval
+        The confidence interval, or the reason why there is none.
+    n
+        Number of units with a defined value.
+    undefined
+        Number of units without one.
+    chance
+        The expected score of a random baseline; NaN if unknown.
+    better
+        Whether higher or lower values are better.
+    unit
+        The unit of the value, such as ``fraction``.
+    """
 
     metric: str
     value: float
@@ -34,7 +54,7 @@ class Estimate:
         return f"{self.metric} {_figure(self.value)} [{_ends(self.interval)}]"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values beside their unit; what is not known is None, and a reason says why.
+        """Plain values with their unit; unknown values are None, with a reason.
 
         >>> from equipoise.stats.intervals import Interval
         >>> from equipoise.types import Direction
@@ -66,11 +86,32 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Result:
-    """What one system scored, unit by unit and in sum.
+    """The scores of one system: per-unit values, and estimates with intervals.
 
-    ``per_unit`` and ``weights`` are keyed by metric name; a corpus-level metric has neither, and
-    a metric whose units all count alike has no weights. ``errors`` belongs to a figure whose units depend on
-    each other: how far off it was when everything was drawn anew (see ``stats.redrawn``).
+    ``result["nDCG@10"]`` is the estimate of a metric, under any of its aliases.
+
+    Attributes
+    ----------
+    system
+        The name of the system.
+    unit_ids
+        Ids of the units.
+    estimates
+        One ``Estimate`` per metric name.
+    per_unit
+        Per-unit values by metric name; a corpus-level metric has none.
+    weights
+        Weights of the units by metric name, if they are not equal.
+    clusters
+        The cluster of each unit, if units depend on each other.
+    evidence
+        The evidence before ties are ordered.
+    findings
+        Results of the checks.
+    settings
+        The options that were used.
+    errors
+        Bootstrap errors of scores whose units depend on each other, by metric name.
     """
 
     system: str
@@ -96,7 +137,7 @@ class Result:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The metrics, in the order they were asked for."""
+        """The metrics, in the requested order."""
         return tuple(self.estimates)
 
     def __repr__(self) -> str:
@@ -148,7 +189,7 @@ def _plain(value: float) -> float | None:
 
 
 def _canonical(metric: str, evidence: Evidence | None) -> str:
-    """The spelling that results use, or what was given where nothing answers to it."""
+    """The canonical name of a metric, or the given name if it is unknown."""
     from equipoise.metrics.parser import parse_metrics
 
     try:

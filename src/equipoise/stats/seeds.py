@@ -1,4 +1,4 @@
-"""Several seeds of the same system: how far the figure moves when nothing but luck changes."""
+"""Several seeds of the same system: the variability of the score across random seeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.bootstrap import checked_seed
 from equipoise.stats.equality import nan_equal
 from equipoise.stats.intervals import Bounds, Interval, t_interval
-from equipoise.stats.paired_tests import checked_flips, paired_t_test, sign_flip_test
+from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
 
 if TYPE_CHECKING:
     from equipoise.stats.result import Result
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class SeedSummary:
     """The mean over seeds, the sample standard deviation, and Student's interval of the mean.
 
-    ``values`` holds one figure a seed as given; those that are NaN are counted in ``undefined`` and take
+    ``values`` holds one score per seed as given; those that are NaN are counted in ``undefined`` and take
     part in nothing else. One seed has no spread: ``deviation`` is NaN and the interval unknown.
     """
 
@@ -36,11 +36,11 @@ class SeedSummary:
 
     @property
     def seeds(self) -> int:
-        """How many seeds gave a figure."""
+        """The number of seeds with a score."""
         return len(self.values) - self.undefined
 
     def __str__(self) -> str:
-        """``0.5 ± 0.02 (3 seeds)``; without a spread the reason stands in its place."""
+        """``0.5 ± 0.02 (3 seeds)``; without a standard deviation, the reason is shown instead."""
         if isnan(self.mean):
             return f"n/a ({self.interval.reason})"
         if isnan(self.deviation):
@@ -51,32 +51,34 @@ class SeedSummary:
 def summarise_seeds(
     values: Sequence[float], *, confidence_level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)
 ) -> SeedSummary:
-    """Summarise the figures of one metric, one a seed.
+    """Summarise the scores of one metric, one per seed.
 
-    The interval speaks of seeds only: it says where the mean over all seeds lies on these units, not what
-    other units would give.
+    The interval describes seeds only: it is for the mean over all seeds on these units, not for
+    other units.
 
     >>> print(summarise_seeds([0.50, 0.52, 0.54]))
     0.52 ± 0.02 (3 seeds)
     >>> print(summarise_seeds([0.50]))
     0.5 (one seed)
     """
-    given = tuple(float(value) for value in values)
-    defined = np.array([value for value in given if not isnan(value)])
-    undefined = len(given) - len(defined)
+    scores = tuple(float(value) for value in values)
+    defined = np.array([value for value in scores if not isnan(value)])
+    undefined = len(scores) - len(defined)
     if len(defined) == 0:
         return SeedSummary(
-            given, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
+            scores, nan, nan, Interval.unknown("no defined seed", confidence_level=confidence_level), undefined
         )
     mean = float(defined.mean())
     if len(defined) == 1:
-        return SeedSummary(given, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined)
+        return SeedSummary(
+            scores, mean, nan, Interval.unknown("one seed", confidence_level=confidence_level), undefined
+        )
     if np.ptp(defined) == 0.0:
         same = Interval.unknown("all seeds have the same value", confidence_level=confidence_level)
-        return SeedSummary(given, mean, 0.0, same, undefined)
+        return SeedSummary(scores, mean, 0.0, same, undefined)
     deviation = float(defined.std(ddof=1))
     interval = t_interval(mean, deviation / sqrt(len(defined)), len(defined) - 1, confidence_level)
-    return SeedSummary(given, mean, deviation, interval.clipped(bounds), undefined)
+    return SeedSummary(scores, mean, deviation, interval.clipped(bounds), undefined)
 
 
 @nan_equal
@@ -84,13 +86,13 @@ def summarise_seeds(
 class SeedContrast:
     """Two systems run with the same seeds: ``a`` minus ``b``, seed by seed.
 
-    ``p`` is Student's paired t and ``p_flips`` the sign-flip test, which is exact for few seeds but cannot
-    fall below 2 / 2**seeds. Both are NaN where ``reason`` says why there is no test.
+    ``p`` is Student's paired t and ``p_permutation`` the sign-flip test, which is exact for few seeds but cannot
+    fall below 2 / 2**seeds. Both are NaN if there is no test, for the reason in ``reason``.
     """
 
     differences: SeedSummary
     p: float
-    p_flips: float
+    p_permutation: float
     reason: str = ""
 
     @property
@@ -109,9 +111,9 @@ class SeedContrast:
         return self.differences.seeds
 
     def __str__(self) -> str:
-        """``0.01 ± 0.002 (4 seeds), paired t p 0.002``; the reason where there is no test."""
-        told = self.reason if isnan(self.p) else f"paired t p {self.p:.2g}"
-        return str(self.differences) if self.seeds < 2 else f"{self.differences}, {told}"
+        """``0.01 ± 0.002 (4 seeds), paired t p 0.002``; the reason if there is no test."""
+        verdict = self.reason if isnan(self.p) else f"paired t p {self.p:.2g}"
+        return str(self.differences) if self.seeds < 2 else f"{self.differences}, {verdict}"
 
 
 def compare_seeds(
@@ -123,13 +125,13 @@ def compare_seeds(
     bounds: Bounds = (-np.inf, np.inf),
     seed: int = 0,
 ) -> SeedContrast:
-    """Test two systems across the seeds that both were run with; the figures are keyed by seed.
+    """Test two systems across the seeds that both were run with; the scores are keyed by seed.
 
-    The seeds must be the same on both sides, since the test is paired. It speaks of seeds, not of units: a
-    small p says that other seeds would show the same order on these units. ``bounds`` are the metric's.
+    The seeds must be the same on both sides, since the test is paired. It concerns seeds, not units: a
+    small p means that other seeds would give the same order on these units. ``bounds`` are the metric's.
 
     >>> told = compare_seeds({1: 0.52, 2: 0.54, 3: 0.53}, {1: 0.50, 2: 0.51, 3: 0.51})
-    >>> print(told, told.p_flips)
+    >>> print(told, told.p_permutation)
     0.02333 ± 0.0058 (3 seeds), paired t p 0.02 0.25
     """
     if set(a) != set(b):
@@ -138,9 +140,9 @@ def compare_seeds(
             f"the two systems were not run with the same seeds: {', '.join(odd)}",
             hint="run both with every seed",
         )
-    checked_flips(n_permutations)
+    checked_permutations(n_permutations)
     rng = np.random.default_rng(checked_seed(seed))
-    values = np.array([float(a[each]) - float(b[each]) for each in a])
+    values = np.array([float(a[seed]) - float(b[seed]) for seed in a])
     width = bounds[1] - bounds[0]
     summary = summarise_seeds(values.tolist(), confidence_level=confidence_level, bounds=(-width, width))
     if summary.seeds < 2:
@@ -159,7 +161,7 @@ def summarise_replicates(results: Sequence[Result], *, confidence_level: float =
         if set(result.names) != set(names):
             odd = sorted(set(result.names) ^ set(names))
             raise ParameterError(
-                f"{result.system} and {results[0].system} were not measured alike: {', '.join(odd)}",
+                f"{result.system} and {results[0].system} have different settings: {', '.join(odd)}",
                 hint="measure every seed with the same metrics",
             )
     return {

@@ -1,4 +1,4 @@
-"""Slices: the same figure on the units that share a property, each with its own n and interval."""
+"""Slices: the score on the units that share a property, with n and interval."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from equipoise.types import Floats, Ints
 
 MIN_UNITS = 20
-"""Below this many units a slice says next to nothing: the 95 % interval of an accuracy of 0.8 is then wider
-than a third of the whole scale, so that slices overlap whatever the system does."""
+"""Below this many units a slice is uninformative: the 95 % interval of an accuracy of 0.8 is then wider
+than a third of the scale, so that slices overlap for any system."""
 NONE = "none"
 """The value of units that lack a property."""
 
@@ -32,7 +32,7 @@ Properties = Mapping[Any, Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The units whose property ``name`` has this value, and the figure on them."""
+    """The units whose property ``name`` has this value, and the score on them."""
 
     name: str
     value: str
@@ -47,10 +47,10 @@ class Slice:
 def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: int = 0) -> tuple[Slice, ...]:
     """The metric on every value of every property.
 
-    Properties and their values come in the order in which the units of the result bring them up. Units
-    that lack a property, or have None, are the slice ``none`` of that property, which comes last; nothing
-    is left out, so the n of a property's slices add up. Intervals are made as for the whole, from the units
-    of the slice alone; the chance level of a part is not known. Small slices are kept: see ``MIN_UNITS``.
+    Properties and their values are in the order of their first occurrence in the units of the result. Units
+    that lack a property, or have None, are the slice ``none`` of that property, which is last; nothing
+    is left out, so the n of a property's slices add up. Intervals use the same method as for all units, from the units
+    of the slice alone; the chance level of a slice is unknown. Small slices are included: see ``MIN_UNITS``.
 
     >>> from equipoise.stats.estimate import result_from_values
     >>> result = result_from_values("mine", ["a", "b", "c"], {"accuracy": [1, 0, 1]})
@@ -59,51 +59,51 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
     >>> [(each.value, each.estimate.value, each.estimate.n) for each in found]
     [('date', 1.0, 2), ('name', 0.0, 1)]
     """
-    whole = result[metric]
-    if whole.metric not in result.per_unit:
+    estimate = result[metric]
+    if estimate.metric not in result.per_unit:
         raise UndefinedError(
-            f"{whole.metric} is no mean over units, so a slice has no value of its own",
+            f"{estimate.metric} is not a mean over units, so a slice has no value",
             hint="score the evidence of the slice: evidence.take(index)",
         )
     units = result.unit_ids.tolist()
-    known = [slices.get(unit, {}) for unit in units]
-    if not any(known) and slices:
+    properties = [slices.get(unit, {}) for unit in units]
+    if not any(properties) and slices:
         raise InputError(
             f"none of the {len(units)} units of {result.system} has properties",
-            hint=f"the result knows units such as {units[0]!r}; see whether the ids are spelled alike",
+            hint=f"the result has units such as {units[0]!r}; compare the ids",
         )
-    known_metric = _known(whole.metric)
+    known_metric = _catalogue_metric(estimate.metric)
     return tuple(
-        Slice(name, value, _estimate(result, whole, rows, known_metric, _stream(seed, name, value)))
-        for name in dict.fromkeys(name for each in known for name in each)
-        for value, rows in _parts([each.get(name) for each in known]).items()
+        Slice(name, value, _estimate(result, estimate, rows, known_metric, _stream(seed, name, value)))
+        for name in dict.fromkeys(name for unit_properties in properties for name in unit_properties)
+        for value, rows in _parts([unit_properties.get(name) for unit_properties in properties]).items()
     )
 
 
 def _parts(values: list[object]) -> dict[str, Ints]:
-    """The places of each value, in order of appearance, those without one last."""
-    found: dict[str, list[int]] = {}
-    for place, value in enumerate(values):
-        found.setdefault(NONE if value is None else str(value), []).append(place)
-    if NONE in found:
-        found[NONE] = found.pop(NONE)
-    return {value: np.array(places, dtype=np.int64) for value, places in found.items()}
+    """The rows of each value, in order of appearance, rows without a value last."""
+    rows_by_value: dict[str, list[int]] = {}
+    for row, value in enumerate(values):
+        rows_by_value.setdefault(NONE if value is None else str(value), []).append(row)
+    if NONE in rows_by_value:
+        rows_by_value[NONE] = rows_by_value.pop(NONE)
+    return {value: np.array(rows, dtype=np.int64) for value, rows in rows_by_value.items()}
 
 
 def _stream(seed: int, name: str, value: str) -> np.random.Generator:
-    """Randomness of its own for each slice, so that no slice depends on which others there are."""
+    """A random stream per slice, so that a slice does not depend on other slices."""
     return np.random.default_rng([seed, crc32(f"{name}={value}".encode())])
 
 
 def _estimate(
-    result: Result, whole: Estimate, rows: Ints, metric: Metric[Any] | None, rng: np.random.Generator
+    result: Result, overall: Estimate, rows: Ints, metric: Metric[Any] | None, rng: np.random.Generator
 ) -> Estimate:
-    name = whole.metric
+    name = overall.metric
     values = np.asarray(result.per_unit[name], dtype=np.float64)[rows]
     weights = np.asarray(result.weights[name])[rows] if name in result.weights else None
-    if _averaged_hits(whole, values) and weights is None and result.clusters is None:
-        known = values[~np.isnan(values)]
-        interval = wilson_interval(float(known.sum()), len(known), whole.interval.confidence_level)
+    if _averaged_hits(overall, values) and weights is None and result.clusters is None:
+        defined = values[~np.isnan(values)]
+        interval = wilson_interval(float(defined.sum()), len(defined), overall.interval.confidence_level)
     else:
         interval = mean_intervals(
             values[:, None],
@@ -111,29 +111,29 @@ def _estimate(
             clusters=None if result.clusters is None else result.clusters[rows],
             bounds=None if metric is None else [metric.bounds],
             limits=None if metric is None else [_limits(result, metric)],
-            confidence_level=whole.interval.confidence_level,
+            confidence_level=overall.interval.confidence_level,
             rng=rng,
         )[0]
-    return estimate_from_values(name, values, interval, weights=weights, better=whole.better, unit=whole.unit)
+    return estimate_from_values(name, values, interval, weights=weights, better=overall.better, unit=overall.unit)
 
 
-def _averaged_hits(whole: Estimate, values: Floats) -> bool:
-    """Whether the values are hits averaged over splits, whose whole has Wilson's interval.
+def _averaged_hits(overall: Estimate, values: Floats) -> bool:
+    """Whether the values are hits averaged over splits, whose overall score has Wilson's interval.
 
     Such a mean varies no more than one of hits and misses does, so that Wilson's interval is wide enough. A
     bootstrap of a slice where all but one value is 1 would be far too narrow.
     """
-    known = values[~np.isnan(values)]
-    return bool(whole.interval.method.startswith("wilson") and len(known) > 1 and known.min() >= 0.0)
+    defined = values[~np.isnan(values)]
+    return bool(overall.interval.method.startswith("wilson") and len(defined) > 1 and defined.min() >= 0.0)
 
 
-def _known(metric: str) -> Metric[Any] | None:
-    """The metric of that name, where the catalogue knows it; of others only the values tell."""
+def _catalogue_metric(metric: str) -> Metric[Any] | None:
+    """The metric of that name, or None if it is not in the catalogue."""
     try:
-        (found,) = parse_metrics(metric)
+        (parsed,) = parse_metrics(metric)
     except EquipoiseError:
         return None
-    return found if found.name == metric else None
+    return parsed if parsed.name == metric else None
 
 
 def _limits(result: Result, metric: Metric[Any]) -> Bounds:

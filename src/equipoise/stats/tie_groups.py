@@ -1,8 +1,8 @@
-"""Tie bands and rank intervals: which systems the data cannot tell apart, and who may rank where.
+"""Tie groups and rank intervals: which systems are not significantly different, and their possible ranks.
 
-"Not told apart" is not transitive: A may be tied with B and B with C while A beats C. A partition into
-groups would have to hide one of these facts, so a system may carry several letters instead: two systems
-share a letter exactly when the data cannot tell them apart. (The compact letter display of Piepho,
+"Not significantly different" is not transitive: A may be tied with B and B with C while A beats C. A partition
+into groups would hide one of these facts, so a system may have several letters: two systems share a letter if
+and only if they are not significantly different. (The compact letter display of Piepho,
 Journal of Computational and Graphical Statistics 2004.)
 """
 
@@ -22,23 +22,23 @@ from equipoise.types import Bools, Direction, Floats, Ids, Ints
 class TieGroups:
     """``letters`` of each system in the given order, and ``order`` from best to worst.
 
-    A system without a score has no letters and stands last.
+    A system without a score has no letters and is last.
     """
 
     letters: tuple[tuple[str, ...], ...]
     order: tuple[int, ...]
 
     def tied_with(self, system: int) -> tuple[int, ...]:
-        """The other systems that the data cannot tell from this one, best first."""
-        mine = set(self.letters[system])
-        return tuple(each for each in self.order if each != system and mine & set(self.letters[each]))
+        """The other systems that are not significantly different from this one, best first."""
+        letters = set(self.letters[system])
+        return tuple(other for other in self.order if other != system and letters & set(self.letters[other]))
 
 
 def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05) -> TieGroups:
     """Letters from scores and the symmetric matrix of (adjusted) p: "a" is the best band.
 
-    Two systems are told apart when p < ``alpha``; an unknown p (NaN) tells nothing apart. Each letter is
-    a largest possible set of systems no two of which are told apart.
+    Two systems are different if p < ``alpha``; an unknown p (NaN) is not significant. Each letter is
+    a maximal set of systems no two of which are different.
 
     >>> p = np.array([[1, .4, .01], [.4, 1, .3], [.01, .3, 1]])
     >>> tie_groups([0.9, 0.8, 0.7], p, better=Direction.UP).letters
@@ -51,8 +51,8 @@ def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: flo
     order = order_by_score(score, better)
     ranked = order[~np.isnan(score[order])]
     # A matrix filled on one side of the diagonal only is read as symmetric.
-    apart = (matrix < alpha) | (matrix < alpha).T
-    groups = _cliques(apart[np.ix_(ranked, ranked)])
+    different = (matrix < alpha) | (matrix < alpha).T
+    groups = _cliques(different[np.ix_(ranked, ranked)])
     letters: list[list[str]] = [[] for _ in score]
     for number, group in enumerate(groups):
         for position in sorted(group):
@@ -61,7 +61,7 @@ def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: flo
 
 
 def order_by_score(scores: Floats, better: Direction) -> Ints:
-    """The order from best to worst; equals keep their order and NaN goes last.
+    """The order from best to worst; ties keep their order and NaN is last.
 
     >>> order_by_score(np.array([0.2, np.nan, 0.9]), Direction.DOWN)
     array([0, 2, 1])
@@ -81,10 +81,10 @@ def rank_intervals(
 ) -> Ints:
     """The ranks, lowest and highest, that each system takes over resampled units: shape (systems, 2).
 
-    All systems see the same resample of the units (of the clusters where given) on which every system is
+    All systems are scored on the same resample of the units (or clusters) on which every system is
     defined. Systems with equal means share all the ranks that they span, and the quantiles are rounded
-    outwards, so the intervals err on the wide side. A system that is never defined, or too few units,
-    leave the whole range open.
+    outwards, so the intervals are conservative. A system that is never defined, or too few units,
+    give the full range.
 
     >>> rank_intervals(np.array([[1, 0.5], [0.9, 0.2], [1, 0.4]]), better=Direction.UP,
     ...                rng=np.random.default_rng(0)).tolist()
@@ -105,7 +105,7 @@ def rank_intervals(
         n_resamples=n_resamples,
         rng=rng,
     )
-    # Systems without a score could stand anywhere among the others.
+    # Systems without a score may have any rank.
     ranges[ranked] = rank_intervals_from_resamples(means, better=better, confidence_level=confidence_level)
     ranges[ranked, 1] += systems - len(ranked)
     return ranges
@@ -114,7 +114,7 @@ def rank_intervals(
 def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confidence_level: float = 0.95) -> Ints:
     """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
     if not 0 < confidence_level < 1:
-        raise ParameterError(f"a level of {confidence_level} lies outside 0 to 1", hint="0.95 is customary")
+        raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is customary")
     first, last = _shared_ranks(-scores if better == Direction.UP else scores)
     tail = (1 - confidence_level) / 2
     lowest = np.quantile(first, tail, axis=0, method="lower")
@@ -122,14 +122,14 @@ def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confiden
     return np.column_stack([lowest, highest]).astype(np.int64)
 
 
-def _cliques(apart: Bools) -> list[frozenset[int]]:
-    """All largest sets without a pair that is apart, ordered by their members from the best on.
+def _cliques(different: Bools) -> list[frozenset[int]]:
+    """All maximal sets without a pair of different systems, ordered by their best members.
 
-    Start with everyone together; each pair that is apart splits the sets that hold both, and sets inside
-    another are absorbed.
+    Start with one set of all systems; each different pair splits the sets that contain both, and subsets of
+    another set are removed.
     """
-    groups = [frozenset(range(len(apart)))]
-    for one, other in zip(*np.nonzero(np.triu(apart, 1)), strict=True):
+    groups = [frozenset(range(len(different)))]
+    for one, other in zip(*np.nonzero(np.triu(different, 1)), strict=True):
         split: set[frozenset[int]] = set()
         for group in groups:
             split |= {group - {int(one)}, group - {int(other)}} if {one, other} <= group else {group}
@@ -153,7 +153,7 @@ def _shared_ranks(costs: Floats) -> tuple[Ints, Ints]:
     first = np.empty(costs.shape, dtype=np.int64)
     last = np.empty(costs.shape, dtype=np.int64)
     for system in range(costs.shape[1]):
-        own = costs[:, system : system + 1]
-        first[:, system] = 1 + (costs < own - slack).sum(axis=1)
-        last[:, system] = (costs <= own + slack).sum(axis=1)
+        system_costs = costs[:, system : system + 1]
+        first[:, system] = 1 + (costs < system_costs - slack).sum(axis=1)
+        last[:, system] = (costs <= system_costs + slack).sum(axis=1)
     return first, last

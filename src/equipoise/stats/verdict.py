@@ -1,14 +1,16 @@
-"""What a comparison comes to, in two plain sentences."""
+"""The result of a comparison in plain sentences: which system is best, and what the data do not decide."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import floor, isnan, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from equipoise.stats.formatting import (
     about,
+    format_difference,
     format_interval,
     format_p,
     format_percent,
@@ -23,173 +25,289 @@ from equipoise.types import Direction
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.contrasts import Contrast
-    from equipoise.stats.result import Estimate
+    from equipoise.stats.result import Estimate, Result
+
+# Words and numbers of the sentences.
+
+UNIT_NOUN = "unit_noun"
+"""The key in the settings of a result for what its units are called: ``question``, ``node``."""
+
+EVIDENCE_NOUNS = {"ranking": "query", "pairs": "pair", "labels": "example", "sets": "document", "space": "item"}
+"""What a unit is called if the result does not say it, by the kind of its evidence."""
+
+MAX_NAMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a unit, a system and the metric are called, and whether scores are printed in percent."""
+
+    unit: str = "unit"
+    system: str = "system"
+    metric: str = ""
+    percent: bool = False
+
+    @property
+    def plural(self) -> str:
+        """The noun for several units."""
+        return plural(self.unit)
+
+    def units(self, n: int) -> str:
+        """A number of units with their noun.
+
+        >>> Vocabulary("query").units(1_200), Vocabulary("node").units(1)
+        ('1,200 queries', '1 node')
+        """
+        return f"{n:,} {self.unit if n == 1 else plural(self.unit)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun.
+
+    >>> plural("query"), plural("document")
+    ('queries', 'documents')
+    """
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def unit_noun(results: Sequence[Result]) -> str:
+    """What the units of these results are called; ``unit`` if it is not known or not the same for all."""
+    nouns = {_recorded_noun(result.settings) or _evidence_noun(result) for result in results}
+    return nouns.pop() if len(nouns) == 1 else "unit"
+
+
+def _recorded_noun(settings: Mapping[str, Any]) -> str:
+    return str(settings.get(UNIT_NOUN, ""))
+
+
+def _evidence_noun(result: Result) -> str:
+    return "unit" if result.evidence is None else EVIDENCE_NOUNS.get(result.evidence.kind, "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFormat:
+    """How scores of one metric are printed: as they are, or in percent with one significant digit of the interval."""
+
+    decimals: int
+    percent: bool = False
+
+    @classmethod
+    def of(cls, intervals: Sequence[Interval], *, percent: bool) -> ScoreFormat:
+        """The format for scores with these intervals."""
+        decimals = shared_decimals(intervals)
+        return cls(max(0, decimals - 3) if percent else decimals, percent)
+
+    def value(self, value: float) -> str:
+        """A score.
+
+        >>> ScoreFormat(0, percent=True).value(0.829), ScoreFormat(2).value(0.829)
+        ('83 %', '0.83')
+        """
+        return format_value(value, self.decimals) if not self.percent else _with_sign(100 * value, self.decimals)
+
+    def interval(self, interval: Interval) -> str:
+        """An interval of scores.
+
+        >>> ScoreFormat(0, percent=True).interval(Interval(0.731, 0.896)), ScoreFormat(2).interval(Interval(0.7, 0.9))
+        ('73-90 %', '[0.70, 0.90]')
+        """
+        if not self.percent or not interval.known:
+            return format_interval(interval, self.decimals)
+        low, high = (format_value(100 * end, self.decimals) for end in (interval.low, interval.high))
+        return f"{low}-{high} %"
+
+    def range(self, values: Sequence[float]) -> str:
+        """The smallest and the largest of several scores; one score if they are equal in print."""
+        low, high = self.value(min(values)), self.value(max(values))
+        return low if low == high else f"{low.removesuffix(' %')} to {high}"
+
+    def difference(self, contrast: Contrast) -> str:
+        """The size of a difference, with at least one digit that is not 0."""
+        size = abs(contrast.difference) * (100 if self.percent else 1)
+        first = -floor(log10(size)) if size > 0 else 0
+        if self.percent:
+            return f"{format_value(size, max(self.decimals, first))} points"
+        return format_value(size, max(n_decimals(contrast.interval), first))
+
+    def signed_difference(self, value: float) -> str:
+        """A difference with its sign, without a unit."""
+        return format_difference(100 * value if self.percent else value, self.decimals)
+
+
+def _with_sign(percent: float, decimals: int) -> str:
+    text = format_value(percent, decimals)
+    return text if isnan(percent) else f"{text} %"
+
+
+def score_format(comparison: Comparison, words: Vocabulary) -> ScoreFormat:
+    """The format of the scores on the primary metric."""
+    intervals = [comparison.estimates[name][comparison.primary].interval for name in comparison.systems]
+    return ScoreFormat.of(intervals, percent=words.percent)
+
 
 # Comparisons that cannot compare: every system is at the chance level, or every system is at the ceiling.
 
 CEILING_MARGIN = 0.02
-"""Shares above 1 minus this leave no room for a better system."""
-HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder {noun}s."
-MORE = "Use more {noun}s, or a task with a lower chance level: a smaller cutoff or more candidates."
+"""Fractions above 1 minus this leave no room for a better system."""
+HARDER = "Make the task harder: a smaller cutoff, smaller chunks, more candidates or harder {units}."
+MORE = "Use more {units}, or a task with a lower chance level: a smaller cutoff or more candidates."
 _ROUNDING = 1e-9
 
 
-def why_uninformative(comparison: Comparison, noun: str = "unit") -> str:
-    """Why the primary metric cannot compare these systems, and what to change; empty where it can.
-
-    ``noun`` is what a unit is called.
-    """
-    estimates = [
-        each
-        for each in (comparison.estimates[name][comparison.primary] for name in comparison.systems)
-        if not isnan(each.value)
-    ]
+def why_uninformative(comparison: Comparison, words: Vocabulary | None = None) -> str:
+    """Why the primary metric cannot compare these systems, and what to change; empty if it can."""
+    words = words or Vocabulary(comparison.unit_noun)
+    estimates = [comparison.estimates[name][comparison.primary] for name in comparison.systems]
+    estimates = [estimate for estimate in estimates if not isnan(estimate.value)]
     if len(estimates) < 2:
         return ""
-    name, places = comparison.primary, shared_decimals(each.interval for each in estimates)
-    chance = _range([each.chance for each in estimates], places)
-    values = _range([each.value for each in estimates], places)
-    if all(_is_share(each) and each.chance >= 1.0 - _ROUNDING for each in estimates):
+    metric, shown = _metric(comparison, words), score_format(comparison, words)
+    values = shown.range([estimate.value for estimate in estimates])
+    harder, more = (advice.format(units=plural(words.unit)) for advice in (HARDER, MORE))
+    chance_levels = [estimate.chance for estimate in estimates]
+    if all(_is_fraction(estimate) and estimate.chance >= 1.0 - _ROUNDING for estimate in estimates):
         return (
-            f"This setup cannot compare the systems: a random choice scores {chance} on {name}, as much as "
-            f"any system can. {HARDER.format(noun=noun)}"
+            f"This setup cannot compare the {words.system}s: a random choice has the maximum {metric} of "
+            f"{shown.range(chance_levels)}. {harder}"
         )
     if _at_ceiling(estimates):
         return (
-            f"This setup cannot compare the systems: all of them are at the ceiling of {name} ({values}), "
-            f"where a better system could not score better. {HARDER.format(noun=noun)}"
+            f"This setup cannot compare the {words.system}s: all of them are at the ceiling of {metric} ({values}), "
+            f"where a better {words.system} could not score higher. {harder}"
         )
     # A chance level of 0 is the floor of a metric: any score above it is above chance.
-    known = all(each.chance != 0.0 and not isnan(each.chance) for each in estimates)
-    if known and not any(_above_chance(each) for each in estimates):
+    known = all(level != 0.0 and not isnan(level) for level in chance_levels)
+    if known and not any(_above_chance(estimate) for estimate in estimates):
+        n = max(estimate.n for estimate in estimates)
         return (
-            f"No system is shown to be better than chance on {name} ({values}, chance {chance}) by these "
-            f"{max(each.n for each in estimates):,} {noun}s, so this setup cannot compare them. "
-            f"{MORE.format(noun=noun)}"
+            f"No {words.system} is significantly better than chance on {metric} ({values}, chance "
+            f"{shown.range(chance_levels)}) on {words.units(n)}, so this setup cannot compare them. {more}"
         )
     return ""
 
 
-def _is_share(estimate: Estimate) -> bool:
+def _is_fraction(estimate: Estimate) -> bool:
     return estimate.better == Direction.UP and estimate.unit == "fraction"
 
 
 def _at_ceiling(estimates: Sequence[Estimate]) -> bool:
-    return all(_is_share(each) and 1.0 - CEILING_MARGIN <= each.value <= 1.0 for each in estimates)
+    return all(_is_fraction(estimate) and 1.0 - CEILING_MARGIN <= estimate.value <= 1.0 for estimate in estimates)
 
 
 def _above_chance(estimate: Estimate) -> bool:
-    """Whether the whole interval is on the better side of chance; without one, the value."""
-    reach = estimate.interval
-    low, high = (reach.low, reach.high) if reach.known else (estimate.value, estimate.value)
+    """Whether the interval is on the better side of chance; without an interval, the value."""
+    interval = estimate.interval
+    low, high = (interval.low, interval.high) if interval.known else (estimate.value, estimate.value)
     return low > estimate.chance if estimate.better == Direction.UP else high < estimate.chance
 
 
-def _range(values: Sequence[float], places: int) -> str:
-    low, high = format_value(min(values), places), format_value(max(values), places)
-    return low if low == high else f"{low} to {high}"
+# The decision.
 
 
-NAMED = 3
+def verdict_text(comparison: Comparison, words: Vocabulary | None = None) -> str:
+    """The decision, then what is not decided and how many units would decide it."""
+    words = words or Vocabulary(comparison.unit_noun)
+    return " ".join(filter(None, (decision(comparison, words), sample_size(comparison, words))))
 
 
-def verdict_text(comparison: Comparison, noun: str = "unit") -> str:
-    """Who leads and who is tied with it; then what the data cannot tell, and what would help.
-
-    ``noun`` is what a unit is called.
-    """
-    if comparison.leader is None:
-        units = _units(comparison, comparison.n, noun)
-        return (
-            f"No system has a value of {comparison.primary} on these {units}. "
-            "Nothing can be said about which is better."
-        )
-    return f"{_who_leads(comparison, comparison.leader)} {_what_is_open(comparison, comparison.leader, noun)}"
-
-
-def _who_leads(comparison: Comparison, leader: str) -> str:
-    tied = comparison.tied_with_leader
-    beaten = [name for name in _scored(comparison) if name != leader and name not in tied]
-    own = _shown(comparison, leader)
-    missing = [name for name in comparison.systems if isnan(comparison.scores[name])]
-    tail = f"; {_listed(missing)} could not be scored" if missing else ""
-    if not tied and not beaten:
-        return f"{leader} is the only system with a value of {comparison.primary} ({own}){tail}."
-    if not tied:
-        seen = comparison.contrast(leader, beaten[0])
-        rest = f", and of {len(beaten) - 1} more" if len(beaten) > 1 else ""
-        return (
-            f"{leader} leads on {comparison.primary} with {own}, ahead of {beaten[0]} by "
-            f"{_difference(seen)} ({_certainty(seen)}){rest}{tail}."
-        )
-    ahead = f"; {leader} is ahead of {_listed(beaten)}" if beaten else ""
-    tie = _tied_scores(comparison, leader)
-    return f"No system is shown to be best on {comparison.primary}: {tie}{ahead}{tail}."
+def decision(comparison: Comparison, words: Vocabulary) -> str:
+    """Which system is best, or which systems are tied for it."""
+    best = comparison.leader
+    metric, units = _metric(comparison, words), _units(comparison, comparison.n, words)
+    if best is None:
+        return f"Not decided: no {words.system} has a value of {metric} on these {units}."
+    score = score_format(comparison, words).value(comparison.scores[best])
+    unscored = [name for name in comparison.systems if isnan(comparison.scores[name])]
+    tail = f" {_names(unscored)} could not be scored." if unscored else ""
+    others = [name for name in _scored(comparison) if name != best]
+    if not others:
+        return f"{best} is the only {words.system} with a value of {metric} ({score}).{tail}"
+    if comparison.tied_with_leader:
+        return f"Not decided: {_tie(comparison, best, words)}.{tail}"
+    contrast = comparison.contrast(best, others[0])
+    higher = "higher" if comparison.better == Direction.UP else "lower"
+    return (
+        f"{best} is the best of {len(others) + 1} {words.system}s on {units}: its {metric} is {score}, significantly "
+        f"{higher} than that of {others[0]} (by {_certainty(contrast, score_format(comparison, words))})"
+        f"{f' and of {len(others) - 1} more' if len(others) > 1 else ''}.{tail}"
+    )
 
 
-def _tied_scores(comparison: Comparison, leader: str) -> str:
-    """The leader and those that the data cannot tell from it, with their scores, as a clause."""
-    own = comparison.scores[leader]
-    equal = [name for name in comparison.tied_with_leader if comparison.scores[name] == own]
-    others = [
-        f"{name} ({_shown(comparison, name)})" for name in comparison.tied_with_leader if comparison.scores[name] != own
-    ]
+def _tie(comparison: Comparison, best: str, words: Vocabulary) -> str:
+    """The best system and those that are not significantly different from it, as a clause."""
+    tied, scores = comparison.tied_with_leader, comparison.scores
+    metric, score = _metric(comparison, words), score_format(comparison, words).value(scores[best])
+    units = _units(comparison, comparison.n, words)
+    equal = [name for name in tied if scores[name] == scores[best]]
     if equal:
-        start = f"{_listed([leader, *equal])} share the best score ({_shown(comparison, leader)})"
-        return f"{start}, and the data cannot tell {leader} from {_listed(others)}" if others else start
-    best = "highest" if comparison.better == Direction.UP else "lowest, which is best"
-    own_score = _shown(comparison, leader)
-    return f"{leader} scores {best} ({own_score}), but the data cannot tell it from {_listed(others)}"
+        start = f"{_names([best, *equal])} share the best {metric} on {units} ({score})"
+    else:
+        highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
+        start = f"{best} has the {highest} {metric} on {units} ({score})"
+    rest = [name for name in tied if name not in equal]
+    if not rest:
+        return start
+    if len(rest) == 1:
+        return f"{start}, but {rest[0]} is not significantly worse"
+    n_others = len(_scored(comparison)) - 1 - len(equal)
+    return (
+        f"{start}, but {len(rest)} of the other {n_others} {words.system}s are not significantly worse: {_names(rest)}"
+    )
 
 
-def _what_is_open(comparison: Comparison, leader: str, noun: str) -> str:
-    tied = comparison.tied_with_leader
-    if tied:
-        clause = _separation(comparison, comparison.contrast(leader, tied[0]), noun)
-        return f"{clause[0].upper()}{clause[1:]}."
+def sample_size(comparison: Comparison, words: Vocabulary) -> str:
+    """How many units would separate the best system from the next, or the first pair that is not decided."""
+    best, tied = comparison.leader, comparison.tied_with_leader
     scored = _scored(comparison)
-    if len(scored) < 2:
-        return "There is nothing to compare it with."
+    if best is None or len(scored) < 2:
+        return ""
+    if tied:
+        return _sentence(_separation(comparison, comparison.contrast(best, tied[0]), words))
     undecided = undecided_pairs(comparison)
     if undecided:
         more = f" (and {len(undecided) - 1} more pairs)" if len(undecided) > 1 else ""
-        first = f"{undecided[0].a} from {undecided[0].b}{more}"
-        return f"Behind it the data cannot tell {first}: {_separation(comparison, undecided[0], noun)}."
-    told = "The two systems" if len(scored) == 2 else f"All {len(scored)} systems"
-    leading = comparison.contrast(leader, next(name for name in scored if name != leader))
-    units = _units(comparison, leading.n, noun)
-    return f"{told} are told apart by these {units}{_reach(comparison, leading)}."
+        first = undecided[0]
+        return (
+            f"{first.a} and {first.b} are not significantly different{more}: {_separation(comparison, first, words)}."
+        )
+    contrast = comparison.contrast(best, next(name for name in scored if name != best))
+    return _sentence(f"all pairs are significantly different{_detectable(comparison, contrast, words)}")
 
 
 def undecided_pairs(comparison: Comparison) -> list[Contrast]:
     """The pairs on the primary metric that are not significantly different, best systems first."""
     pairs = [comparison.contrast(a, b) for a, b in combinations(_scored(comparison), 2)]
-    return [each for each in pairs if each.winner(comparison.alpha) is None]
+    return [contrast for contrast in pairs if contrast.winner(comparison.alpha) is None]
 
 
-def _separation(comparison: Comparison, seen: Contrast, noun: str) -> str:
+def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """How many units would separate two systems, as a clause."""
-    if seen.reason:
-        return f"there is no test of {seen.a} against {seen.b}: {seen.reason}"
-    if not seen.needed.known:
-        return f"how many {noun}s would separate {seen.a} and {seen.b} is unknown, since {seen.needed.reason}"
-    if seen.needed.value > seen.n:
-        units = f"about {about(seen.needed.value)} {noun}s"
-        return f"{units} {what_they_show(comparison, seen)}; there are {_units(comparison, seen.n, noun)}"
+    if contrast.reason:
+        return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
+    if not contrast.needed.known:
+        return (
+            f"how many {plural(words.unit)} would separate {contrast.a} and {contrast.b} is unknown, "
+            f"because {contrast.needed.reason}"
+        )
+    if contrast.needed.value > contrast.n:
+        units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
+        return f"{units} {what_they_show(comparison, contrast, words)}"
     return (
-        f"{_units(comparison, seen.n, noun)} are about enough to show the difference between {seen.a} and "
-        f"{seen.b}, {_difference(seen)}, {_with_power(comparison)}, but the test did not show it"
+        f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "
+        f"{contrast.b} ({score_format(comparison, words).difference(contrast)}) {_with_power(comparison)}, but the "
+        f"test did not show it"
     )
 
 
-def what_they_show(comparison: Comparison, seen: Contrast) -> str:
-    """What the units needed for a pair would show, with which power and adjustment.
+def what_they_show(comparison: Comparison, contrast: Contrast, words: Vocabulary | None = None) -> str:
+    """What the number of units needed for a pair would show, with which power and adjustment.
 
-    For the leader and a system that is tied with it, also how many would show the leader to be best.
+    For the best system and one that is tied with it, also how many units would show that it is best.
     """
+    words = words or Vocabulary(comparison.unit_noun)
     return (
-        f"would separate {seen.a} and {seen.b} {_with_power(comparison)} if the difference seen, "
-        f"{_difference(seen)}, is the true one{_to_show_best(comparison, seen)}"
+        f"would separate {contrast.a} and {contrast.b} {_with_power(comparison)} if the observed difference, "
+        f"{score_format(comparison, words).difference(contrast)}, is the true one{_to_show_best(comparison, contrast)}"
     )
 
 
@@ -197,10 +315,12 @@ def _with_power(comparison: Comparison) -> str:
     return f"with {format_percent(POWER)} power ({comparison.adjustment})"
 
 
-def _to_show_best(comparison: Comparison, seen: Contrast) -> str:
-    """How many units would show the leader to be best, where the pair is one of several with the leader."""
+def _to_show_best(comparison: Comparison, contrast: Contrast) -> str:
+    """How many units would show that the first system is best, if it has several competitors."""
     needed = comparison.needed_for_best
-    if comparison.leader not in (seen.a, seen.b) or len(_scored(comparison)) < 3 or not needed.known:
+    if comparison.leader not in (contrast.a, contrast.b) or len(_scored(comparison)) < 3 or not needed.known:
+        return ""
+    if about(needed.value) == about(contrast.needed.value):
         return ""
     return f", and about {about(needed.value)} would show {comparison.leader} to be best"
 
@@ -209,48 +329,53 @@ def _scored(comparison: Comparison) -> list[str]:
     return [name for name in comparison.order if not isnan(comparison.scores[name])]
 
 
-def _reach(comparison: Comparison, leading: Contrast) -> str:
+def _detectable(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
     """The smallest difference that could be shown: that of the first two, since others may vary far more."""
-    if not leading.detectable.known:
+    if not contrast.detectable.known:
         return ""
-    size = leading.detectable.value
-    places = max(0, 1 - floor(log10(size))) if size > 0 else 0
+    size = contrast.detectable.value * (100 if words.percent else 1)
+    shown = format_value(size, max(0, 1 - floor(log10(size))) if size > 0 else 0)
     between = " between the first two" if len(_scored(comparison)) > 2 else ""
-    shown = f"differences of about {format_value(size, places)} or more{between}"
-    return f", which can show {shown} {_with_power(comparison)}"
+    units = _units(comparison, contrast.n, words)
+    return (
+        f"; {units} can show differences of about {shown}{' points' if words.percent else ''} or more{between} "
+        f"{_with_power(comparison)}"
+    )
 
 
-def _certainty(seen: Contrast) -> str:
-    p = f"adjusted p {format_p(seen.adjusted)}"
-    if not seen.interval.known:
-        return p
-    low, high = seen.interval.low, seen.interval.high
-    if low + high < 0:  # the leader's side of the difference, whichever way is better
+def _certainty(contrast: Contrast, shown: ScoreFormat) -> str:
+    """The difference in favour of the first system, with its interval and p."""
+    p = f"adjusted p {format_p(contrast.adjusted)}"
+    if not contrast.interval.known:
+        return f"{shown.difference(contrast)}, {p}"
+    low, high = contrast.interval.low, contrast.interval.high
+    if low + high < 0:  # smaller is better
         low, high = -high, -low
-    return f"{format_percent(seen.interval.confidence_level)} interval {format_interval(Interval(low, high))}, {p}"
+    if shown.percent:
+        interval = f"{format_value(100 * low, shown.decimals)} to {format_value(100 * high, shown.decimals)} points"
+    else:
+        interval = format_interval(Interval(low, high))
+    level = format_percent(contrast.interval.confidence_level)
+    return f"{shown.difference(contrast)}, {level} interval {interval}, {p}"
 
 
-def _shown(comparison: Comparison, name: str) -> str:
-    intervals = [comparison.estimates[each][comparison.primary].interval for each in comparison.systems]
-    return format_value(comparison.scores[name], shared_decimals(intervals))
+def _metric(comparison: Comparison, words: Vocabulary) -> str:
+    return words.metric or comparison.primary
 
 
-def _difference(seen: Contrast) -> str:
-    """As many decimals as the interval deserves, and one that is not 0 where there is one."""
-    size = abs(seen.difference)
-    first = -floor(log10(size)) if size > 0 else 0
-    return format_value(size, max(n_decimals(seen.interval), first))
+def _units(comparison: Comparison, n: int, words: Vocabulary) -> str:
+    """A number of units, and of clusters if there are any."""
+    clusters = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
+    return f"{words.units(n)}{clusters}"
 
 
-def _units(comparison: Comparison, n: int, noun: str) -> str:
-    """So many units; a contrast rests on those where both systems are defined."""
-    within = f" in {comparison.clusters:,} clusters" if comparison.clusters is not None else ""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}{within}"
+def _sentence(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}."
 
 
-def _listed(names: Sequence[str]) -> str:
-    """One, two or three names, and how many more there are."""
-    shown, rest = list(names[:NAMED]), len(names) - NAMED
+def _names(names: Sequence[str]) -> str:
+    """Up to three names, and how many more there are."""
+    shown, rest = list(names[:MAX_NAMES]), len(names) - MAX_NAMES
     if rest > 0:
         return f"{', '.join(shown)} and {rest} more"
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]

@@ -1,1 +1,1 @@
-"""Choosing parameters: the grid, the nested estimate of what the choice is worth, and equal budgets."""
+"""Parameter tuning: grid search, nested cross-validation, and equal budgets."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 NESTED = "nested "
-"""How the metric of a nested figure begins; what a single trial scores is not nested."""
+"""The prefix of the metric name of a nested score; scores of single trials do not have it."""
 
 Value = str | int | float | bool | None
 Params = Mapping[str, Value]
@@ -29,8 +29,8 @@ Params = Mapping[str, Value]
 class Trial:
     """One point of the grid, measured on all units.
 
-    ``cost`` is what a unit takes at this point (retrieved tokens, where something is retrieved);
-    ``reachable`` the share of units that could be right at all: whose answer no chunk border cuts in two.
+    ``cost`` is the cost per unit at this point (retrieved tokens, for retrieval);
+    ``reachable`` the share of units that can be correct: those whose answer is not split by a chunk border.
     """
 
     params: Params
@@ -43,9 +43,9 @@ class Trial:
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class FoldSelection:
-    """What was chosen on the other folds: its value there (``inner``), here (``outer``), on ``n`` units.
+    """The trial selected on the other folds: its value there (``inner``), on the fold (``outer``), on ``n`` units.
 
-    With several splits, one entry stands for all folds that chose the same: ``times`` is their number,
+    With several splits, one entry represents all folds with the same selection: ``times`` is their number,
     ``n`` is the number of units in them together, and both values are means over them.
     """
 
@@ -61,11 +61,11 @@ class FoldSelection:
 class TuningRecord:
     """The tuning of one system. Values are fractions.
 
-    ``best`` and ``baseline`` are places in ``trials``; ``optimistic`` is the value of the best trial on the
-    units that chose it, ``nested`` the value on units that had no say. ``frontier`` holds the trials that no
-    cheaper one equals, cheapest first; ``within_budget`` is the place there of what ``budget`` affords.
-    Without ``folds`` nothing is nested, and ``nested`` is NaN. ``tried`` says how many trials, from the first
-    on, make up the grid; a baseline beyond them was measured and could not be chosen. ``nested`` is the mean
+    ``best`` and ``baseline`` are indices into ``trials``; ``optimistic`` is the value of the best trial on the
+    units that selected it, ``nested`` the value on held-out units. ``frontier`` holds the trials that no
+    cheaper one equals, cheapest first; ``within_budget`` is the index there of the best trial within ``budget``.
+    Without ``folds``, ``nested`` is NaN. ``tried`` is the number of trials, from the first
+    on, of the grid; a baseline beyond them was evaluated but could not be selected. ``nested`` is the mean
     over ``splits`` splits into folds, and ``split_sd`` the standard deviation of the score of one split.
     """
 
@@ -174,7 +174,7 @@ def _choice(content: Any) -> FoldSelection:
 def parameter_grid(
     *, valid: Callable[[Params], bool] | None = None, **axes: Iterable[Value]
 ) -> tuple[dict[str, Value], ...]:
-    """All combinations of the axes, the last axis fastest; without axes, the one point that says nothing.
+    """All combinations of the axes, the last axis fastest; without axes, one empty point.
 
     ``valid`` leaves out the points for which it is false; when it leaves none, that is an error.
 
@@ -183,13 +183,15 @@ def parameter_grid(
     >>> len(parameter_grid(chunk_size=[64, 128], overlap=[0, 64], valid=overlap_fits))
     3
     """
-    values = {name: _values(name, given) for name, given in axes.items()}
+    values = {name: _values(name, options) for name, options in axes.items()}
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-    kept = tuple(point for point in points if valid is None or valid(point))
-    if not kept:
-        tried = "; ".join(f"{name} {', '.join(map(str, found))}" for name, found in values.items())
-        raise ParameterError(f"none of the {len(points)} configurations is valid ({tried})", hint=_rule_of(valid))
-    return kept
+    valid_points = tuple(point for point in points if valid is None or valid(point))
+    if not valid_points:
+        tried = "; ".join(f"{name} {', '.join(map(str, options))}" for name, options in values.items())
+        raise ParameterError(
+            f"none of the {len(points)} configurations is valid ({tried})", hint=_constraint_text(valid)
+        )
+    return valid_points
 
 
 def overlap_fits(params: Params) -> bool:
@@ -198,19 +200,19 @@ def overlap_fits(params: Params) -> bool:
     return overlap is None or size is None or float(overlap) < float(size)
 
 
-def _values(name: str, given: Iterable[Value]) -> tuple[Value, ...]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise ParameterError(f"{name}={given!r} is no list of values", hint=f"write {name}=[{given!r}]")
-    values = tuple(given)
+def _values(name: str, options: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(options, str | bytes) or not isinstance(options, Iterable):
+        raise ParameterError(f"{name}={options!r} is not a list of values", hint=f"write {name}=[{options!r}]")
+    values = tuple(options)
     if not values:
         raise ParameterError(f"the axis {name} has no values", hint="give it one, or leave it out")
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if not isinstance(value, str | int | float | None):
             raise ParameterError(
-                f"{name} holds a {type(value).__name__}, which is no plain value",
-                hint="name things by a text or a number",
+                f"{name} holds a {type(value).__name__}, which is not a plain value",
+                hint="use a string or a number",
             )
-        if value in values[:place]:
+        if value in values[:index]:
             raise DuplicateError(
                 f"the axis {name} holds {value!r} twice",
                 hint="a trial that runs twice only costs time: name every value once",
@@ -218,7 +220,7 @@ def _values(name: str, given: Iterable[Value]) -> tuple[Value, ...]:
     return values
 
 
-def _rule_of(valid: Callable[[Params], bool] | None) -> str:
+def _constraint_text(valid: Callable[[Params], bool] | None) -> str:
     """What a point must satisfy, in the words of the rule itself."""
     rule = (valid.__doc__ or "").strip().splitlines()
     return f"a configuration is valid when this holds: {rule[0]}" if rule else "change the values of the axes"
@@ -230,8 +232,8 @@ def _rule_of(valid: Callable[[Params], bool] | None) -> str:
 def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """The trials that nothing else beats: dearer ones only where they are better, cheapest first.
 
-    Cost and value both rise strictly; of trials with equal cost and value the first stands for all. Trials
-    without a cost or without a value have no place on it.
+    Cost and value both increase strictly; of trials with equal cost and value the first is used. Trials
+    without a cost or without a value are not on it.
 
     >>> dear, cheap, worse = (Trial({}, value, cost=cost) for value, cost in [(0.6, 9), (0.4, 2), (0.4, 6)])
     >>> pareto_frontier([dear, cheap, worse]) == (cheap, dear)
@@ -241,11 +243,11 @@ def pareto_frontier(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     order = np.lexsort((-values, costs))
     order = order[~np.isnan(costs[order] + values[order])]
     before = np.maximum.accumulate(np.concatenate([[-inf], values[order]]))[:-1]
-    return tuple(trials[place] for place in order[values[order] > before].tolist())
+    return tuple(trials[index] for index in order[values[order] > before].tolist())
 
 
 def best_within_budget(trials: Sequence[Trial], budget: float) -> int | None:
-    """The place of the best trial that costs no more than ``budget``; None when all cost more.
+    """The index of the best trial that costs at most ``budget``; None if all cost more.
 
     Of equal values the cheaper wins, then the earlier. A trial of unknown cost is not affordable.
 

@@ -1,11 +1,11 @@
-"""The nested estimate: what a tuned system is worth on units that had no say in its tuning.
+"""Nested cross-validation: the score of a tuned system on units that were held out from its tuning.
 
-The best of many trials looks better than it is, on the units that made it the best. So the choice is made
-again for every fold, on the units outside it, and the units inside score what was chosen without them.
+The best of many trials has a selection-biased score on the units that selected it. Therefore a trial is
+selected for every fold on the units outside it, and scored on the units inside.
 
 Trials have no parameters that are fitted to units: a trial's value on a unit is the same whatever other
-units there are. An inner cross-validation would therefore average, over its own folds, the very values that
-the training units have already, and the mean over the training units is the inner cross-validation score.
+units there are. An inner cross-validation would therefore average, over its folds, the same values that
+the training units already have, and the mean over the training units is the inner cross-validation score.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from equipoise.io.splits import Fold
 
 ROUNDING = 1e-12
-"""Means closer than this, relative to the larger, are equal: the order of a sum decides no choice."""
+"""Means closer than this, relative to the larger, are equal: rounding in a sum does not decide a selection."""
 
 
 @dataclass(frozen=True)
 class NestedResult:
-    """The nested estimate: what was chosen without each fold, and what that scores there.
+    """The nested estimate: the trial selected without each fold, and its score on the fold.
 
     With S splits of F folds each and U units:
 
     - ``values`` (U): the score of each unit, the mean over the splits of the trials chosen without it; NaN
       where all of them are undefined.
-    - ``chosen`` (S * F, split by split): the place of the trial that was chosen without each fold.
-    - ``inner`` and ``outer`` (S * F): its mean over the units that chose it, and over those of the fold.
+    - ``chosen`` (S * F, split by split): the index of the trial that was selected without each fold.
+    - ``inner`` and ``outer`` (S * F): its mean over the units that selected it, and over those of the fold.
     - ``trial_of`` (S x U): the trial that scored each unit in each split.
     - ``by_split`` (S): the nested score of each split alone.
-    - ``best`` is the trial chosen on all units, which people would deploy; ``optimistic`` is its mean over
+    - ``best`` is the trial selected on all units, which would be deployed; ``optimistic`` is its mean over
       the same units.
     """
 
@@ -93,12 +93,12 @@ def nested_cv(
     allowed: Any = None,
     better: Direction = Direction.UP,
 ) -> NestedResult:
-    """Choose a trial for each fold on the units outside it, and score the fold with that.
+    """Select a trial for each fold on the units outside it, and score it on the fold.
 
-    ``values`` has a row a trial and a column a unit, NaN where undefined; ``kfold_splits`` come from
-    ``data.split.folds``. The best mean over the defined training units wins; of equal means the lower
-    ``costs`` (a number a trial, NaN is the dearest), then the earlier trial. ``allowed`` says which trials
-    may be chosen at all, such as those within a budget.
+    ``values`` has one row per trial and one column per unit, NaN where undefined; ``folds`` come from
+    ``kfold_splits``. The best mean over the defined training units wins; of equal means the lower ``costs`` (one
+    number per trial, NaN is the most expensive), then the earlier trial. ``allowed`` marks the trials that may be
+    selected, such as those within a budget.
 
     >>> from equipoise.io.splits import kfold_splits
     >>> halves = kfold_splits("abcd", 2, groups="xxyy", rng=np.random.default_rng(0))
@@ -124,20 +124,20 @@ def repeated_choice(
     """
     table = check_score_table(values)
     units = table.shape[1]
-    tests = np.concatenate([tested(folds, units) for folds in splits], axis=1)
+    tests = np.concatenate([test_matrix(folds, units) for folds in splits], axis=1)
     inner = fold_means(table, (~tests).astype(np.float64))
     outer = fold_means(table, tests.astype(np.float64))
     chosen = select_trials(inner, costs=costs, allowed=allowed, better=better)
     best = select_best(table, costs=costs, allowed=allowed, better=better)
-    places = np.arange(tests.shape[1])
+    positions = np.arange(tests.shape[1])
     fold_of = tests.T.reshape(len(splits), -1, units).argmax(axis=1)
     trial_of = np.take_along_axis(chosen.reshape(len(splits), -1), fold_of, axis=1)
     scores = table[trial_of, np.arange(units)]
     return NestedResult(
         values=fold_means(scores.T, np.ones((len(splits), 1)))[:, 0],
         chosen=chosen,
-        inner=_known(inner[chosen, places]),
-        outer=outer[chosen, places],
+        inner=_check_means(inner[chosen, positions]),
+        outer=outer[chosen, positions],
         best=best,
         optimistic=_mean(table[best]),
         trial_of=trial_of,
@@ -157,7 +157,7 @@ def majority_hits(values: Any) -> Floats:
 
 
 def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> int:
-    """The trial that is best on all units: the one to deploy, whose mean here is an optimistic figure.
+    """The trial that is best on all units: the one to deploy, whose mean here is optimistic (selection-biased).
 
     >>> select_best([[1, 0, 0], [1, 1, 0], [0, 1, 1]], costs=[1, 9, 5])
     2
@@ -165,12 +165,12 @@ def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: 
     table = check_score_table(values)
     means = fold_means(table, np.ones((table.shape[1], 1)))
     best = select_trials(means, costs=costs, allowed=allowed, better=better)
-    _known(means[best, 0])
+    _check_means(means[best, 0])
     return int(best[0])
 
 
 def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, better: Direction = Direction.UP) -> Ints:
-    """For each column of means (a row a trial) the best allowed trial; equal means go by cost, then by order.
+    """For each column of means (one row per trial) the best allowed trial; ties by cost, then order.
 
     A trial without a mean is worse than any other.
     """
@@ -185,7 +185,7 @@ def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, bett
     return np.asarray(np.where(tied, priority[:, None], trials).argmin(axis=0), dtype=np.int64)
 
 
-def _known(means: Floats) -> Floats:
+def _check_means(means: Floats) -> Floats:
     """The means of what was chosen, when all of them are known."""
     if np.isnan(means).any():
         raise UndefinedError(
@@ -196,7 +196,7 @@ def _known(means: Floats) -> Floats:
 
 
 def fold_means(table: Floats, columns: Floats) -> Floats:
-    """Means over the defined units, a row a trial and a column a part; ``columns`` counts the units in it."""
+    """Means over the defined units, one row per trial and one column per part; ``columns`` counts the units in it."""
     counts = (~np.isnan(table)).astype(np.float64) @ columns
     sums = np.nan_to_num(table) @ columns
     return np.where(counts > 0, sums / np.where(counts > 0, counts, 1.0), np.nan)
@@ -207,35 +207,35 @@ def _mean(values: Floats) -> float:
 
 
 def check_score_table(values: Any) -> Floats:
-    """The values as numbers, a row a trial and a column a unit."""
+    """The values as numbers, one row per trial and one column per unit."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or not table.size:
         raise ShapeError(
-            f"values of shape {table.shape} are no table of trials and units",
-            hint="give a row a trial and a column a unit",
+            f"values of shape {table.shape} are not a table of trials and units",
+            hint="give one row per trial and one column per unit",
         )
     if np.isinf(table).any():
         raise NotFiniteError("a value is infinite, and so is any mean of it", hint="undefined units are NaN")
     return table
 
 
-def tested(folds: Sequence[Fold], units: int) -> Bools:
+def test_matrix(folds: Sequence[Fold], units: int) -> Bools:
     """Which unit (row) is tested in which fold (column); every unit must be, once, and not trained on."""
     tests = np.zeros((units, len(folds)), dtype=bool)
-    for place, (train, test) in enumerate(folds):
+    for number, (train, test) in enumerate(folds):
         both = np.sort(np.concatenate([train, test]))
         if not np.array_equal(both, np.arange(units)):
             raise ShapeError(
-                f"train and test of fold {place + 1} are no partition of the {units} units",
+                f"train and test of fold {number + 1} are not a partition of the {units} units",
                 hint="make the folds of these units with data.split.folds",
             )
-        tests[test, place] = True
+        tests[test, number] = True
     counts = tests.sum(axis=1)
     if not (counts == 1).all():
         unit = int(np.flatnonzero(counts != 1)[0])
         raise ShapeError(
-            f"the unit at place {unit} is tested in {counts[unit]} folds",
-            hint="every unit is tested once: make the folds with data.split.folds",
+            f"the unit at index {unit} is tested in {counts[unit]} folds",
+            hint="every unit is tested once: make the folds with kfold_splits",
         )
     return tests
 
@@ -253,10 +253,10 @@ def _mask(allowed: Any, trials: int) -> Bools:
 
 
 def _costs(costs: Any, trials: int) -> Floats:
-    found = np.zeros(trials) if costs is None else np.asarray(costs, dtype=np.float64)
-    if found.shape != (trials,):
-        raise ShapeError(f"costs has shape {found.shape} for {trials} trials", hint="give a number a trial")
-    return found
+    per_trial = np.zeros(trials) if costs is None else np.asarray(costs, dtype=np.float64)
+    if per_trial.shape != (trials,):
+        raise ShapeError(f"costs has shape {per_trial.shape} for {trials} trials", hint="give one number per trial")
+    return per_trial
 
 
 # How far a nested score may be from the truth: units resampled, assigned to folds, and all chosen again.
@@ -277,22 +277,22 @@ def selection_errors(
     n_resamples: int = 1000,
     rng: np.random.Generator,
 ) -> Floats:
-    """Bootstrap errors of the nested score: what it says minus what the deployed trial is worth.
+    """Bootstrap errors of the nested score: the nested score minus the true score of the deployed trial.
 
-    The units at hand stand for all there are. Each resample draws as many for each fold, chooses without
-    each fold, and chooses on all of them what would be deployed; that trial's mean over the units at hand is
-    the truth there. A copy in two folds is no leak: both are new draws. With ``clusters`` (an id a unit, such
-    as the groups of the folds) whole clusters are drawn. The other arguments are those of
+    The sample represents the population. Each resample has as many units per fold, selects a trial without
+    each fold, and selects the deployed trial on all of them; the mean of that trial over the original units is
+    the truth. A copy in two folds is not a leak: both are independent samples. With ``clusters`` (one id per unit, such
+    as the groups of the folds) clusters are resampled. The other arguments are those of
     ``nested_choice``. The same randomness gives paired errors for systems on the same units and folds.
 
-    With ``splits`` above 1 the drawn units of each resample are assigned to folds that many times, and the
+    With ``splits`` above 1 the units of each resample are assigned to folds that many times, and the
     score is the mean over them, as in ``repeated_choice``. A few splits are enough here: with S of them the
     error has the variance between resamples plus 1/S of the variance between splits, which is the smaller.
     """
     table = check_score_table(values)
     units = table.shape[1]
     codes = cluster_codes(range(units) if clusters is None else clusters, units)
-    tests = tested(folds, units)
+    tests = test_matrix(folds, units)
     sizes = [len(np.unique(codes[tests[:, fold]])) for fold in range(len(folds))]
     assigned = _assignments(sizes, splits, rng)
     choose = partial(select_trials, costs=costs, allowed=allowed, better=better)
@@ -300,29 +300,29 @@ def selection_errors(
     height = max(1, BLOCK_CELLS // units)
     blocks = [min(height, n_resamples - start) for start in range(0, checked_resamples(n_resamples), height)]
     draws = (rng.integers(0, int(codes.max()) + 1, size=(rows, sum(sizes))) for rows in blocks)
-    return np.concatenate([_errors(sums, drawn, assigned, choose) for drawn in draws])
+    return np.concatenate([_errors(sums, sample, assigned, choose) for sample in draws])
 
 
 def _assignments(sizes: Sequence[int], splits: int, rng: np.random.Generator) -> list[Ints]:
-    """The fold of each drawn cluster, split by split; draws are exchangeable, so one set serves them all."""
+    """The fold of each sampled cluster, split by split; shared by all resamples, which are exchangeable."""
     first = np.repeat(np.arange(len(sizes)), sizes)
     return [first, *(rng.permutation(first) for _ in range(splits - 1))]
 
 
-def _errors(sums: _Sums, drawn: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
-    """The errors of some resamples; ``drawn`` has a row a resample and a column a drawn cluster."""
-    whole = sums.over(drawn)
-    rows = np.arange(len(drawn))
-    scores = np.zeros(len(drawn))
+def _errors(sums: _Sums, sample: Ints, assigned: Sequence[Ints], choose: Callable[[Floats], Ints]) -> Floats:
+    """The errors of some resamples; ``sample`` has one row per resample and one column per sampled cluster."""
+    totals = sums.over(sample)
+    rows = np.arange(len(sample))
+    scores = np.zeros(len(sample))
     for fold_of in assigned:
-        total, defined = np.zeros(len(drawn)), np.zeros(len(drawn))
+        total, defined = np.zeros(len(sample)), np.zeros(len(sample))
         for fold in range(int(fold_of.max()) + 1):
-            part = sums.over(drawn[:, fold_of == fold])
-            chosen = choose(ratio(whole[0] - part[0], whole[1] - part[1]))
+            part = sums.over(sample[:, fold_of == fold])
+            chosen = choose(ratio(totals[0] - part[0], totals[1] - part[1]))
             total += part[0][chosen, rows]
             defined += np.broadcast_to(part[1], part[0].shape)[chosen, rows]
         scores += ratio(total, defined) / len(assigned)
-    return scores - sums.means[choose(ratio(*whole))]
+    return scores - sums.means[choose(ratio(*totals))]
 
 
 class _Sums:
@@ -339,10 +339,10 @@ class _Sums:
         self.totals = np.nan_to_num(table) @ members
         self.means = fold_means(table, np.ones((table.shape[1], 1)))[:, 0]
 
-    def over(self, drawn: Ints) -> tuple[Floats, Floats]:
-        """Sums and counts over drawn clusters, a row a trial (or one for all) and a column a resample."""
-        n_resamples, clusters = len(drawn), self.totals.shape[1]
-        cells = drawn * n_resamples + np.arange(n_resamples)[:, None]
+    def over(self, sample: Ints) -> tuple[Floats, Floats]:
+        """Sums and counts over sampled clusters, one row per trial (or one for all) and one column per resample."""
+        n_resamples, clusters = len(sample), self.totals.shape[1]
+        cells = sample * n_resamples + np.arange(n_resamples)[:, None]
         times = np.bincount(cells.ravel(), minlength=clusters * n_resamples)
         times = times.reshape(clusters, n_resamples).astype(np.float64)
         return self.totals @ times, self.counts @ times
@@ -351,11 +351,11 @@ class _Sums:
 def nested_interval(
     nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), confidence_level: float = 0.95
 ) -> Interval:
-    """The interval of a nested figure from its resampled errors.
+    """The interval of a nested score from its bootstrap errors.
 
-    A share gets Wilson's interval with as many independent units as would err that much, never more than
-    there are hits and misses; another figure gets Student's. Errors are squared around 0, not around their
-    mean: choosing on fewer units is a little worse than what is deployed, and that is part of the error.
+    A share gets Wilson's interval with the number of independent units that has this standard error, at most the
+    number of hits and misses; other metrics get Student's. Errors are squared around 0, not around their mean:
+    selection on fewer units is slightly worse than the deployed trial, and that is part of the error.
 
     >>> from equipoise.io.splits import kfold_splits
     >>> from equipoise.tuning.nested_cv import nested_cv
@@ -363,19 +363,19 @@ def nested_interval(
     >>> values, parts = rng.integers(0, 2, (9, 60)), kfold_splits(range(60), 5, rng=rng)
     >>> interval = nested_interval(nested_cv(values, parts), selection_errors(values, parts, rng=rng))
     >>> interval.method, round(interval.width, 2), round(wilson_interval(30, 60).width, 2)
-    ('wilson-redrawn', 0.35, 0.25)
+    ('wilson-bootstrap-errors', 0.35, 0.25)
     """
-    known = nested.values[~np.isnan(nested.values)]
-    if len(known) < 2:
-        return Interval.unknown("one unit" if len(known) else "no defined unit", confidence_level=confidence_level)
-    share, error, degrees = nested.value, root_mean_square(errors), len(known) - 1
+    defined = nested.values[~np.isnan(nested.values)]
+    if len(defined) < 2:
+        return Interval.unknown("one unit" if len(defined) else "no defined unit", confidence_level=confidence_level)
+    share, error, degrees = nested.value, root_mean_square(errors), len(defined) - 1
     if bounds != (0.0, 1.0):
         if error == 0.0:
             return Interval.unknown("all units have the same value", confidence_level=confidence_level)
         return t_interval(share, error, degrees, confidence_level, method=METHOD).clipped(bounds)
-    trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(known))
-    if np.isin(known, (0.0, 1.0)).all():
-        trials = min(trials, float(len(known)))
+    trials = share * (1.0 - share) / error**2 if error > 0.0 and 0.0 < share < 1.0 else float(len(defined))
+    if np.isin(defined, (0.0, 1.0)).all():
+        trials = min(trials, float(len(defined)))
     hits = min(share * trials, trials)
     return wilson_interval(
         hits, trials, confidence_level, critical=t_critical(confidence_level, degrees), method=f"wilson-{METHOD}"

@@ -5,6 +5,7 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 
+from equipoise.config import StatsConfig
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptSet
 from equipoise.domains.concepts.scores import ConceptScore, ScoreTerm
 from equipoise.domains.concepts.tasks import observe_clustering
@@ -29,7 +30,7 @@ def sampling(values: np.ndarray, shares: SubsampleFractions) -> ResamplingPlan:
 @pytest.mark.parametrize("shares", [HALF_SAMPLES, WITH_REPLACEMENT])
 def test_the_error_of_a_mean_is_its_standard_error(shares: SubsampleFractions) -> None:
     values = np.random.default_rng(1).normal(size=80)
-    spread, parts = bootstrap_score(MEAN, sampling(values, shares), n_resamples=4000, seed=0)
+    spread, parts = bootstrap_score(MEAN, sampling(values, shares), config=StatsConfig(n_resamples=4000))
     known = values.std(ddof=1) / sqrt(len(values))
     assert spread.standard_error == pytest.approx(known, rel=0.05)
     assert parts["mean"].standard_error == spread.standard_error
@@ -37,8 +38,8 @@ def test_the_error_of_a_mean_is_its_standard_error(shares: SubsampleFractions) -
 
 def test_the_same_seed_draws_the_same_units_for_every_model() -> None:
     values = np.random.default_rng(2).normal(size=40)
-    one, _ = bootstrap_score(MEAN, sampling(values, HALF_SAMPLES), n_resamples=50, seed=3)
-    other, _ = bootstrap_score(MEAN, sampling(values + 5.0, HALF_SAMPLES), n_resamples=50, seed=3)
+    one, _ = bootstrap_score(MEAN, sampling(values, HALF_SAMPLES), config=StatsConfig(n_resamples=50, seed=3))
+    other, _ = bootstrap_score(MEAN, sampling(values + 5.0, HALF_SAMPLES), config=StatsConfig(n_resamples=50, seed=3))
     assert one.minus(other).errors == pytest.approx(np.zeros(50), abs=1e-12)
 
 
@@ -57,10 +58,10 @@ def test_p_agrees_with_the_interval() -> None:
 
 
 def test_few_units_and_undefined_redraws_give_reasons_instead_of_intervals() -> None:
-    few, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), n_resamples=20, seed=0)
+    few, _ = bootstrap_score(MEAN, sampling(np.arange(3.0), HALF_SAMPLES), config=StatsConfig(n_resamples=20))
     assert few.interval(1.0).reason == "3 numbers are too few to resample"
     lost = ResamplingPlan("numbers", 9, HALF_SAMPLES, lambda rows: {"mean": float("nan") if 0 in rows else 1.0})
-    spread, _ = bootstrap_score(MEAN, lost, n_resamples=40, seed=0)
+    spread, _ = bootstrap_score(MEAN, lost, config=StatsConfig(n_resamples=40))
     assert spread.interval(1.0).reason == "undefined in too many resamples"
     assert combine_errors([few, spread], [0.5, 0.5]).reason
 
@@ -83,11 +84,12 @@ def test_clustering_scores_of_random_vectors_stray_as_much_as_their_intervals_sa
     pytest.importorskip("sklearn")
     clusters = tuple(ConceptCluster(f"c{own}", tuple(f"{own} {at}" for at in range(6))) for own in range(6))
     rng = np.random.default_rng(0)
+    few = StatsConfig(n_resamples=20)
     scores, errors = [], []
     for _ in range(6):
         vectors = rng.normal(size=(36, 12))
-        observed = observe_clustering(lambda texts, own=vectors: own, ConceptSet("f", clusters=clusters), "m", 0)
-        measured = score_task(observed, n_resamples=20)
+        observed = observe_clustering(lambda texts, own=vectors: own, ConceptSet("f", clusters=clusters), "m", few)
+        measured = score_task(observed, config=few)
         scores.append(measured.value)
         errors.append(measured.spread.standard_error)
     assert 0.6 < np.mean(errors) / np.std(scores, ddof=1) < 1.7

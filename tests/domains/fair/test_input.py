@@ -65,7 +65,7 @@ def compared(**changes: Any) -> Any:
         ({"models": ["bm52:"]}, UnknownNameError, "no kind of model is called 'bm52'"),
         ({"models": ["sum:bm25:+minilmm"]}, UnknownNameError, "no model is called 'minilmm'"),
         ({"models": []}, ParameterError, "no model was named"),
-        ({"models": [7]}, ParameterError, "a int is no model"),
+        ({"models": [7]}, ParameterError, "a int is not a model"),
         ({"models": ["hash", "hash"]}, DuplicateError, "named twice"),
     ],
 )
@@ -80,7 +80,7 @@ def test_the_refusal_of_absent_answers_shows_them_and_the_hints() -> None:
     with pytest.raises(InputError) as caught:
         compared(qa_pairs=[*ASKED, *({**LOST, "id": f"lost {number}"} for number in range(7))])
     assert "lost 4: nowhere at all\nand 2 more" in caught.value.excerpt
-    assert all(word in caught.value.hint for word in ("--absent zero", "--absent skip", "eq fair validate"))
+    assert all(word in caught.value.hint for word in ("--unanswerable zero", "--unanswerable skip", "eq fair validate"))
 
 
 def test_absent_answers_count_as_misses_or_are_left_out() -> None:
@@ -180,7 +180,7 @@ def test_borders_that_cut_answers_are_a_finding_of_the_chunking_that_was_tried()
     lost = round(30 * (1 - reachable / 100))
     assert finding.message.startswith(f"{lost} of 30 answers are in the document and in no chunk of fixed 3/0")
     told = " ".join(found.summary.split())
-    assert f"the maximum score is below 1: bm25: {reachable / 100:.2f}." in told
+    assert f"the maximum score is below 100 %: bm25: {reachable:.1f} %." in told
     assert "EQ102" not in codes(compared(chunk_sizes=[24], overlaps=[8]))
 
 

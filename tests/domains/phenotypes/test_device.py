@@ -21,7 +21,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("models", [["tfidf:"], ["minilm", "use"], ["sum:use+tfidf:"], [object()]])
 def test_a_gpu_that_no_model_runs_on_is_refused(gpu: None, models: list[object]) -> None:
     for reranker in (None, True, "maxsim:minilm"):
-        with pytest.raises(ParameterError, match="none of these models runs on a GPU") as caught:
+        with pytest.raises(ParameterError, match="GPU") as caught:
             check_device_is_used("cuda", models, reranker)
         assert "st:" in caught.value.hint
 
@@ -34,9 +34,9 @@ def test_a_gpu_that_one_model_or_the_judge_runs_on_is_taken(gpu: None) -> None:
 
 def test_a_device_is_looked_for_whatever_the_models_are(gpu: None) -> None:
     for models in (["tfidf:"], ["st:some/model"]):
-        with pytest.raises(MissingExtraError, match="there is no device cuda:1 here"):
+        with pytest.raises(MissingExtraError, match="cuda:1"):
             check_device_is_used("cuda:1", models, None)
-        with pytest.raises(UnknownNameError, match="no device is called 'nonsense'"):
+        with pytest.raises(UnknownNameError, match="'nonsense'"):
             check_device_is_used("nonsense", models, None)
 
 

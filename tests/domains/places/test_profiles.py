@@ -47,11 +47,11 @@ def test_a_place_that_was_not_retrieved_has_no_rank() -> None:
 
 
 def test_shares_of_ranks_need_one_right_place_a_unit() -> None:
-    with pytest.raises(UndefinedError, match="one right place"):
+    with pytest.raises(UndefinedError):
         rank_distribution(Ranking.from_lists([[1, 2]], [[1, 2]]))
     with pytest.raises(ParameterError, match="deepest cutoff is 0"):
         accuracy_curve(Ranking.from_ranks([1], candidates=2), 0)
-    with pytest.raises(ParameterError, match="end at \\[5, 1\\]"):
+    with pytest.raises(ParameterError, match=r"\[5, 1\]"):
         rank_histogram(Ranking.from_ranks([1], candidates=2), (5, 1))
 
 
@@ -63,7 +63,7 @@ def test_the_confusion_is_a_corner_of_the_whole_matrix(pairs: list[tuple[int, in
     whole = confusion_matrix(true, guess, labels=range(8))
     assert found.counts[:, :-1].tolist() == whole[np.ix_(codes, codes)].tolist()
     assert found.totals.tolist() == whole.sum(axis=1)[codes].tolist()
-    assert found.totals.sum() + found.elsewhere == len(pairs)
+    assert found.totals.sum() + found.other == len(pairs)
     left_out = [int(whole[code].sum()) for code in range(8) if code not in codes]
     assert max(left_out, default=0) <= min(found.totals)
 

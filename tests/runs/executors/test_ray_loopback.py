@@ -28,7 +28,7 @@ with RayExecutor("local") as engine:
         for socket in process.net_connections("inet")
         if socket.status == psutil.CONN_LISTEN
     ]
-    notes = engine.notes
+    notes = engine.messages
 left = [name for name in os.environ if "OSX_CLUSTER" in name and name not in before]
 print(json.dumps({"values": values, "sockets": sockets, "notes": notes, "left": left}))
 """

@@ -19,7 +19,6 @@ from equipoise.domains.accounts.evaluation import SPEARMAN
 from equipoise.domains.accounts.experiment import TRAINED
 from equipoise.domains.accounts.results import (
     CHARTS,
-    RUNS,
     AccountsEvaluation,
     last_run_systems,
     read_stored_tree,
@@ -39,6 +38,7 @@ from equipoise.report.charts.render import render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, Spec
 from equipoise.report.tables import axis_scale
 from equipoise.report.view_model import Point, Projection
+from equipoise.runs.experiment import RUNS
 from equipoise.runs.store import load_run
 from equipoise.stats.formatting import format_count, format_interval, format_value
 

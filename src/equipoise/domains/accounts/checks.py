@@ -95,9 +95,9 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     from equipoise.checks.base import ScoredResult
     from equipoise.checks.registry import run_checks
 
-    known = {metric.name: metric for metric in metrics}
-    ranking_estimates = {name: value for name, value in result.estimates.items() if name in known}
-    scored = ScoredResult(replace(result, estimates=ranking_estimates), known)
+    metric_of = {metric.name: metric for metric in metrics}
+    ranking_estimates = {name: value for name, value in result.estimates.items() if name in metric_of}
+    scored = ScoredResult(replace(result, estimates=ranking_estimates), metric_of)
     findings = (*run_checks(scored), *run_checks(ReconstructedTree(result.system, reconstruction)))
     return replace(result, findings=tuple(dict.fromkeys((*result.findings, *findings))))
 
@@ -208,7 +208,7 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     for finding in unique:
         if finding.code == AT_THE_CEILING:
             groups.setdefault(
-                (finding.code, *_exhausted(finding, finding.subject in single_target_systems)), []
+                (finding.code, *_saturated_metrics(finding, finding.subject in single_target_systems)), []
             ).append(finding)
         elif finding.code != MAP_IS_MRR:
             groups.setdefault((finding.code, finding.message), []).append(finding)
@@ -220,7 +220,7 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     )
 
 
-def _exhausted(finding: Finding, has_single_target: bool) -> tuple[str, ...]:
+def _saturated_metrics(finding: Finding, has_single_target: bool) -> tuple[str, ...]:
     """The saturated metrics; with one target per node, without those that equal another one."""
     names = tuple(dict.fromkeys(line.split()[0].rstrip(",") for line in finding.evidence))
     return tuple(name for name in names if not (has_single_target and _equivalent_metric(name) in names))

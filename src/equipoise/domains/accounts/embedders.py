@@ -272,8 +272,23 @@ __all__ = [
 
 
 def tree_embedder(name: str, **options: Any) -> TreeEmbedder:
-    """Create an embedder by name, with its options; ``text:MODEL`` takes any spec of a text model.
+    """Create an embedder of trees by name.
 
+    Parameters
+    ----------
+    name
+        ``euclidean``, ``poincare``, ``lorentz``, ``combinatorial``, ``random``, or ``text:MODEL`` with the spec of a
+        text model, which embeds the names of the nodes.
+    **options
+        Options of the embedder, such as the fields of ``TrainingConfig``.
+
+    Returns
+    -------
+    TreeEmbedder
+        An object with ``fit(tree, dim)``.
+
+    Examples
+    --------
     >>> tree_embedder("lorentz", epochs=10).geometry
     'lorentz'
     """

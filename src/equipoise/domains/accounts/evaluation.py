@@ -1,6 +1,6 @@
 """Evaluation of one embedding of a tree: ranks, average precision, norms against depth, distances to the parents.
 
-Intervals resample whole branches of the tree (``branch_clusters``).
+Intervals resample branches of the tree (``branch_clusters``).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from equipoise.domains.accounts.reconstruction import (
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.estimate import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.mean_intervals import FEW_RESAMPLING_UNITS
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
@@ -71,7 +72,7 @@ def branch_clusters(tree: Tree) -> BranchClusters:
     if len(clusters) >= FEW_RESAMPLING_UNITS:
         return clusters
     tops = {tree.positions[key] for key in clusters.labels.tolist()}
-    # The last level is excluded: it would make every node a branch, which is no clustering.
+    # The last level is excluded: it would make every node a branch, which is not a clustering.
     for level in range(1, int(tree.depth.max(initial=0.0))):
         branch_nodes = [_ancestor(node, level, tree.first_parents, tops) for node in range(len(tree))]
         ids = np.array([tree.ids[node] for node in branch_nodes], dtype=object)
@@ -190,11 +191,44 @@ def evaluate_embedding(
     config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> EmbeddingEvaluation:
-    """Rank the targets of every node by the distances of the vectors, and compute the metrics.
+    """Rank the targets of every node by distance, and compute the metrics.
 
-    ``branches`` are the clusters of resampling, by default those of ``branch_clusters``. A ``device`` such as "cuda"
-    ranks there by matrix products, which round. In the combinatorial construction many distances are equal except for
-    rounding, so distances within its error are tied.
+    Parameters
+    ----------
+    tree
+        The tree.
+    vectors
+        One vector per node.
+    system
+        The name of the embedding in the result.
+    relation
+        The ranking targets of a node: ``parent``, ``ancestors``, or ``closure`` (ancestors and descendants).
+    filtered
+        Whether the other targets of a node are left out of its ranks. By default they are for relations with several
+        targets.
+    branches
+        The clusters of the bootstrap; by default those of ``branch_clusters``.
+    config
+        Confidence level, resamples, seed and ties.
+    device
+        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors. Distances within the
+        rounding error are tied.
+
+    Returns
+    -------
+    EmbeddingEvaluation
+        Ranking metrics, and the correlation of norm and depth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from equipoise.accounts import NodeVectors, Tree
+    >>> tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
+    >>> points = {"assets": [0.0, 0.0], "cash": [1.0, 0.0], "bank": [0.0, 2.0]}
+    >>> rows = np.array([points[node] for node in tree.ids])
+    >>> evaluation = evaluate_embedding(tree, NodeVectors(tree.ids, tree.names, rows, "euclidean"))
+    >>> evaluation.result["MR"].value
+    1.0
     """
     clusters = (branches or branch_clusters(tree)).labels
     reconstruction = reconstruct(
@@ -210,7 +244,7 @@ def evaluate_embedding(
     result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
     findings = tuple(finding for finding in result.findings if finding.code != NO_TARGETS)
     device_setting = {} if device is None else {"device": device}
-    result = replace(result, findings=findings, settings={**result.settings, **device_setting})
+    result = replace(result, findings=findings, settings={**result.settings, UNIT_NOUN: "node", **device_setting})
     return EmbeddingEvaluation(
         result=result,
         vectors=vectors,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from math import inf, isfinite
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,17 +26,7 @@ from equipoise.domains.accounts.evaluation import (
     evaluate_embedding,
 )
 from equipoise.domains.accounts.reconstruction import check_has_edges
-from equipoise.domains.accounts.results import (
-    AccountsEvaluation,
-    check_same_tree,
-    load_seed_vectors,
-    load_vectors,
-    vectors_fingerprint,
-    write_evaluation,
-    write_results,
-    write_seed_vectors,
-    write_tree,
-)
+from equipoise.domains.accounts.results import AccountsEvaluation, EmbeddingStore, check_same_tree
 from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
@@ -45,8 +35,10 @@ from equipoise.geometry.gpu_search import check_device_name, torch_device
 from equipoise.geometry.spaces import ALIASES
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.runs.compare import compare
-from equipoise.runs.executors import Executor, LocalExecutor
+from equipoise.runs.executors import Executor, LocalExecutor, check_device
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, run_jobs
 from equipoise.stats.alignment import GRID, TRIALS
 from equipoise.stats.seeds import summarise_seeds
 
@@ -131,7 +123,7 @@ class TreeEvaluationConfig:
         return {
             "relation": self.relation,
             "filtered": self.filtered,
-            "stats": self.stats,
+            "config": self.stats,
             "device": self.device,
         }
 
@@ -146,9 +138,7 @@ def tree_evaluation_config(
     learning_rates: Iterable[float] = LEARNING_RATES,
     seeds: int | Iterable[int] = (0,),
     training: dict[str, Any] | None = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
+    config: StatsConfig = DEFAULT_STATS,
     device: str | None = None,
 ) -> TreeEvaluationConfig:
     """Validate all options, and the availability of the device, before any work starts.
@@ -180,7 +170,7 @@ def tree_evaluation_config(
         learning_rates=candidates,
         seeds=_validate_integers([seeds] if isinstance(seeds, int) else seeds, "seed", 0),
         training=training,
-        stats=StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
+        stats=config,
         device=device,
     )
     if device is not None:
@@ -299,18 +289,19 @@ def _loss(vectors: NodeVectors) -> float:
 
 
 @dataclass(frozen=True)
-class EmbeddingJob:
-    """A spec with a seed; ``stored_vectors`` are its vectors from an earlier run."""
+class EmbeddingInputs:
+    """A spec with a seed, or vectors of the user without a spec; ``vectors`` are those that need no training."""
 
-    spec: EmbeddingSpec
-    seed: int
+    system: str
+    spec: EmbeddingSpec | None = None
+    seed: int = 0
     is_first: bool = True
-    stored_vectors: NodeVectors | None = field(default=None, repr=False)
+    vectors: NodeVectors | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
-        """Name in progress messages."""
-        return self.spec.system if self.is_first else f"{self.spec.system}, seed {self.seed}"
+        """The name of the job."""
+        return self.system if self.is_first else f"{self.system}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -337,23 +328,17 @@ class EvaluationContext:
         return replace(evaluation, result=result)
 
 
-@dataclass(frozen=True)
-class EmbeddingResult:
-    """The result of a job, and its seconds."""
-
-    evaluation: EmbeddingEvaluation
-    seconds: float
-
-
-def run_embedding_job(job: EmbeddingJob, context: EvaluationContext, step: ProgressCallback) -> EmbeddingResult:
-    """Train the embedding, unless its vectors are stored, and evaluate it."""
-    step(job.name)
-    start = perf_counter()
-    vectors = job.stored_vectors or train_best_learning_rate(
-        context.tree, job.spec, context.settings, job.seed, context.progress
-    )
-    evaluation = context.evaluate(job.spec.system, vectors, job.spec)
-    return EmbeddingResult(evaluation, perf_counter() - start)
+def run_embedding_job(
+    job: Job[EmbeddingInputs], context: JobContext[EvaluationContext]
+) -> JobOutput[EmbeddingEvaluation]:
+    """Train the embedding, unless it has vectors, and evaluate it."""
+    context.progress(job.name)
+    shared, inputs = context.shared, job.inputs
+    vectors = inputs.vectors
+    if vectors is None:
+        assert inputs.spec is not None
+        vectors = train_best_learning_rate(shared.tree, inputs.spec, shared.settings, inputs.seed, shared.progress)
+    return JobOutput(shared.evaluate(inputs.system, vectors, inputs.spec))
 
 
 def evaluate_tree(
@@ -371,49 +356,90 @@ def evaluate_tree(
 ) -> AccountsEvaluation:
     """Embed a tree in every geometry at every dimension, evaluate each embedding, and compare all of them.
 
-    A euclidean embedding tuned at the same learning rates and a random one are always included as baselines.
+    A Euclidean embedding that is tuned over the same learning rates and a random embedding are always included as
+    baselines.
 
     Parameters
     ----------
-    tree : the tree
-    geometry, dims : geometries and dimensions of the trained embeddings
-    vectors : existing embeddings, by name
-    output : folder for all results; each job is stored when it finishes, and stored vectors of the same inputs are
-        reused. A folder with another tree is an error.
-    command : recorded in the manifests
-    step : progress over the jobs
-    progress : progress of training, in this process only
-    engine : executor of the jobs; results do not depend on it
-    settings : options of ``tree_evaluation_config``: ``embedders``, ``relation``, ``filtered``, ``learning_rates``,
-        ``seeds``, ``training``, ``confidence_level``, ``n_resamples``, ``seed``, ``device``
+    tree
+        The tree.
+    geometry
+        Geometries of the trained embeddings.
+    dims
+        Dimensions of the embeddings.
+    vectors
+        Existing embeddings, by name.
+    output
+        Folder for all results. Each job is stored when it finishes, and stored vectors of the same inputs are reused. A
+        folder with another tree is an error.
+    command
+        The command line that is recorded in the manifests.
+    step
+        Called with the progress over the jobs.
+    progress
+        Called with the progress of training, in this process only.
+    engine
+        Executor of the jobs; results do not depend on it.
+    **settings
+        Further options: ``embedders``, ``relation``, ``filtered``, ``learning_rates``, ``seeds``, ``training`` (fields
+        of ``TrainingConfig``), ``config`` (a ``StatsConfig``) and ``device``.
 
+    Returns
+    -------
+    AccountsEvaluation
+        One evaluation per embedding, and their comparison.
+
+    Examples
+    --------
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> evaluation = evaluate_tree(tree, "lorentz", [2], learning_rates=[0.3], training={"epochs": 5}, n_resamples=50)
+    >>> options = {"learning_rates": [0.3], "training": {"epochs": 5}, "config": StatsConfig(n_resamples=50)}
+    >>> evaluation = evaluate_tree(tree, "lorentz", [2], **options)
     >>> [embedding.system for embedding in evaluation.evaluations]
     ['lorentz-2', 'euclidean-2', 'random-2']
     """
-    check_device(settings.get("device"), engine or LocalExecutor())
-    context = EvaluationContext(
-        tree, tree_evaluation_config(geometry, dims, **settings), branch_clusters(tree), progress
-    )
-    run = _EvaluationRun(context, None if output is None else Path(output), tuple(command), engine or LocalExecutor())
+    engine = engine or LocalExecutor()
+    check_device(settings.get("device"), engine)
+    config = tree_evaluation_config(geometry, dims, **settings)
+    # Training reports its progress only in this process.
+    context = EvaluationContext(tree, config, branch_clusters(tree), None if engine.is_remote else progress)
     user_vectors = {name: align_to_tree(item, tree) for name, item in (vectors or {}).items()}
-    _check_names_are_free(user_vectors, context.settings)
+    _check_names_are_free(user_vectors, config)
     check_has_edges(tree)
-    if run.output is not None:
-        check_same_tree(run.output, tree)
-    jobs = run.jobs()
+    store = None
+    if output is not None:
+        check_same_tree(Path(output), tree)
+        store = EmbeddingStore(Path(output), tree, config, tuple(command))
+    existing = [Job(name, EmbeddingInputs(name, vectors=item)) for name, item in user_vectors.items()]
+    inputs = _embedding_inputs(config, store)
+    jobs = [Job(item.name, item) for item in inputs]
     with report_progress(
-        output, "evaluation of a tree", len(user_vectors) + len(jobs), command=command, step=step
+        output, "evaluation of a tree", len(existing) + len(jobs), command=command, step=step
     ) as report:
-        evaluations = [run.evaluate_user_vectors(name, item, report) for name, item in user_vectors.items()]
-        evaluations += _summarise_seeds(jobs, run.run(jobs, report), context.settings)
-    resumed = tuple(job.spec.system for job in jobs if job.is_first and job.stored_vectors is not None)
-    comparison = compare_embeddings([item.result for item in evaluations], context.settings)
-    result = AccountsEvaluation(tree, context.settings, tuple(evaluations), comparison, context.branches, resumed)
-    if run.output is not None:
-        write_results(run.output, result.to_dict())
+        # Vectors of the user are inputs: if they are invalid, that is an error before any training.
+        user_results = run_jobs(run_embedding_job, existing, context, store=store, progress=report, on_failure="finish")
+        results = run_jobs(run_embedding_job, jobs, context, executor=engine, store=store, progress=report)
+    evaluations = [*user_results.outputs.values(), *_summarise_seeds(inputs, results.outputs, config)]
+    if not evaluations:
+        raise next(iter(results.failures.values()))
+    resumed = tuple(item.system for item in inputs if item.is_first and item.vectors is not None)
+    comparison = compare_embeddings([item.result for item in evaluations], config)
+    result = AccountsEvaluation(
+        tree, config, tuple(evaluations), comparison, context.branches, resumed, results.failures
+    )
+    if output is not None:
+        ExperimentFolder(Path(output)).write_results(result.to_dict())
     return result
+
+
+def _embedding_inputs(config: TreeEvaluationConfig, store: EmbeddingStore | None) -> list[EmbeddingInputs]:
+    """All embeddings of a configuration, with the vectors that an earlier run stored."""
+    return [
+        EmbeddingInputs(
+            spec.system, spec, seed, is_first, None if store is None else store.load_vectors(spec, seed, is_first)
+        )
+        for spec in config.specs
+        for seed, is_first in zip(config.seeds_for(spec), chain([True], repeat(False)), strict=False)
+    ]
 
 
 def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig) -> Comparison | None:
@@ -424,99 +450,15 @@ def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig
     return compare(results, [primary, "MAP"], primary=primary, config=settings.stats)
 
 
-def check_device(device: str | None, engine: Executor) -> None:
-    """Raise an error for a device with a remote executor; can be called before any work starts."""
-    if device is not None and not isinstance(engine, LocalExecutor):
-        raise ParameterError(
-            f"the device {device} can only be used on this machine, and the engine {engine.name} trains on "
-            "the processors of its nodes",
-            hint=f"leave out --device {device}, or --engine {engine.name}",
-        )
-
-
-@dataclass(frozen=True)
-class _EvaluationRun:
-    """The jobs of one evaluation, their executor and their output folder."""
-
-    context: EvaluationContext
-    output: Path | None
-    command: tuple[str, ...]
-    engine: Executor
-
-    def evaluate_user_vectors(self, name: str, vectors: NodeVectors, report: ProgressCallback) -> EmbeddingEvaluation:
-        """Evaluate and store vectors of the user."""
-        report(f"evaluating {name}")
-        start = perf_counter()
-        evaluation = self.context.evaluate(name, vectors)
-        self._store(evaluation, perf_counter() - start)
-        return evaluation
-
-    def jobs(self) -> list[EmbeddingJob]:
-        """All jobs, with the vectors that an earlier run stored."""
-        jobs: list[EmbeddingJob] = []
-        for spec in self.context.settings.specs:
-            first, *more = self.context.settings.seeds_for(spec)
-            jobs.append(
-                EmbeddingJob(spec, first, True, load_vectors(self.output, spec, self._fingerprint(spec, first)))
-            )
-            jobs += [
-                EmbeddingJob(
-                    spec, seed, False, load_seed_vectors(self.output, spec, seed, self._fingerprint(spec, seed))
-                )
-                for seed in more
-            ]
-        return jobs
-
-    def run(self, jobs: Sequence[EmbeddingJob], report: ProgressCallback) -> list[EmbeddingEvaluation]:
-        """Run all jobs; each result is stored when it finishes.
-
-        With a remote executor a failed job does not stop the others; locally the first failure stops the run.
-        """
-        context = self.context if self._is_local else replace(self.context, progress=None)
-        finished: dict[int, EmbeddingEvaluation] = {}
-        failures: list[Exception] = []
-        for item in self.engine.map(run_embedding_job, jobs, context, step=report):
-            if isinstance(item.outcome, Exception):
-                failures.append(item.outcome)
-                if self._is_local:
-                    break
-                continue
-            finished[item.place] = item.outcome.evaluation
-            self._store_job(jobs[item.place], item.outcome)
-        if failures:
-            raise failures[0]
-        return [finished[index] for index in range(len(jobs))]
-
-    @property
-    def _is_local(self) -> bool:
-        return isinstance(self.engine, LocalExecutor)
-
-    def _fingerprint(self, spec: EmbeddingSpec, seed: int) -> str:
-        return vectors_fingerprint(self.context.tree, spec, self.context.settings, seed)
-
-    def _store_job(self, job: EmbeddingJob, result: EmbeddingResult) -> None:
-        key = self._fingerprint(job.spec, job.seed)
-        if job.is_first:
-            self._store(result.evaluation, result.seconds, key)
-        elif self.output is not None and job.stored_vectors is None:
-            write_seed_vectors(self.output, job.spec, job.seed, key, result.evaluation.vectors)
-
-    def _store(self, evaluation: EmbeddingEvaluation, seconds: float, key: str = "") -> None:
-        """Write the evaluation and the tree; a folder never has a tree that could not be evaluated."""
-        if self.output is not None:
-            tree = self.context.tree
-            write_tree(self.output, tree)
-            write_evaluation(self.output, tree, evaluation, key=key, command=self.command, seconds=seconds)
-
-
 def _summarise_seeds(
-    jobs: Sequence[EmbeddingJob], evaluations: Sequence[EmbeddingEvaluation], settings: TreeEvaluationConfig
+    inputs: Sequence[EmbeddingInputs], outputs: Mapping[str, EmbeddingEvaluation], config: TreeEvaluationConfig
 ) -> list[EmbeddingEvaluation]:
-    """Each spec with the result of its first seed, and summaries over seeds if there are several."""
-    by_spec: dict[EmbeddingSpec, list[EmbeddingEvaluation]] = {}
-    for job, evaluation in zip(jobs, evaluations, strict=True):
-        by_spec.setdefault(job.spec, []).append(evaluation)
-    return [_with_seed_summaries(group, settings.stats.confidence_level) for group in by_spec.values()]
+    """Each system with the result of its first seed, and summaries over seeds if there are several."""
+    by_system: dict[str, list[EmbeddingEvaluation]] = {}
+    for item in inputs:
+        if item.name in outputs and (item.is_first or item.system in by_system):
+            by_system.setdefault(item.system, []).append(outputs[item.name])
+    return [_with_seed_summaries(group, config.stats.confidence_level) for group in by_system.values()]
 
 
 def _with_seed_summaries(evaluations: Sequence[EmbeddingEvaluation], confidence_level: float) -> EmbeddingEvaluation:

@@ -252,10 +252,10 @@ def check_points(space: Geometry, points: Any, tree: Tree) -> str:
     validity = space.check(points)
     for fault in validity.faults:
         if fault.fatal:
-            named = ", ".join(tree.ids[row] for row in fault.rows[:_N_NAMED].tolist())
+            node_ids = ", ".join(tree.ids[row] for row in fault.rows[:_N_NAMED].tolist())
             more = ", ..." if len(fault.rows) > _N_NAMED else ""
             raise (InputError if fault.finite else NotFiniteError)(
-                f"{len(fault.rows)} of the {len(tree)} points of {tree.source} {fault.predicate}: {named}{more}",
+                f"{len(fault.rows)} of the {len(tree)} points of {tree.source} {fault.predicate}: {node_ids}{more}",
                 hint=fault.hint,
             )
     return "" if validity.ok else str(validity)

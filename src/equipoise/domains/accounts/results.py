@@ -10,9 +10,7 @@ charts/             all charts as PNG and SVG, if they can be rendered
 from __future__ import annotations
 
 import glob
-import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,21 +28,23 @@ from equipoise.io.atomic import write_bytes, write_error
 from equipoise.io.dataset import file_sha256
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
+from equipoise.runs.experiment import RESULTS, RUNS, check_writable, failures_to_dict, folder_name
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.run_directory import MANIFEST, read_manifest
+from equipoise.runs.runner import Job, resume_key
 from equipoise.runs.store import save_run
-from equipoise.runs.unit_table import UnitContent, json_text
+from equipoise.runs.unit_table import UnitContent
 from equipoise.types import Finding, require_extra
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from equipoise.domains.accounts.evaluation import BranchClusters, EmbeddingEvaluation
-    from equipoise.domains.accounts.experiment import EmbeddingSpec, TreeEvaluationConfig
+    from equipoise.domains.accounts.experiment import EmbeddingInputs, EmbeddingSpec, TreeEvaluationConfig
     from equipoise.stats.comparison import Comparison
 
-RUNS, VECTORS, CHARTS, SEEDS = "runs", "vectors", "charts", "seeds"
-TREE, RESULTS = "tree.json", "results.json"
+VECTORS, CHARTS, SEEDS = "vectors", "charts", "seeds"
+TREE = "tree.json"
 _HASH = 32
 """Hexadecimal digits of a hash in a file name."""
 VERSION = "accounts 2"
@@ -53,47 +53,82 @@ _INPUTS = "all inputs of these vectors"
 _VECTORS = "the file of these vectors"
 
 
-def folder_name(system: str) -> str:
-    """A file name that is as close to the system's name as file systems allow.
-
-    >>> folder_name("text:st:BAAI/bge-small"), folder_name("lorentz-10")
-    ('text-st-BAAI-bge-small', 'lorentz-10')
-    """
-    return re.sub(r"[^\w.+,=@-]+", "-", system).strip("-.")[:120] or "system"
-
-
 def vectors_fingerprint(tree: Tree, spec: EmbeddingSpec, settings: TreeEvaluationConfig, seed: int) -> str:
-    """A digest of all inputs that determine the vectors of a spec."""
-    learning_rates = settings.learning_rates if spec.is_trained else ()
-    training = settings.training if spec.is_trained else {}
-    device = (settings.device,) if settings.is_on_device(spec) else ()
-    # The back end of training depends on numba.
-    has_numba = (find_spec("numba") is not None,) if spec.is_trained else ()
-    parts = (
-        VERSION,
-        __version__,
-        tree.fingerprint,
-        spec.system,
-        seed,
-        learning_rates,
-        sorted(training.items()),
-        *device,
-        *has_numba,
-    )
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    """The resume key of the vectors of a spec: all inputs that determine them."""
+    parts: list[object] = [VERSION, __version__, tree.fingerprint, spec.system, seed]
+    if spec.is_trained:
+        # The back end of training depends on numba.
+        parts += [settings.learning_rates, settings.training, find_spec("numba") is not None]
+    if settings.is_on_device(spec):
+        parts.append(settings.device)
+    return resume_key(*parts)
 
 
-def load_vectors(output: Path | None, spec: EmbeddingSpec, key: str) -> NodeVectors | None:
-    """The vectors that an earlier run stored for the same inputs; None if there are none."""
-    if output is None:
+@dataclass(frozen=True)
+class EmbeddingStore:
+    """The stored embeddings of a tree.
+
+    Vectors are reused if their inputs are the same. The evaluation runs again on them, because its options may
+    differ, so no job output is loaded.
+    """
+
+    output: Path
+    tree: Tree
+    settings: TreeEvaluationConfig
+    command: tuple[str, ...] = ()
+
+    def check_writable(self) -> None:
+        """Raise ``StoreError`` if the folder cannot be written."""
+        check_writable(self.output)
+
+    def load(self, job: Job[EmbeddingInputs]) -> None:
+        """Nothing: see ``load_vectors``."""
+
+    def load_vectors(self, spec: EmbeddingSpec, seed: int, is_first: bool) -> NodeVectors | None:
+        """The vectors that an earlier run stored for the same inputs; None if there are none."""
+        key = vectors_fingerprint(self.tree, spec, self.settings, seed)
+        if not is_first:
+            return self._load_seed_vectors(spec.system, seed, key)
+        name = folder_name(spec.system)
+        try:
+            if read_manifest(self.output / RUNS / name).inputs.get(_INPUTS) != key:
+                return None
+            return read_stored_vectors(self.output, self.output / VECTORS / f"{name}.npz")
+        except (EquipoiseError, OSError):
+            return None  # an unreadable result is computed again
+
+    def _load_seed_vectors(self, system: str, seed: int, key: str) -> NodeVectors | None:
+        for file in self._seed_files(system, seed, f"{key[:16]}_"):
+            try:
+                # The name ends in the hash of the content, so that a changed file is not used.
+                if file.stem.endswith(f"_{file_sha256(file)[:_HASH]}"):
+                    return read_node_vectors(file)
+            except (EquipoiseError, OSError):
+                continue
         return None
-    name = folder_name(spec.system)
-    try:
-        if read_manifest(output / RUNS / name).inputs.get(_INPUTS) != key:
-            return None
-        return read_stored_vectors(output, output / VECTORS / f"{name}.npz")
-    except (EquipoiseError, OSError):
-        return None  # an unreadable result is computed again
+
+    def save(self, job: Job[EmbeddingInputs], value: EmbeddingEvaluation, *, key: str, seconds: float) -> None:
+        """Write the run directory and the vectors of a first seed; only new vectors of a further seed."""
+        spec, seed = job.inputs.spec, job.inputs.seed
+        key = "" if spec is None else vectors_fingerprint(self.tree, spec, self.settings, seed)
+        if job.inputs.is_first:
+            write_tree(self.output, self.tree)
+            write_evaluation(self.output, self.tree, value, key=key, command=self.command, seconds=seconds)
+        elif job.inputs.vectors is None:
+            self._write_seed_vectors(value.system, seed, key, value.vectors)
+
+    def _write_seed_vectors(self, system: str, seed: int, key: str, vectors: NodeVectors) -> None:
+        """Replaces older vectors of that seed."""
+        for old_file in self._seed_files(system, seed):
+            old_file.unlink(missing_ok=True)
+        stem = self.output / VECTORS / SEEDS / f"{folder_name(system)}_{seed}_{key[:16]}"
+        file = write_vectors(stem.with_name(f"{stem.name}.npz"), vectors)
+        file.replace(stem.with_name(f"{stem.name}_{file_sha256(file)[:_HASH]}.npz"))
+
+    def _seed_files(self, system: str, seed: int, start: str = "") -> list[Path]:
+        """The files of a seed; ``start`` is the start of the fingerprint of its inputs."""
+        pattern = f"{glob.escape(folder_name(system))}_{seed}_{start}*.npz"
+        return sorted((self.output / VECTORS / SEEDS).glob(pattern))
 
 
 def read_stored_vectors(output: Path, file: Path) -> NodeVectors:
@@ -105,35 +140,6 @@ def read_stored_vectors(output: Path, file: Path) -> NodeVectors:
             hint="restore the file, or run eq accounts evaluate again",
         )
     return read_node_vectors(file)
-
-
-def load_seed_vectors(output: Path | None, spec: EmbeddingSpec, seed: int, key: str) -> NodeVectors | None:
-    """The stored vectors of a further seed for the same inputs; None if there are none."""
-    if output is None:
-        return None
-    for file in _seed_files(output, spec, seed, f"{key[:16]}_"):
-        try:
-            # The name ends in the hash of the content, so that a changed file is not used.
-            if file.stem.endswith(f"_{file_sha256(file)[:_HASH]}"):
-                return read_node_vectors(file)
-        except (EquipoiseError, OSError):
-            continue
-    return None
-
-
-def write_seed_vectors(output: Path, spec: EmbeddingSpec, seed: int, key: str, vectors: NodeVectors) -> Path:
-    """Store the vectors of a further seed; replaces older ones of that seed."""
-    for old_file in _seed_files(output, spec, seed):
-        old_file.unlink(missing_ok=True)
-    stem = output / VECTORS / SEEDS / f"{folder_name(spec.system)}_{seed}_{key[:16]}"
-    file = write_vectors(stem.with_name(f"{stem.name}.npz"), vectors)
-    return file.replace(stem.with_name(f"{stem.name}_{file_sha256(file)[:_HASH]}.npz"))
-
-
-def _seed_files(output: Path, spec: EmbeddingSpec, seed: int, start: str = "") -> list[Path]:
-    """The files of a seed; ``start`` is the start of the fingerprint of its inputs."""
-    pattern = f"{glob.escape(folder_name(spec.system))}_{seed}_{start}*.npz"
-    return sorted((output / VECTORS / SEEDS).glob(pattern))
 
 
 def write_evaluation(
@@ -258,12 +264,6 @@ def _system(output: Path, stem: str) -> str:
         return stem
 
 
-def write_results(output: Path, content: Any) -> Path:
-    """Write the JSON file of all embeddings."""
-    _write(output / RESULTS, f"{json_text(content, indent=2)}\n".encode())
-    return output / RESULTS
-
-
 def write_vectors(file: Path, vectors: NodeVectors) -> Path:
     """Write vectors; the folder is created if needed."""
     try:
@@ -292,6 +292,7 @@ class AccountsEvaluation:
     comparison: Comparison | None
     branches: BranchClusters
     resumed: tuple[str, ...] = field(default=())
+    failures: Mapping[str, EquipoiseError] = field(default_factory=dict)
 
     def __getitem__(self, system: str) -> EmbeddingEvaluation:
         known = {evaluation.system: evaluation for evaluation in self.evaluations}
@@ -360,6 +361,7 @@ class AccountsEvaluation:
             "systems": [evaluation.to_dict() | _seed_summaries(evaluation) for evaluation in self.evaluations],
             "comparison": self._claims,
             "resumed": list(self.resumed),
+            "failures": failures_to_dict(self.failures),
         }
 
 

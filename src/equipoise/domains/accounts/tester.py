@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.config import StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.evaluation import EmbeddingEvaluation, evaluate_embedding
 from equipoise.domains.accounts.experiment import DIMS
 from equipoise.domains.accounts.report import (
@@ -42,7 +42,7 @@ class AccountEmbedderTester:
 
     >>> import numpy as np
     >>> tree = Tree.from_edges([(f"{top}{sub}", top) for top in "abc" for sub in range(4)])
-    >>> tester = AccountEmbedderTester(tree, n_resamples=50)
+    >>> tester = AccountEmbedderTester(tree, config=StatsConfig(n_resamples=50))
     >>> result = tester.test_embedder(np.random.default_rng(0).normal(size=(15, 2)))
     >>> result.mean_rank.n, result.dim
     (12, 2)
@@ -55,17 +55,14 @@ class AccountEmbedderTester:
         *,
         relation: str = "parent",
         filtered: bool | None = None,
-        confidence_level: float = 0.95,
-        n_resamples: int = 2000,
-        seed: int = 0,
+        config: StatsConfig = DEFAULT_STATS,
         **reader_options: Any,
     ) -> None:
         self.database_name = database_name
         self.business_id = business_id
         self.relation = relation
         self.filtered = filtered
-        self.seed = seed
-        self.stats = StatsConfig(confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
+        self.config = config
         self.reader_options = reader_options
         self._tree: Tree | None = database_name if isinstance(database_name, Tree) else None
 
@@ -102,7 +99,7 @@ class AccountEmbedderTester:
             self.tree,
             geometry=geometry,
             dim=dim,
-            **{"seed": self.seed, **training},
+            **{"seed": self.config.seed, **training},
         )
         if vectors.geometry != geometry:
             raise _other_geometry_error(type(embedder).__qualname__, vectors.geometry, geometry)
@@ -112,7 +109,7 @@ class AccountEmbedderTester:
             system=system or _embedder_name(embedder),
             relation=self.relation,
             filtered=self.filtered,
-            config=self.stats,
+            config=self.config,
         )
 
     def evaluate_across_dimensions(

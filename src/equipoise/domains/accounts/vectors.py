@@ -95,9 +95,29 @@ class NodeVectors:
 
 
 def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVectors:
-    """Read a file of ``NodeVectors.write``, or any CSV with id, optionally name, and numeric columns.
+    """Read the vectors of the nodes of a tree.
 
-    A CSV does not record its geometry: it is euclidean unless ``geometry`` is given.
+    Parameters
+    ----------
+    path
+        A file of ``NodeVectors.write``, or a CSV file with ``id``, optionally ``name``, and numeric columns.
+    geometry
+        The geometry of a CSV file, which does not record it; by default ``euclidean``.
+
+    Returns
+    -------
+    NodeVectors
+        One vector per node, with ids and geometry.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "vectors.csv")
+    ...     _ = file.write_text("id,x,y" + chr(10) + "cash,0.5,1.0" + chr(10))
+    ...     read_node_vectors(file).geometry
+    'euclidean'
     """
     if Path(path).suffix.casefold() == _NPZ:
         return _from_npz(path, geometry)

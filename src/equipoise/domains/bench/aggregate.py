@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.bootstrap import id_order
-from equipoise.stats.corpus_intervals import value_of
+from equipoise.stats.corpus_intervals import value_or_nan
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def resampled_scores(each: DataComparison, names: Sequence[str], config: StatsCo
     table = np.empty((POOL, len(names)))
     for row in table:
         index = rng.integers(len(results[0].unit_ids), size=len(results[0].unit_ids))
-        row[:] = [sign * value_of(lambda part: metric.measure(part).value, part.take(index)) for part in evidence]
+        row[:] = [sign * value_or_nan(lambda part: metric.measure(part).value, part.take(index)) for part in evidence]
     return table[~np.isnan(table).any(axis=1)]
 
 

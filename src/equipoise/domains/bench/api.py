@@ -12,10 +12,13 @@ PUBLIC_NAMES = {
     "Bitext": "equipoise.domains.bench.pair_data",
     "Classification": "equipoise.domains.bench.label_data",
     "Clustering": "equipoise.domains.bench.label_data",
+    "LeaderboardAnalysis": "equipoise.domains.bench.leaderboard",
+    "LeaderboardEntry": "equipoise.domains.bench.leaderboard",
     "PairClassification": "equipoise.domains.bench.pair_data",
     "Reranking": "equipoise.domains.bench.reranking_data",
     "Retrieval": "equipoise.domains.bench.retrieval_data",
     "Similarity": "equipoise.domains.bench.pair_data",
     "compare": "equipoise.domains.bench.experiment",
+    "leaderboard": "equipoise.domains.bench.leaderboard",
     "read_data": "equipoise.domains.bench.recognition",
 }

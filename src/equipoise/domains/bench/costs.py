@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.quantize import l2_normalize
 from equipoise.types import Role
 
@@ -145,7 +145,7 @@ def _latencies(
         start = perf_counter()
         vector = model.finish(encoder.inner.encode([model.prompts[Role.QUERY] + query], Role.QUERY))
         if vectors is not None:
-            leading_columns_of(vector @ vectors.T, min(10, len(vectors)))
+            top_columns(vector @ vectors.T, min(10, len(vectors)))
         found.append(perf_counter() - start)
         if sum(found) > SAMPLE_SECONDS:
             break

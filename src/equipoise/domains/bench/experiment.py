@@ -56,33 +56,47 @@ def compare(
         models.
     data
         Paths, frames, ``datasets`` objects or ``bench.Retrieval(...)`` and the like; one or several.
-    text, split
-        Columns of text, and the split of BEIR folders.
-    dims, dtypes
-        Variants of every model that embeds: truncated dimensions, and storage as float32, float16, int8 or binary.
-    rerankers, rerank_depth
+    text
+        Columns of text.
+    split
+        The split of BEIR folders.
+    dims
+        Truncated dimensions, as variants of every model that embeds.
+    dtypes
+        Storage types, as variants of every model that embeds: float32, float16, int8 or binary.
+    rerankers
         Rerankers such as ``maxsim:minilm``, applied to the first hits of every system.
+    rerank_depth
+        Number of hits that are reranked.
     baselines
         Whether BM25, TF-IDF and random vectors are added.
     prices
         US dollars per million tokens by model, for hosted models.
     config
         Options of intervals and tests.
-    cache, threads, device
-        The vector cache (False for none), threads per model, and the device of sentence-transformers models.
+    cache
+        The vector cache; False for none.
+    threads
+        Threads per model.
+    device
+        The device of sentence-transformers models.
     output
         A folder for results.json and the run directories. A repeated call uses what is stored there.
-    engine
-        An executor that evaluates models on a cluster; the scores are the same.
+    progress
+        Called with the progress over the jobs.
+    command
+        The command line that is recorded in the manifests.
 
     Returns
     -------
     BenchComparison
         One comparison per data set, the aggregate over data sets, costs and the decision.
 
+    Examples
+    --------
     >>> rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
-    >>> found = compare(["hash"], [rows], baselines=False, cache=False)
-    >>> found.datasets[0].data.kind, found.datasets[0].systems[0].name
+    >>> comparison = compare(["hash"], [rows], baselines=False, cache=False)
+    >>> comparison.datasets[0].data.kind, comparison.datasets[0].systems[0].name
     ('retrieval', 'hash')
     """
     plan = plan_benchmark(

@@ -156,8 +156,8 @@ def _evaluate_remotely(
 ) -> Iterator[Outcome]:
     """Evaluate each group of jobs on an executor."""
     groups = job_groups(jobs)
-    for completed in engine.map(_evaluate_group, groups, context, step=step, cores=context.threads):
-        group = groups[completed.place]
+    for completed in engine.map(_evaluate_group, groups, context, progress=step, n_cores=context.threads):
+        group = groups[completed.index]
         if isinstance(completed.outcome, Exception):
             yield from ((job, _as_our_error(job, completed.outcome)) for job in group)
         else:

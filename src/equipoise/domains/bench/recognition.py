@@ -31,12 +31,12 @@ PREFIXES: dict[str, tuple[type[BenchData], Mapping[str, Any]]] = {
 
 
 def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None, name: str = "") -> BenchData:
-    """A data set from a path, ``kind:PATH``, a frame, a ``datasets`` object, or rows in Python.
+    """Read a data set and recognise its kind.
 
     Parameters
     ----------
     source
-        Where the data are. A ``BenchData`` is returned unchanged.
+        A path, ``kind:PATH``, a frame, a ``datasets`` object, or rows in Python. A ``BenchData`` is returned unchanged.
     text
         The columns of text: two for pairs, one or more (joined) otherwise.
     split
@@ -44,6 +44,13 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     name
         The name in reports. Default: the name of the file or folder.
 
+    Returns
+    -------
+    BenchData
+        A ``Retrieval``, ``Similarity``, ``Classification`` or another kind of data.
+
+    Examples
+    --------
     >>> read_data([{"text_a": "a", "text_b": "b", "score": s} for s in (1.0, 2.5)]).kind
     'similarity'
     """

@@ -14,7 +14,7 @@ from equipoise.domains.bench.costs import SystemCost
 from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.runs.experiment import write_results
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -247,8 +247,8 @@ class BenchComparison:
         }
 
     def write(self, folder: str | Path) -> Path:
-        """Write results.json into the folder of the run directories."""
-        return write_results(Path(folder), self.to_dict())
+        """Write results.json into a folder, beside the run directories."""
+        return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
     def report(self, path: str | Path, *, charts: bool = True) -> Path:
         """Write one HTML page with the decision, every data set, and quality against cost."""

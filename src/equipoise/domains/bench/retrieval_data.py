@@ -20,7 +20,7 @@ from equipoise.domains.bench.tables import BenchTable, as_number, as_text, query
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 from equipoise.io.dataset import Dataset
 from equipoise.io.run_files import read_qrels
-from equipoise.io.tables import format_of
+from equipoise.io.tables import table_format
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.tasks.retrieval import retrieve
 
@@ -159,7 +159,7 @@ def _beir_parts(folder: Path, split: str | None) -> tuple[Path, Path, list[Path]
 def _qrels_table(source: Any) -> BenchTable:
     """Judgements as a table; a file without the usual columns is read as TREC qrels."""
     if isinstance(source, str | Path) and Path(source).is_file():
-        table = None if format_of(source) is None else table_of(source)
+        table = None if table_format(source) is None else table_of(source)
         if table is None or table.find("query_id") is None:
             rows = [
                 {"query_id": query, "doc_id": document, "relevance": gain}

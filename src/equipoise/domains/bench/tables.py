@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import FormatError, InputError, UnknownNameError
-from equipoise.io.tables import FORMATS, format_of, read_table
+from equipoise.io.tables import FORMATS, read_table, table_format
 from equipoise.types import require_extra
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -159,7 +159,7 @@ def table_of(source: Any, *, name: str = "") -> BenchTable:
 
 def table_file(folder: Path, stem: str) -> Path | None:
     """The file of this stem in a folder, in any table format; None if there is none."""
-    files = sorted(file for file in folder.iterdir() if file.is_file() and format_of(file) is not None)
+    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
     return next((file for file in files if stem_of(file) == stem), None)
 
 
@@ -180,7 +180,7 @@ def is_saved_dataset(folder: Path) -> bool:
 
 def split_tables(folder: Path) -> list[Path]:
     """The tables of a folder that are named after splits, such as train.csv and test.csv."""
-    files = sorted(file for file in folder.iterdir() if file.is_file() and format_of(file) is not None)
+    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
     return [file for file in files if stem_of(file) in TRAIN + TEST]
 
 
@@ -232,7 +232,7 @@ def _from_path(path: Path, name: str) -> BenchTable:
             f"{path} is a folder without corpus and queries, and without train and test tables",
             hint="name the table files themselves; eq bench ls lists the formats",
         )
-    if path.exists() and format_of(path) is None:
+    if path.exists() and table_format(path) is None:
         raise FormatError(
             f"{path} has a suffix that is not a table format", hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}"
         )

@@ -13,17 +13,19 @@ from equipoise.checks.registry import run_checks
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
-from equipoise.cli.options import MultiValueOption, SeveralCommand
+from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.concept_set_reader import read_with_issues
 from equipoise.domains.concepts.dataset_report import concept_set_report, summary_lines
+from equipoise.domains.concepts.scores import CONCEPT_STATS
 from equipoise.errors import ParameterError
-from equipoise.types import Finding, Severity
+from equipoise.types import Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.results import ConceptEvaluation
+    from equipoise.runs.executors import Executor
 
 COMMANDS = {
     "run": CommandEntry(
@@ -78,18 +80,20 @@ class ConceptTaskParam(options.NameType):
         return ((task, blend.name) for task, blend in CONCEPT_SCORES.items())
 
 
-@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Score models on a concept set.")
-@click.option(
-    "--models",
-    cls=MultiValueOption,
-    type=options.ModelType(),
-    metavar="MODEL ...",
-    help="The models; see eq ls models. Default: the installed offline models.",
+scale_option = click.option(
+    "--similarity-scale",
+    type=float,
+    metavar="MAX",
+    help="The maximum expected similarity if it is not 1, such as 5 for STS.",
 )
+
+
+@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Score models on a concept set.")
+@options.models_option(text="The models; see eq ls models. Default: the installed offline models.")
 @click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(
     "--task",
-    "asked",
+    "tasks",
     cls=MultiValueOption,
     commas=True,
     type=ConceptTaskParam(),
@@ -104,21 +108,14 @@ class ConceptTaskParam(options.NameType):
     metavar="TASK=N ...",
     help="Weights of the composite. Default: equal weights.",
 )
-@click.option(
-    "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
-)
-@click.option("--test", type=float, default=0.95, n_resamples=200, help="Level of the intervals.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=20),
-    default=200,
-    n_resamples=200,
-    help="Bootstrap resamples.",
-)
-@options.seed_option
-@click.option("--threads", type=click.IntRange(min=1), default=1, n_resamples=200, help="Threads per model.")
+@scale_option
+@options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20)
+@options.threads_option
+@options.device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
+@engine_options
 @options.fail_option
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def run(
@@ -126,40 +123,39 @@ def run(
     /,
     models: tuple[str, ...],
     data: str | None,
-    asked: tuple[str, ...],
+    tasks: tuple[str, ...],
     weights: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
+    similarity_scale: float | None,
+    threads: int,
+    device: str | None,
     config: StatsConfig,
-    **settings: Any,
+    engine: Executor,
 ) -> int:
     """See ``RUN_HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
     from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks
     from equipoise.runs.experiment import check_writable, exit_code
-    from equipoise.runs.progress import report_progress
 
     if output is not None:
         check_writable(output)
     weights_by_task = _weights(weights)
-    concept_set = read_concept_set(data, scale=settings.pop("scale"))
-    specs = models or _installed_models()
-    steps = len(specs) * (len(select_tasks(concept_set, asked)[0]) + 1)
-    with (
-        out.progress(steps) as step,
-        report_progress(output, "concepts", steps, command=out.command, step=step) as tell,
-    ):
+    concept_set = read_concept_set(data, scale=similarity_scale)
+    specs = options.models_on_device(models or _installed_models(), device, out)
+    steps = len(specs) * (len(select_tasks(concept_set, tasks)[0]) + 1)
+    with executor_context(engine, out, "a model"), out.progress(steps) as step:
         evaluation = evaluate_concepts(
             specs,
             concept_set,
-            tasks=asked or None,
+            tasks=tasks or None,
             weights=weights_by_task,
-            progress=tell,
+            progress=step,
+            output=output,
             command=out.command,
-            confidence_level=config.confidence_level,
-            n_resamples=config.n_resamples,
-            seed=config.seed,
-            **settings,
+            config=config,
+            threads=threads,
+            engine=engine,
         )
     _show(out, evaluation, output)
     gate = exits.gate(out, evaluation.findings, fail_on)
@@ -170,14 +166,14 @@ def _installed_models() -> tuple[str, ...]:
     """The default models that are installed."""
     from equipoise.models.inventory import list_models
 
-    works = {each.spec for each in list_models() if each.works}
-    evaluation = tuple(name for name in DEFAULT_MODELS if name in works)
-    if not evaluation:
+    working = {listing.spec for listing in list_models() if listing.works}
+    installed = tuple(name for name in DEFAULT_MODELS if name in working)
+    if not installed:
         raise ParameterError(
-            "no model was specified, and none of the default models is installed",
-            hint="name one with --models; eq ls models shows how to install each",
+            "none of the default models is installed",
+            hint="choose one with --models; eq ls models shows how to install each",
         )
-    return evaluation
+    return installed
 
 
 def _weights(words: tuple[str, ...]) -> dict[str, float] | None:
@@ -203,9 +199,9 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
         out.data(evaluation.to_dict())
     else:
         out.show(*concepts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+    for name in evaluation.resumed:
+        out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:
-        # After the report, so that the results are not lost if they cannot be written.
-        evaluation.write(output)
         evaluation.draw(output)
         out.note(f"wrote {output}")
     for name, error in evaluation.failures.items():
@@ -234,7 +230,7 @@ def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> 
 CHECK_HELP = """
 \b
   eq concepts check my_concepts/
-  eq concepts check sts.csv --scale 5 --json
+  eq concepts check sts.csv --similarity-scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
 similarities out of range, offsets that do not match. All problems are listed at once. CONCEPT_SET
@@ -246,14 +242,13 @@ there are issues, 2 that the concept set cannot be used.
 
 @click.command(help=CHECK_HELP, short_help="Check the files of a concept set.")
 @click.argument("path", metavar="[CONCEPT_SET]", required=False)
-@click.option(
-    "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
-)
+@scale_option
+@options.table_options()
 @options.output_options
 @pass_output
-def check(out: Output, /, path: str | None, scale: float | None) -> int:
+def check(out: Output, /, path: str | None, similarity_scale: float | None) -> int:
     """See ``CHECK_HELP``."""
-    concept_set = read_with_issues(path, scale=scale)
+    concept_set = read_with_issues(path, scale=similarity_scale)
     findings = run_checks(concept_set)
     if out.json:
         out.data(_data(concept_set, findings))
@@ -265,7 +260,7 @@ def check(out: Output, /, path: str | None, scale: float | None) -> int:
 def _exit_code(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> int:
     if any(problem.fatal for problem in concept_set.problems):
         return exits.BAD_INPUT
-    return exits.GATE_FAILED if any(each.severity is Severity.ISSUE for each in findings) else exits.DONE
+    return exits.GATE_FAILED if any(finding.severity is Severity.ISSUE for finding in findings) else exits.DONE
 
 
 def _data(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -13,20 +14,37 @@ import numpy as np
 from equipoise.domains.concepts.concept_set import ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
-from equipoise.domains.concepts.scores import CONCEPT_SCORES
+from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.domains.concepts.tasks import TASKS
-from equipoise.domains.concepts.uncertainty import RESAMPLES, score_task
-from equipoise.errors import EquipoiseError, InputError, ParameterError, PartialError, UnknownNameError
+from equipoise.domains.concepts.uncertainty import score_task
+from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.models.embedder import embedder
 from equipoise.models.resolve import resolve_models
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.artifacts import ArtifactStore
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
-from equipoise.stats.bootstrap import checked_resamples, checked_seed
-from equipoise.stats.intervals import checked_level
+from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.tasks.similarity import memoized_encoder
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
+    from equipoise.runs.executors import Executor
     from equipoise.types import Floats
+
+
+VERSION = "concepts 1"
+"""Increased when the same inputs give other scores."""
+
+
+@dataclass(frozen=True)
+class ConceptContext:
+    """What all models share: the concept set, the tasks, the options of statistics, and how models are loaded."""
+
+    concept_set: ConceptSet
+    tasks: tuple[str, ...]
+    config: StatsConfig
+    cache: Any = None
+    threads: int = 1
 
 
 def evaluate_concepts(
@@ -36,55 +54,87 @@ def evaluate_concepts(
     tasks: Sequence[str] | None = None,
     weights: Mapping[str, float] | None = None,
     scale: float | None = None,
-    seed: int = 0,
-    confidence_level: float = 0.95,
-    n_resamples: int = RESAMPLES,
+    config: StatsConfig = CONCEPT_STATS,
     cache: Any = None,
     threads: int = 1,
     progress: ProgressCallback | None = None,
     output: str | Path | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
 ) -> ConceptEvaluation:
     """Score sentence embedding models on a concept set: five scores, their composite, recommendations.
 
-    ``models`` are specs (``minilm``) or objects with ``encode``, or a mapping from names to
-    models: ``{"old": mine, "new": tuned}``. ``concept_set`` is a folder, a file, a ``ConceptSet``, or None for
-    the included one. ``tasks`` are similarity, clustering, entities, relations and quality; the default is
-    every task that the concept set has data for. ``weights`` of the composite are by task; the default is
-    equal weights. ``scale`` is the maximum expected similarity if it is not 1. A model that fails is in
-    ``failures``; if all fail, the first error is raised.
+    A model that fails is in ``failures``; if all fail, the first error is raised.
 
+    Parameters
+    ----------
+    models
+        Specs (``minilm``), objects with ``encode``, or a mapping from names to models: ``{"old": a, "new": b}``.
+    concept_set
+        A folder, a file or a ``ConceptSet``; by default the included one.
+    tasks
+        Some of ``similarity``, ``clustering``, ``entities``, ``relations`` and ``quality``; by default every task that
+        the concept set has data for.
+    weights
+        Weights of the composite by task; equal by default.
+    scale
+        The maximum of the expected similarities if it is not 1.
+    config
+        Confidence level, resamples, and the seed of resampling and K-means.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    progress
+        Called with the progress over the models.
+    output
+        Folder for results and charts; a repeated call loads finished models from it.
+    command
+        The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+
+    Returns
+    -------
+    ConceptEvaluation
+        Scores by model, summary, comparison and recommendations.
+
+    Examples
+    --------
     >>> evaluation = evaluate_concepts(["hash,dim=32"], tasks=["similarity"], cache=False)
     >>> evaluation.tasks, list(evaluation["hash,dim=32"])
     (('similarity',), ['semantic_similarity_score'])
     """
-    checked_seed(seed)
-    checked_level(confidence_level)
-    checked_resamples(n_resamples)
     named = _named(models)
-    known = concept_set if isinstance(concept_set, ConceptSet) else read_concept_set(concept_set, scale=scale)
-    chosen, skipped = select_tasks(known, tasks)
-    weighed = validate_weights(weights)
-    scores: dict[str, ModelScores] = {}
-    failures: dict[str, EquipoiseError] = {}
-    folder = None if output is None else Path(output)
+    known_set = concept_set if isinstance(concept_set, ConceptSet) else read_concept_set(concept_set, scale=scale)
+    selected, skipped = select_tasks(known_set, tasks)
+    validated_weights = validate_weights(weights)
+    folder = ExperimentFolder.of(output)
+    n_steps = len(named) * (len(selected) + 1)
+    with report_progress(output, "concepts", n_steps, command=command, step=progress) as report:
+        results = run_jobs(
+            evaluate_job,
+            [Job(name, model) for name, model in named.items()],
+            ConceptContext(known_set, selected, config, cache, threads),
+            executor=engine,
+            store=None if folder is None else ArtifactStore[ModelScores](folder.artifacts),
+            progress=report,
+            n_cores=threads,
+        )
+    results.raise_if_all_failed()
+    evaluation = ConceptEvaluation(
+        known_set,
+        results.outputs,
+        validated_weights,
+        results.failures,
+        skipped,
+        config,
+        tuple(command),
+        results.resumed,
+    )
     if folder is not None:
-        check_writable(folder)
-    total = len(named) * (len(chosen) + 1)
-    with report_progress(folder, "concepts", total, command=command, step=progress) as tell:
-        for name, model in named.items():
-            try:
-                scores[name] = _model(
-                    name, model, known, chosen, tell, seed, confidence_level, n_resamples, cache=cache, threads=threads
-                )
-            except Exception as error:  # whatever one model does, the others keep what they have
-                failures[name] = _told(name, error, alone=len(named) == 1)
-    if not scores:
-        raise next(iter(failures.values()))
-    found = ConceptEvaluation(known, scores, weighed, failures, skipped, seed, confidence_level, tuple(command))
-    if folder is not None:
-        found.write(folder)
-    return found
+        evaluation.write(folder.path)
+    return evaluation
 
 
 def _named(models: Any) -> dict[str, Any]:
@@ -96,49 +146,46 @@ def _named(models: Any) -> dict[str, Any]:
     return {str(name): model for name, model in models.items()} or resolve_models([])
 
 
-def _model(
-    name: str,
-    model: Any,
-    concept_set: ConceptSet,
-    tasks: Sequence[str],
-    tell: ProgressCallback,
-    seed: int,
-    confidence_level: float,
-    n_resamples: int,
-    **loading: Any,
-) -> ModelScores:
-    tell(f"{name}: embedding")
-    system = embedder(model, **loading)
+def evaluate_job(job: Job[Any], context: JobContext[ConceptContext]) -> JobOutput[ModelScores]:
+    """Embed every text once and score all tasks, unless the stored scores have the same key."""
+    inputs = context.shared
+    context.progress(f"{job.name}: embedding")
+    system = embedder(job.inputs, cache=inputs.cache, threads=inputs.threads)
     try:
-        encode = memoized_encoder(system.encode, concept_set.texts)
+        key = resume_key(
+            VERSION, job.name, inputs.concept_set.fingerprint, inputs.tasks, inputs.config, system.fingerprint
+        )
+        if key == context.stored_key:
+            return JobOutput(None, key)
+        encode = memoized_encoder(system.encode, inputs.concept_set.texts)
         dims, fingerprint = system.dims, system.fingerprint
     finally:
-        if system is not model:
+        if system is not job.inputs:
             system.close()
-    measured = {}
-    asked: dict[str, bool] = {}
+    is_embedded: dict[str, bool] = {}
 
-    def told(texts: Sequence[str]) -> Floats:
-        """The vectors, noting which texts have one."""
+    def encode_and_record(texts: Sequence[str]) -> Floats:
+        """The vectors; records which texts have one."""
         vectors = encode(texts)
-        asked.update(zip(texts, np.any(vectors, axis=1).tolist(), strict=True))
+        is_embedded.update(zip(texts, np.any(vectors, axis=1).tolist(), strict=True))
         return np.asarray(vectors)
 
-    for task in tasks:
-        tell(f"{name}: {task}")
-        observed = TASKS[task](told, concept_set, name, seed)
-        measured[task] = score_task(observed, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed)
-    zeros = tuple(text for text, known in asked.items() if not known)
-    return ModelScores(name, measured, dims, fingerprint, len(asked), zeros)
+    scores = {}
+    for task in inputs.tasks:
+        context.progress(f"{job.name}: {task}")
+        evidence = TASKS[task](encode_and_record, inputs.concept_set, job.name, inputs.config)
+        scores[task] = score_task(evidence, config=inputs.config)
+    zeros = tuple(text for text, known in is_embedded.items() if not known)
+    return JobOutput(ModelScores(job.name, scores, dims, fingerprint, len(is_embedded), zeros), key)
 
 
-def select_tasks(concept_set: ConceptSet, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
+def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
     """The tasks to evaluate in their fixed order, and why others are skipped.
 
     >>> select_tasks(read_concept_set(), ["semantic_similarity"])
     (('similarity',), {})
     """
-    wanted = {parse_task(name) for name in asked or ()}
+    wanted = {parse_task(name) for name in requested or ()}
     lacking = {
         task: f"{concept_set.name} has no {b.needs}"
         for task, b in CONCEPT_SCORES.items()
@@ -178,21 +225,11 @@ def validate_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     """
     if weights is None:
         return dict.fromkeys(CONCEPT_SCORES, 1.0)
-    given = {parse_task(name): float(weight) for name, weight in weights.items()}
-    for task, weight in given.items():
+    by_task = {parse_task(name): float(weight) for name, weight in weights.items()}
+    for task, weight in by_task.items():
         if not (isfinite(weight) and weight >= 0):
             raise ParameterError(f"the weight of {task} is {weight}", hint="it is 0 or more")
-    kept = {task: weight for task, weight in given.items() if weight > 0}
-    if not kept:
+    positive = {task: weight for task, weight in by_task.items() if weight > 0}
+    if not positive:
         raise ParameterError("no score has a weight", hint="give at least one, such as similarity=1")
-    return kept
-
-
-def _told(name: str, error: Exception, *, alone: bool) -> EquipoiseError:
-    """A failure as one of ours: a model of the user's own may raise anything."""
-    if isinstance(error, EquipoiseError):
-        return error
-    hint = "its encode(texts) raised this" if alone else "the other models are not affected"
-    told = PartialError(f"{name} failed with {type(error).__name__}: {error}", hint=hint)
-    told.__cause__ = error
-    return told
+    return positive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,15 +24,19 @@ from equipoise.domains.concepts.report import (
     WeightSensitivity,
     concepts_report,
 )
-from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, interpret_score
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
+from equipoise.runs.experiment import RUNS, ExperimentFolder, failures_to_dict, folder_names
+from equipoise.runs.manifest import Manifest, redact_secrets
+from equipoise.runs.store import save_run
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
     from equipoise.stats.contrasts import Contrast
-    from equipoise.stats.result import Estimate
+    from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
 
 
@@ -49,6 +53,13 @@ class ModelScores:
     zeros: tuple[str, ...] = ()
     """The texts with a zero vector."""
 
+    @property
+    def results(self) -> Iterator[tuple[str, str, Result]]:
+        """The kind of evidence, the task and the result of every stored run."""
+        for task, score in self.tasks.items():
+            for evidence, result in score.observed.results.items():
+                yield evidence, task, score.stored if evidence == score.observed.main else result
+
 
 @dataclass(frozen=True)
 class ConceptEvaluation:
@@ -62,9 +73,10 @@ class ConceptEvaluation:
     weights: Mapping[str, float]
     failures: Mapping[str, EquipoiseError]
     skipped_tasks: Mapping[str, str]
-    seed: int = 0
-    confidence_level: float = 0.95
+    config: StatsConfig = CONCEPT_STATS
     command: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+    """The models that were loaded from the output folder instead of computed."""
 
     def __getitem__(self, model: str) -> dict[str, Estimate]:
         """The scores of a model, with the composite if it is defined; a failed model raises its error."""
@@ -72,7 +84,7 @@ class ConceptEvaluation:
             raise self.failures[model]
         if model not in self.scores:
             raise UnknownNameError.of("model", model, self.scores, more=f"there are {', '.join(self.scores)}")
-        return {each.score: each.estimates[model] for each in self.report_data.all_score_comparisons}
+        return {comparison.score: comparison.estimates[model] for comparison in self.report_data.all_score_comparisons}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
@@ -91,7 +103,7 @@ class ConceptEvaluation:
         return tuple(
             compare_on_score(
                 {name: model_scores.tasks[task] for name, model_scores in self.scores.items()},
-                confidence_level=self.confidence_level,
+                config=self.config,
             )
             for task in self.tasks
         )
@@ -102,7 +114,7 @@ class ConceptEvaluation:
         if not self.weights or not set(self.weights) <= set(self.tasks):
             return None
         by_model = {name: model_scores.tasks for name, model_scores in self.scores.items()}
-        return compare_on_composite(by_model, self.weights, confidence_level=self.confidence_level)
+        return compare_on_composite(by_model, self.weights, config=self.config)
 
     @cached_property
     def winning(self) -> tuple[WeightSensitivity, ...]:
@@ -114,10 +126,10 @@ class ConceptEvaluation:
         spreads = [[model_scores.tasks[task].spread for task in tasks] for model_scores in self.scores.values()]
         if np.isnan(scores).any():
             return ()
-        known = not any(each.reason for row in spreads for each in row)
-        errors = np.array([[each.errors for each in row] for row in spreads]) if known else None
-        plain = weight_sensitivity(scores, seed=self.seed)
-        resampled = plain if errors is None else weight_sensitivity(scores, errors, seed=self.seed)
+        known = not any(spread.reason for row in spreads for spread in row)
+        errors = np.array([[spread.errors for spread in row] for row in spreads]) if known else None
+        plain = weight_sensitivity(scores, seed=self.config.seed)
+        resampled = plain if errors is None else weight_sensitivity(scores, errors, seed=self.config.seed)
         return tuple(
             WeightSensitivity(name, float(one), float(other))
             for name, one, other in zip(self.scores, plain, resampled, strict=True)
@@ -126,32 +138,32 @@ class ConceptEvaluation:
     @property
     def recommendations(self) -> dict[str, str]:
         """For each use, the recommended model, or those that are not significantly different."""
-        return {each.use: each.text for each in self.report_data.advice}
+        return {advice.use: advice.text for advice in self.report_data.advice}
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The findings about the concept set, the vectors and the scores."""
-        found = list(run_checks(self.concept_set))
+        findings = list(run_checks(self.concept_set))
         for name, model_scores in self.scores.items():
-            found += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
+            findings += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
             for task, what in _SPACES.items():
                 space = model_scores.tasks[task].observed.space if task in model_scores.tasks else None
-                found += [] if space is None else run_checks(ConceptSpace(name, space, what))
+                findings += [] if space is None else run_checks(ConceptSpace(name, space, what))
         for task in self.tasks:
-            found += self._findings_of_parts(task)
-        return tuple(dict.fromkeys(found))
+            findings += self._findings_of_parts(task)
+        return tuple(dict.fromkeys(findings))
 
     def _findings_of_parts(self, task: str) -> list[Finding]:
         blend = CONCEPT_SCORES[task]
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for term in blend.terms:
             values = {
                 name: term.entering(model_scores.tasks[task].observed.parts[term.part].value)
                 for name, model_scores in self.scores.items()
             }
             part = ScoreComponent(blend.name, term.entry, term.weight, term.better, values, term.fixed)
-            found += run_checks(part)
-        return found
+            findings += run_checks(part)
+        return findings
 
     @cached_property
     def report_data(self) -> ConceptReportData:
@@ -165,16 +177,20 @@ class ConceptEvaluation:
             advice=recommend(every),
             winning=self.winning,
             readings={
-                each.score: {
+                comparison.score: {
                     name: interpret_score(model_scores.value, model_scores.interval)
-                    for name, model_scores in each.estimates.items()
+                    for name, model_scores in comparison.estimates.items()
                 }
-                for each in every
+                for comparison in every
             },
             findings=self.findings,
             notes=self.notes,
             failures={name: error.message for name, error in self.failures.items()},
-            settings={"seed": self.seed, "confidence_level": self.confidence_level, "weights": dict(self.weights)},
+            settings={
+                "seed": self.config.seed,
+                "confidence_level": self.config.confidence_level,
+                "weights": dict(self.weights),
+            },
         )
 
     @property
@@ -191,7 +207,7 @@ class ConceptEvaluation:
         notes += [
             f"{blend.name} of {name} is undefined, as {why}"
             for name, model_scores in self.scores.items()
-            for blend, why in ((each.blend, each.lacking) for each in model_scores.tasks.values())
+            for blend, why in ((score.blend, score.lacking) for score in model_scores.tasks.values())
             if why
         ]
         if self.composite is not None and chosen:
@@ -209,10 +225,40 @@ class ConceptEvaluation:
         return evaluation_dict(self)
 
     def write(self, folder: str | Path) -> Path:
-        """Write the results, and one run directory per model and kind of evidence, to a folder."""
-        from equipoise.domains.concepts.store import write_evaluation
+        """Write the results, and one run directory per model and kind of evidence, to a folder.
 
-        return write_evaluation(Path(folder), self)
+        The run directories are runs/EVIDENCE/MODEL. The weighted score of a task is in that of its main evidence.
+        """
+        target = ExperimentFolder(Path(folder))
+        target.check_writable()
+        names = folder_names(self.scores)
+        for model, model_scores in self.scores.items():
+            for evidence, task, result in model_scores.results:
+                stored = replace(result, findings=self._stored_findings(model, result))
+                save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
+        return target.write_results(self.to_dict())
+
+    def _manifest(self, model: str, task: str) -> Manifest:
+        score = self.scores[model].tasks[task]
+        return Manifest(
+            system=model,
+            command=redact_secrets(self.command),
+            seed=self.config.seed,
+            datasets={f"{self.concept_set.name} {score.blend.needs}": self.concept_set.fingerprint},
+            parameters={
+                "model": model,
+                "task": task,
+                "blend": score.blend.formula,
+                "resampled for the blend": score.observed.sampling.told,
+            },
+            cost={"dims": self.scores[model].dims},
+        )
+
+    def _stored_findings(self, model: str, result: Result) -> tuple[Finding, ...]:
+        """The findings of a run directory: those of its model, and those of all models together."""
+        others = set(self.scores) - {model}
+        shared = (finding for finding in self.findings if finding.subject not in others)
+        return tuple(dict.fromkeys((*shared, *result.findings)))
 
     def draw(self, folder: str | Path) -> list[Path]:
         """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""
@@ -244,31 +290,29 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
         "models": {
             name: {
                 "dims": model_scores.dims,
-                "scores": {score: each.value for score, each in evaluation[name].items()},
+                "scores": {score: estimate.value for score, estimate in evaluation[name].items()},
                 "fingerprint": model_scores.fingerprint,
             }
             for name, model_scores in evaluation.scores.items()
         },
         "scores": [
-            _comparison_dict(each, report_data.readings[each.score]) for each in report_data.all_score_comparisons
+            _comparison_dict(comparison, report_data.readings[comparison.score])
+            for comparison in report_data.all_score_comparisons
         ],
         "recommendations": [
             {
-                "use": each.use,
-                "score": each.score,
-                "models": list(each.models),
-                "message": each.message,
-                "caution": each.caution,
+                "use": advice.use,
+                "score": advice.score,
+                "models": list(advice.models),
+                "message": advice.message,
+                "caution": advice.caution,
             }
-            for each in report_data.advice
+            for advice in report_data.advice
         ],
-        "weight_sensitivity": [asdict(each) for each in report_data.winning],
-        "findings": [asdict(each) for each in evaluation.findings],
+        "weight_sensitivity": [asdict(sensitivity) for sensitivity in report_data.winning],
+        "findings": [asdict(finding) for finding in evaluation.findings],
         "notes": list(evaluation.notes),
-        "failures": {
-            name: {"code": error.code, "message": error.message, "hint": error.hint}
-            for name, error in evaluation.failures.items()
-        },
+        "failures": failures_to_dict(evaluation.failures),
         "settings": {**report_data.settings, "command": list(evaluation.command)},
     }
 
@@ -285,7 +329,7 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
         "order": list(score_comparison.order),
         "models": {
             name: {
-                **each.to_dict(),
+                **estimate.to_dict(),
                 "band": list(score_comparison.letters[name]),
                 "reading": readings[name],
                 "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
@@ -295,9 +339,9 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
                     if name in model_scores
                 },
             }
-            for name, each in score_comparison.estimates.items()
+            for name, estimate in score_comparison.estimates.items()
         },
-        "comparisons": [_contrast(each) for each in score_comparison.contrasts],
+        "comparisons": [_contrast(contrast) for contrast in score_comparison.contrasts],
     }
 
 

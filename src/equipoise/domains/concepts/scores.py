@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from equipoise.config import StatsConfig
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
 
 COMPOSITE = "composite_score"
 
+CONCEPT_STATS = StatsConfig(n_resamples=200)
+"""The default options. The standard error of a score is then known to 5 %; each resample scores all units again."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreTerm:
     """A part of a blend and how it enters: times a weight, capped, or taken from 1.
 
-    ``better`` is the direction of the part as it enters, ``bounds`` are what it can be then. ``fixed`` says
+    ``better`` and ``bounds`` are those of the part as it enters. ``fixed`` means
     that no model can change it.
 
     >>> ScoreTerm("mae", 0.2, from_one=True).adds(0.25), str(ScoreTerm("density", 0.3, cap=0.5))
@@ -36,7 +40,7 @@ class ScoreTerm:
     fixed: bool = False
 
     def entering(self, value: float) -> float:
-        """The part as it is weighted; NaN stays NaN."""
+        """The part as it is weighted; NaN remains NaN."""
         if self.from_one:
             return 1.0 - value
         return value if self.cap is None or not value > self.cap else self.cap
@@ -149,7 +153,7 @@ _ALL = (
         (
             "entity_clustering_silhouette counts an entity once, in however many sentences it is named, with "
             "euclidean distances",
-            "avg_entity_text_similarity is over all mentions, each with its own sentence",
+            "avg_entity_text_similarity is over all mentions, each with its sentence",
         ),
     ),
     ConceptScore(
@@ -194,17 +198,31 @@ GENERAL_USE = "General Knowledge Graph Tasks"
 """What the composite decides."""
 
 
-# What a score is called: poor, moderate, good or excellent, as far as its interval tells.
+# The grade of a score: poor, moderate, good or excellent, according to its interval.
 
 THRESHOLDS = (0.3, 0.5, 0.7)
 LABELS = ("poor", "moderate", "good", "excellent")
 
 
 def interpret_score(score: float, interval: Interval | None = None) -> str:
-    """The word for a score; the words of both ends where its interval reaches over a limit.
+    """Return the rating of a score: poor, moderate, good or excellent.
 
-    A limit belongs to the better side. A score below 0 is poor.
+    A score at a limit has the better rating. A score below 0 is poor.
 
+    Parameters
+    ----------
+    score
+        The score.
+    interval
+        Its confidence interval. If the ratings of its ends differ, both are returned.
+
+    Returns
+    -------
+    str
+        The rating.
+
+    Examples
+    --------
     >>> from equipoise.stats.intervals import Interval
     >>> interpret_score(0.5), interpret_score(0.52, Interval(0.44, 0.6)), interpret_score(-0.1)
     ('good', 'moderate to good', 'poor')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,10 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.config import FAIR_STATS
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.fair.plan import Plan
     from equipoise.domains.fair.results import FairComparison
 
@@ -27,6 +28,7 @@ separately on a small grid and scored on held-out questions. The results and an 
 written to a folder; the same command run again reads them.
 """
 
+PAGE = "report.html"
 MODELS = ("minilm", "use", "wordllama")
 LEXICAL_MODELS = ("bm25", "tfidf", "hash")
 CHUNK_SIZES, OVERLAPS = (50, 100, 200), (0, 20)
@@ -45,10 +47,11 @@ BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
     show_default=True,
     help="The output folder.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness.")
+@options.stats_options(n_resamples=FAIR_STATS.n_resamples)
+@options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, output: str, seed: int) -> int:
+def demo(out: Output, output: str, config: StatsConfig) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.fair.experiment import compare_models
     from equipoise.models.inventory import list_models
@@ -56,21 +59,22 @@ def demo(out: Output, output: str, seed: int) -> int:
     from equipoise.runs.experiment import check_writable, exit_code
 
     check_writable(output)
-    plan = _plan(seed)
-    here = [each.spec for each in list_models() if each.spec in MODELS and each.works]
-    models = resolve_models([*here, *LEXICAL_MODELS])
+    with out.working("chunking the sample document"):
+        plan = _plan(config)
+    installed = [listing.spec for listing in list_models() if listing.spec in MODELS and listing.works]
+    models = resolve_models([*installed, *LEXICAL_MODELS])
     _announce(out, plan, len(models))
     with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
         comparison = compare_models(models, plan, step=step, output=output, command=out.command)
-    _show(out, comparison)
     _write_report(out, comparison, Path(output))
-    missing = [name for name in MODELS if name not in here]
+    _show(out, comparison, Path(output))
+    missing = [name for name in MODELS if name not in installed]
     if missing:
         out.note(f"Not installed: {', '.join(missing)}. See eq ls models.")
     return exit_code(comparison.failures)
 
 
-def _plan(seed: int) -> Plan:
+def _plan(config: StatsConfig) -> Plan:
     """The sample document, its questions and the grid."""
     from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import prepare_comparison
@@ -84,48 +88,38 @@ def _plan(seed: int) -> Plan:
         budget=BUDGET,
         baseline_params=BASELINE,
         tokenizer="words",  # so that the scores do not depend on the installed tokenizers
-        seed=seed,
+        stats=config,
     )
     return prepare_comparison(document, questions, settings)
 
 
 def _announce(out: Output, plan: Plan, systems: int) -> None:
-    """Print what is compared and the grid, before the work starts."""
-    words = sum(len(each.text.split()) for each in plan.dataset.documents)
+    """Print what is compared, before the work starts."""
+    words = sum(len(document.text.split()) for document in plan.dataset.documents)
     out.note(
-        f"{systems} systems search a text of {words:,} words for the answers to "
-        f"{len(plan.dataset.questions)} questions.\n"
-        f"Each is tuned separately: chunks of {_alternatives(CHUNK_SIZES)} tokens that overlap by "
-        f"{_alternatives(OVERLAPS)},\nand as many as fit into {BUDGET} tokens. "
-        "A token is a word or a punctuation mark.\n"
+        f"Comparing {systems} models on {len(plan.dataset.questions)} questions about a text of {words:,} words. "
+        "Each model is tuned separately.\n"
     )
 
 
-def _alternatives(numbers: tuple[int, ...]) -> str:
-    *others, last = map(str, numbers)
-    return f"{', '.join(others)} or {last}"
-
-
-def _show(out: Output, comparison: FairComparison) -> None:
+def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the report or the JSON data."""
     from equipoise.domains.fair.report import fair_report
 
     if out.json:
         out.data(comparison.to_dict())
-    else:
-        out.show(*fair_report(comparison.report_data, verbose=out.verbose, quiet=out.quiet))
+        return
+    details = f"Details: {folder / PAGE}, eq demo -v, or eq view {shlex.quote(str(folder))}."
+    out.show(*fair_report(comparison.report_data, verbose=out.verbose, quiet=out.quiet, details=details))
 
 
 def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None:
-    """Write the HTML report into the output folder and suggest the next command."""
+    """Write the HTML report into the output folder."""
     from equipoise.report.publish import chart_note, write_report
     from equipoise.runs.experiment import RUNS, folder_names
 
-    out.note(f"wrote {folder}{os.sep}")
     names = folder_names(comparison.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in comparison.tunings]
-    page = folder / "report.html"
-    write_report(runs, page)
-    out.note(f"wrote {page}: open it in a browser{chart_note()}")
-    if not out.json and not out.quiet:
-        out.text(f"\nNext: eq view {shlex.quote(str(folder))}")
+    write_report(runs, folder / PAGE)
+    if chart_note():
+        out.note(f"wrote {folder / PAGE}{chart_note()}")

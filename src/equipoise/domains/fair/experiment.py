@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
-from equipoise.config import StatsConfig
 from equipoise.domains.fair.chunk_index import index_chunks
 from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings, fitted_settings
 from equipoise.domains.fair.dataset import apply_unanswerable_policy, qa_dataset
@@ -17,61 +15,53 @@ from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matc
 from equipoise.domains.fair.grid_search import Progress, answer_splits
 from equipoise.domains.fair.model_outcome import (
     FairModelResult,
+    FairRunStore,
     evaluate_model,
-    job_fingerprint,
-    load_result,
+    fair_key,
     question_slices,
-    write_outcome,
 )
 from equipoise.domains.fair.plan import Plan
 from equipoise.domains.fair.results import FairComparison
-from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
+from equipoise.errors import ParameterError
 from equipoise.extras import install_command
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.models.tokenizers import WordTokenizer, tokenizer_for
 from equipoise.runs.compare import compare
-from equipoise.runs.executors import Completed, Executor, LocalExecutor
-from equipoise.runs.experiment import RUNS, check_writable, folder_names, is_json_file
+from equipoise.runs.experiment import RESULTS, ExperimentFolder, check_writable, is_json_file
 from equipoise.runs.progress import report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, executor_map, run_jobs
 from equipoise.stats.paired_tests import get_test
 from equipoise.stats.slices import slice_estimates
 from equipoise.tuning.nested_cv import majority_hits
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.model_result import OptimizationResult
-    from equipoise.models.worker_pool import ExecutorMap
+    from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
 
 
 @dataclass(frozen=True)
-class FairJob:
-    """A model and how to load it; ``stored_key`` is the fingerprint of its stored run, if there is one."""
+class FairContext:
+    """What all models share: the plan of the comparison, and how models are loaded."""
 
-    name: str
-    model: Any
+    plan: Plan
     cache: Any = None
     threads: int = 1
-    stored_key: str = ""
 
 
-@dataclass(frozen=True)
-class FairJobResult:
-    """The result of a model, and the fingerprint of its inputs."""
+def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[FairModelResult]:
+    """Tune and score the model, unless its stored run has the same key.
 
-    key: str
-    outcome: FairModelResult
-
-
-def run_job(job: FairJob, plan: Plan, step: Progress, over: ExecutorMap | None = None) -> FairJobResult | None:
-    """Tune and score the model; None if its stored run has the same fingerprint.
-
-    The fingerprint is known only after the model is loaded, so it is compared here. ``over`` embeds blocks of
-    texts on an executor.
+    The key contains the fingerprint of the model, which is known only after the model is loaded.
     """
-    step(f"{job.name}: loading")
-    with open_retriever(job.model, cache=job.cache, threads=job.threads) as system:
-        key = job_fingerprint(plan, job.name, system.fingerprint)
-        return None if key == job.stored_key else FairJobResult(key, evaluate_model(job.name, system, plan, step, over))
+    plan, threads = context.shared.plan, context.shared.threads
+    context.progress(f"{job.name}: loading")
+    with open_retriever(job.inputs, cache=context.shared.cache, threads=threads) as system:
+        key = fair_key(plan, job.name, system.fingerprint)
+        if key == context.stored_key:
+            return JobOutput(None, key)
+        over = None if context.executor is None else executor_map(context.executor, n_cores=threads)
+        return JobOutput(evaluate_model(job.name, system, plan, context.progress, over), key)
 
 
 def run_fair_comparison(
@@ -101,24 +91,66 @@ def run_fair_comparison(
 ) -> FairComparison:
     """Tune every model separately, and compare the models on held-out questions.
 
-    ``models`` are specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``) or objects with ``encode``.
-    ``doc_content`` is a text, a list of texts, or documents; ``qa_pairs`` are dicts with ``question`` and
-    ``answer`` that may have ``category`` and ``difficulty``. The grid is chunkers x chunk_sizes x overlaps x
-    top_ks; default values are fitted to the length of the document. A question is answered when a retrieved
-    chunk contains its answer according to ``matcher``; the matcher ``source`` is that of embedding-eval.
+    The grid is chunkers x chunk_sizes x overlaps x top_ks. Of equally accurate configurations the cheapest is selected
+    (with the matcher ``source`` the first one, as in embedding-eval). A model that fails is a ``FailedModel`` in the
+    result and in ``failures``; if all fail, the first error is raised.
 
-    With a ``budget``, only configurations that retrieve no more tokens on average are eligible. Of equally
-    accurate configurations the cheaper is selected; with the matcher ``source`` the first, as in
-    embedding-eval. Scores come from nested cross-validation with ``folds`` folds, repeated on ``repeats``
-    random splits: the score of a question is its mean over the splits. Without ``folds`` (None or 1) the best
-    configuration is scored on the questions that selected it, which is a finding. McNemar's test as the main
-    ``test`` needs ``repeats=1`` or no folds; its exact p is reported anyway. ``unanswerable`` is the policy for
-    questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    Parameters
+    ----------
+    models
+        Specs (``minilm``, ``bm25:``, ``sum:minilm+bm25:``) or objects with ``encode``.
+    doc_content
+        A text, a list of texts, or documents.
+    qa_pairs
+        Dicts with ``question`` and ``answer``, and optionally ``category`` and ``difficulty``.
+    chunk_sizes
+        Chunk sizes in tokens. By default they are chosen by the length of the document.
+    overlaps
+        Overlaps of consecutive chunks in tokens.
+    top_ks
+        Numbers of retrieved chunks.
+    verbose
+        Whether progress is printed.
+    chunkers
+        ``fixed``, ``sentence`` or ``section``; several are part of the grid.
+    baseline_params
+        Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
+    matcher
+        The rule by which a chunk contains an answer: ``words`` or ``source``, the rule of embedding-eval.
+    budget
+        Maximum of the tokens retrieved per question on average; configurations above it are not eligible.
+    folds
+        Folds of the nested cross-validation. With None or 1, the best configuration is scored on the questions that
+        selected it, which is a finding (EQ201).
+    repeats
+        Number of random splits into folds; the score of a question is its mean over the splits.
+    seed
+        Of splits and resampling.
+    unanswerable
+        Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    tokenizer
+        Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object.
+    cache
+        As in ``embedder``.
+    threads
+        Threads per model.
+    test
+        Paired test of the differences. ``mcnemar`` needs ``repeats=1`` or no folds; its exact p value is reported in
+        any case.
+    progress
+        Called with the progress of each model.
+    output
+        Folder for the results. Finished models are written immediately, and loaded when the same call is repeated.
+    engine
+        Executor of the models, such as a Ray cluster; the scores are the same.
 
-    With an ``output`` folder, finished models are written immediately and loaded when the same call is
-    repeated. There is one result per model: a model that fails is a ``FailedModel`` and in ``failures``; if all
-    fail, the first error is raised. An ``engine`` runs the models remotely, with the same scores.
+    Returns
+    -------
+    FairComparison
+        A sequence with one result per model; ``comparison`` has the paired comparison on held-out questions.
 
+    Examples
+    --------
     >>> text = "The mill was built in 1871. The river Ilse drives it."
     >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
     ...          {"question": "What river drives it?", "answer": "Ilse"}]
@@ -162,7 +194,42 @@ def optimize_model(
     verbose: bool = False,
     **options: Any,
 ) -> OptimizationResult:
-    """Tune one model; further options are those of ``run_fair_comparison``."""
+    """Tune one model on a document with questions, and score it on held-out questions.
+
+    Parameters
+    ----------
+    model_spec
+        A model spec or an object with ``encode``.
+    doc_content
+        A text, a list of texts, or documents.
+    qa_pairs
+        Dicts with ``question`` and ``answer``.
+    chunk_sizes
+        Chunk sizes in tokens. By default they are chosen by the length of the document.
+    overlaps
+        Overlaps of consecutive chunks in tokens.
+    top_ks
+        Numbers of retrieved chunks.
+    baseline_params
+        Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
+    verbose
+        Whether progress is printed.
+    **options
+        Keyword options of ``run_fair_comparison``.
+
+    Returns
+    -------
+    OptimizationResult
+        Best parameters, held-out and optimistic accuracy, and the result of every configuration.
+
+    Examples
+    --------
+    >>> text = "The mill was built in 1871. The river Ilse drives it."
+    >>> pairs = [{"question": "When was the mill built?", "answer": "1871"},
+    ...          {"question": "What river drives it?", "answer": "Ilse"}]
+    >>> optimize_model("bm25:", text, pairs, [6], [0], [1], tokenizer="words").best_params
+    {'chunk_size': 6, 'overlap': 0, 'top_k': 1}
+    """
     comparison = run_fair_comparison(
         [model_spec],
         doc_content,
@@ -179,7 +246,6 @@ def optimize_model(
 
 def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
     """The shared context of the models: check the inputs, chunk the documents, locate the answers."""
-    get_test(settings.test)
     rule = matcher_of(settings.matcher)
     full_dataset = qa_dataset(doc_content, qa_pairs)
     tokenizer = tokenizer_for(settings.tokenizer)
@@ -189,10 +255,10 @@ def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: Fair
         full_dataset, index_chunks(full_dataset, settings, rule), rule, settings.unanswerable
     )
     splits, note = answer_splits(dataset, settings)
-    if get_test(settings.test).binary_only and len(splits) > 1:
+    if get_test(settings.stats.test).binary_only and len(splits) > 1:
         raise ParameterError(
-            f"the test {settings.test} needs binary hits, and means over {len(splits)} splits are fractional",
-            hint="use --repeats 1 or another test: McNemar's exact p is always reported in its own column",
+            f"the test {settings.stats.test} needs binary hits, and means over {len(splits)} splits are fractional",
+            hint="use --n-repeats 1 or another test: McNemar's exact p is always reported in its own column",
         )
     fitted = "" if settings.axes == requested.axes else _fitted_note(settings, tokens)
     notes = tuple(filter(None, (fitted, note, _skipped_note(dataset.n_skipped), _tokenizer_note(settings))))
@@ -240,107 +306,47 @@ def compare_models(
 ) -> FairComparison:
     """Evaluate every model on the executor and compare the results; write each model when it is finished."""
     target = None if output is None else Path(output)
-    if target is not None:
-        check_writable(target, example="results.json" if is_json_file(target) else None)
-    runs = None if target is None or is_json_file(target) else target / RUNS
-    paths = [None if runs is None else runs / folder for folder in folder_names(models).values()]
-    jobs = [FairJob(name, model, cache, threads) for name, model in models.items()]
+    store = None
+    if target is not None and is_json_file(target):
+        check_writable(target, example=RESULTS)
+    elif target is not None:
+        store = FairRunStore(ExperimentFolder(target), tuple(models), plan, tuple(command))
+        store.check_writable()
+    jobs = [Job(name, model) for name, model in models.items()]
     steps = len(models) * (len(plan.indexed_chunks) + 1)
-    watched = None if runs is None else target
-    with report_progress(watched, "fair comparison", steps, command=command, step=step) as tell:
-        done = dict(_evaluate_jobs(jobs, paths, plan, engine or LocalExecutor(), tell, command))
-    ordered = {job.name: done[job.name] for job in jobs}
-    failures = {name: each for name, each in ordered.items() if isinstance(each, EquipoiseError)}
-    finished = {name: each for name, each in ordered.items() if isinstance(each, FairJobResult)}
-    if not finished:
-        raise next(iter(failures.values()))
-    keys = {name: finished[name].key if name in finished else "" for name in ordered}
-    outcomes = tuple(each.outcome for each in finished.values())
-    comparison = _compare_results(outcomes, plan, failures, keys, tuple(command))
+    watched = None if store is None else target
+    with report_progress(watched, "fair comparison", steps, command=command, step=step) as progress:
+        results = run_jobs(
+            evaluate_job,
+            jobs,
+            FairContext(plan, cache, threads),
+            executor=engine,
+            store=store,
+            progress=progress,
+            n_cores=threads,
+            divisible=True,
+        )
+    results.raise_if_all_failed()
+    comparison = _compare_results(results, plan, tuple(command))
     if target is not None:
         comparison.write(target)
     return comparison
 
 
-def _evaluate_jobs(
-    jobs: Sequence[FairJob],
-    paths: Sequence[Path | None],
-    plan: Plan,
-    engine: Executor,
-    step: Progress,
-    command: Sequence[str],
-) -> Iterator[tuple[str, FairJobResult | EquipoiseError]]:
-    """Yield each model when it is finished, after writing it, or its error."""
-    stored = {index: run for index, path in enumerate(paths) if (run := load_result(path)) is not None}
-    keyed = [replace(job, stored_key=stored[index][0] if index in stored else "") for index, job in enumerate(jobs)]
-    for completed in _run_jobs(keyed, plan, engine, step):
-        name, path = jobs[completed.place].name, paths[completed.place]
-        try:
-            result = completed.value()
-        except Exception as error:  # a failing model must not lose the results of the others
-            yield name, _as_our_error(name, error)
-            continue
-        if result is None:
-            result = FairJobResult(*stored[completed.place])
-        elif path is not None:
-            write_outcome(path, result.outcome, plan, result.key, command)
-        yield name, result
-
-
-def _run_jobs(
-    jobs: Sequence[FairJob], plan: Plan, engine: Executor, step: Progress
-) -> Iterator[Completed[FairJobResult | None]]:
-    """Run the models on the executor. For a single model its texts are distributed instead.
-
-    The single model is then loaded in this process; if a package is missing here, it runs remotely.
-    """
-    cores = max(job.threads for job in jobs)
-    if len(jobs) == 1 and not isinstance(engine, LocalExecutor):
-        unit, engine.unit = engine.unit, "a block of texts"
-        spread = partial(engine.as_finished, cores=cores)
-        (alone,) = LocalExecutor().map(partial(run_job, over=spread), jobs, plan, step=step)
-        engine.unit = unit
-        if not isinstance(alone.outcome, MissingExtraError):
-            yield alone
-            return
-    yield from engine.map(run_job, jobs, plan, step=step, cores=cores)
-
-
-def _as_our_error(name: str, error: Exception) -> EquipoiseError:
-    """The failure as an ``EquipoiseError``: a user-defined model may raise any exception."""
-    if isinstance(error, EquipoiseError):
-        return error
-    failure = PartialError(
-        f"{name} failed with {type(error).__name__}: {error}", hint="the other models are not affected"
-    )
-    failure.__cause__ = error
-    return failure
-
-
-def _compare_results(
-    outcomes: tuple[FairModelResult, ...],
-    plan: Plan,
-    failures: Mapping[str, EquipoiseError],
-    keys: Mapping[str, str],
-    command: tuple[str, ...],
-) -> FairComparison:
-    settings = plan.settings
-    results = [each.result for each in outcomes]
-    comparison = (
-        compare(results, settings.metric, config=StatsConfig(test=settings.test, seed=settings.seed))
-        if len(results) > 1
-        else None
-    )
+def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, command: tuple[str, ...]) -> FairComparison:
+    settings, outcomes = plan.settings, tuple(job_results.outputs.values())
+    results = [outcome.result for outcome in outcomes]
+    comparison = compare(results, settings.metric, config=settings.stats) if len(results) > 1 else None
     kinds = question_slices(plan.dataset)
     return FairComparison(
         outcomes=outcomes,
         comparison=comparison,
         mcnemar=_mcnemar(outcomes, settings),
-        slices={each.profile.spec: slice_estimates(each.result, settings.metric, kinds) for each in outcomes},
+        slices={outcome.profile.spec: slice_estimates(outcome.result, settings.metric, kinds) for outcome in outcomes},
         findings=comparison.findings if comparison is not None else tuple(results[0].findings),
-        failures=failures,
+        failures=job_results.failures,
         plan=plan,
-        keys=keys,
+        keys={result.name: result.key for result in job_results.results},
         command=command,
     )
 
@@ -351,9 +357,11 @@ def _mcnemar(outcomes: Sequence[FairModelResult], settings: FairConfig) -> Compa
     A question counts as answered if it is in more than half of the splits. The bootstrap errors are dropped,
     so that p is the exact one of these counts.
     """
-    binary = [each.result for each in outcomes if not each.profile.tied_questions]
+    binary = [outcome.result for outcome in outcomes if not outcome.profile.tied_questions]
     if len(binary) < 2:
         return None
     metric = settings.metric
-    counted = [replace(each, per_unit={metric: majority_hits(each.per_unit[metric])}, errors={}) for each in binary]
-    return compare(counted, metric, config=StatsConfig(test="mcnemar", seed=settings.seed))
+    counted = [
+        replace(result, per_unit={metric: majority_hits(result.per_unit[metric])}, errors={}) for result in binary
+    ]
+    return compare(counted, metric, config=replace(settings.stats, test="mcnemar"))

@@ -1,15 +1,7 @@
-"""Evaluate one model, write its run directory, and load it again when the same command is repeated.
-
-Layout of the output folder:
-
-results.json        all scores of all models, and the comparison
-runs/MODEL/         a run directory for eq compare and eq report
-visualizations/     the charts as PNG and SVG, if they can be drawn
-"""
+"""Evaluate one model, write its run directory, and load it again when the same command is repeated."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +13,6 @@ from equipoise.checks.base import ScoredResult, TruncationStats
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.chunk_index import ChunkingParams, chunk_locations
-from equipoise.domains.fair.comparison_findings import setup_findings
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
     GridSearchResult,
@@ -30,18 +21,20 @@ from equipoise.domains.fair.grid_search import (
     select_configuration,
 )
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
+from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
-from equipoise.runs.experiment import RUNS
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.run_directory import read_manifest
+from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent, UnitContents
 from equipoise.stats.alignment import NOTES, SPEC, WINDOW
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
-    from equipoise.domains.fair.plan import Plan
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.stats.result import Result
@@ -102,7 +95,7 @@ def _measured_profile(
     models = dense_models(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
-    truncated = [None if each.truncation is None else each.truncation.truncated for each in eligible]
+    truncated = [None if evidence.truncation is None else evidence.truncation.truncated for evidence in eligible]
     return ModelProfile(
         spec=name,
         name=card.name,
@@ -110,7 +103,7 @@ def _measured_profile(
         bytes_per_vector=card.bytes_per_vector,
         truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
-        grid_chunks=sum(len(each.chunked.chunks) for each in eligible),
+        grid_chunks=sum(len(evidence.chunked.chunks) for evidence in eligible),
         grid_truncated=_sum(truncated) if models else 0,
         tied_questions=tuned.tied_questions,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
@@ -124,6 +117,7 @@ def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]
     """The properties of the model and the setup that every comparison needs."""
     return {
         SPEC: profile.spec,
+        UNIT_NOUN: "question",
         WINDOW: {
             "tokens": profile.window,
             "texts": profile.grid_chunks,
@@ -192,41 +186,64 @@ _INPUTS = "all inputs of this comparison"
 _SETUP = "all inputs but the model"
 
 
-def job_fingerprint(plan: Plan, name: str, model_fingerprint: str) -> str:
-    """A digest of everything that determines the scores of one model, and of its name."""
-    parts = (
-        name,
-        VERSION,
-        plan.settings.metric,
-        plan.settings.fingerprint,
-        *plan.dataset.fingerprints.values(),
-        model_fingerprint,
-    )
-    return _digest(parts)
+def fair_key(plan: Plan, name: str, model_fingerprint: str) -> str:
+    """The resume key of one model: everything that determines its scores, and its name."""
+    return resume_key(name, plan.settings.metric, context_key(plan), model_fingerprint)
 
 
-def context_fingerprint(plan: Plan) -> str:
-    """A digest of what all models of a comparison share: settings, document and questions."""
-    return _digest((VERSION, plan.settings.fingerprint, *plan.dataset.fingerprints.values()))
+def context_key(plan: Plan) -> str:
+    """The key of what all models of a comparison share: settings, document and questions."""
+    return resume_key(VERSION, plan.settings.fingerprint, *plan.dataset.fingerprints.values())
 
 
-def _digest(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def unrelated_runs(folder: Path, model_folders: Iterable[str], plan: Plan) -> dict[str, bool]:
+def unrelated_runs(folder: ExperimentFolder, models: Iterable[str], plan: Plan) -> dict[str, bool]:
     """Run directories in the output folder that are not part of this comparison, and whether the setup is the same."""
-    if not (folder / RUNS).is_dir():
-        return {}
-    names = set(model_folders)
-    others = sorted(path for path in (folder / RUNS).iterdir() if path.name not in names)
     same_setup = {}
-    for path in others:
+    for path in folder.unrelated_runs(models):
         try:
-            same_setup[path.name] = read_manifest(path).inputs.get(_SETUP) == context_fingerprint(plan)
+            same_setup[path.name] = read_manifest(path).inputs.get(_SETUP) == context_key(plan)
         except EquipoiseError:
             continue  # not a run directory
     return same_setup
+
+
+@dataclass(frozen=True)
+class FairRunStore:
+    """The run directories of the models; their manifests have the resume keys."""
+
+    folder: ExperimentFolder
+    models: tuple[str, ...]
+    plan: Plan
+    command: tuple[str, ...] = ()
+
+    def check_writable(self) -> None:
+        """Raise ``StoreError`` if the output folder cannot be written."""
+        self.folder.check_writable()
+
+    @cached_property
+    def paths(self) -> dict[str, Path]:
+        """The run directory of each model."""
+        return self.folder.run_paths(self.models)
+
+    def load(self, job: Job[Any]) -> StoredOutput[FairModelResult] | None:
+        """The finished run of a model; a directory that cannot be read is computed again and replaced."""
+        path = self.paths[job.name]
+        try:
+            manifest = read_manifest(path)
+            key = manifest.inputs.get(_INPUTS)
+            if not manifest.complete or not key:
+                return None
+            run = load_run(path, evidence=False)
+            if run.tuning is None or (run.tuning.folds and METRIC not in run.result.errors):
+                return None
+        except (EquipoiseError, OSError):
+            return None
+        profile = _stored_profile(manifest)
+        return StoredOutput(key, FairModelResult(profile, run.tuning, run.result, stored=run, begun=manifest))
+
+    def save(self, job: Job[Any], value: FairModelResult, *, key: str, seconds: float = 0.0) -> None:
+        """Write the run directory of a model."""
+        write_outcome(self.paths[job.name], value, self.plan, key, self.command)
 
 
 def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: str, command: Sequence[str] = ()) -> Path:
@@ -239,7 +256,7 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
         command=redact_secrets(command),
         seed=plan.settings.seed,
         datasets=plan.dataset.fingerprints,
-        inputs={_INPUTS: key, _SETUP: context_fingerprint(plan)},
+        inputs={_INPUTS: key, _SETUP: context_key(plan)},
         parameters={
             "model": profile.spec,
             "model_name": profile.name,
@@ -268,26 +285,6 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
     return save_run(
         path, model_result.result, manifest=manifest, details=model_result.details, tuning=model_result.tuning
     )
-
-
-def load_result(path: Path | None) -> tuple[str, FairModelResult] | None:
-    """The finished run in this directory, with the fingerprint of its inputs; None if there is none.
-
-    A directory that cannot be read is not an error: the model is computed again and the directory replaced.
-    """
-    if path is None:
-        return None
-    try:
-        manifest = read_manifest(path)
-        key = manifest.inputs.get(_INPUTS)
-        if not manifest.complete or not key:
-            return None
-        stored = load_run(path, evidence=False)
-        if stored.tuning is None or (stored.tuning.folds and METRIC not in stored.result.errors):
-            return None
-    except (EquipoiseError, OSError):
-        return None
-    return key, FairModelResult(_stored_profile(manifest), stored.tuning, stored.result, stored=stored, begun=manifest)
 
 
 def _stored_profile(manifest: Manifest) -> ModelProfile:

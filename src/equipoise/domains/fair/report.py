@@ -10,20 +10,14 @@ from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, one_line
 from equipoise.domains.fair.questions import DIFFICULTIES, UNSPECIFIED
 from equipoise.domains.fair.validation_report import CategoryCount, SampleSizeRow, ValidationData
+from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
 from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.status_lines import StatusLine, ThresholdStatus
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
-from equipoise.stats.formatting import (
-    format_count,
-    format_difference,
-    format_interval,
-    format_p,
-    format_percent,
-    format_value,
-    shared_decimals,
-)
+from equipoise.stats.formatting import format_count, format_p, format_percent, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
+from equipoise.stats.verdict import ScoreFormat, Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
 from equipoise.types import Finding, Severity, with_label
 
@@ -43,6 +37,7 @@ class ModelSummary:
     tuning: TuningRecord
     tokens: float | None = None
     slices: tuple[Slice, ...] = ()
+    dimensions: int | None = None
     tied_questions: int = 0
     """How many questions have fractional hits because of tied scores."""
 
@@ -110,27 +105,66 @@ TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a 
 """The note for tokenizers without a vocabulary."""
 
 
-def short_caption(data: FairReportData) -> Iterator[str]:
-    """What is needed to read the table."""
-    tried = data.tried
-    if tried == 1:
-        yield "The grid has one configuration, so nothing was selected."
-    elif data.nested:
-        yield (
-            f"Questions are scored with parameters selected on others ({data.folds} folds"
-            f"{_over_splits(data)}); optimistic uses the same questions for both."
+WORDS = Vocabulary("question", "model", "accuracy", percent=True)
+SIZE_RANK, PARAMETERS_RANK = 5, 4
+
+
+def fair_answer(data: FairReportData, details: str = "") -> Answer:
+    """Which model is best, with the selected parameters and the sizes of the models."""
+    ranked = data.ranked
+    options = AnswerOptions(
+        WORDS,
+        columns=(
+            ReportColumn("chunks", [_best(each.tuning) for each in ranked], rank=PARAMETERS_RANK),
+            ReportColumn("size", [_size(each) for each in ranked], rank=SIZE_RANK),
+        ),
+        baseline="Random retrieval",
+        notes=(_tuning_note(data), *(f"{note}." for note in data.notes)),
+        warnings=tuple(with_label(f"{name} failed", message) for name, message in data.failures.items()),
+        findings=data.findings,
+        details=details,
+    )
+    if data.comparison is None:
+        return single_answer(ranked[0].name, ranked[0].estimate, options)
+    return comparison_answer(data.comparison, options)
+
+
+def _size(model: ModelSummary) -> str:
+    """The dimensions of the vectors; a lexical system has none."""
+    return "no model" if model.dimensions is None else f"{format_count(model.dimensions)} dims"
+
+
+def _tuning_note(data: FairReportData) -> str:
+    """How the scores relate to the tuning, and by how much tuning on the same questions would bias them."""
+    if data.tried == 1:
+        return "The grid has one configuration, so nothing was tuned."
+    if not data.nested:
+        return (
+            f"These scores are optimistic: the best of {data.tried:,} configurations was selected and scored on the "
+            "same questions. Use --folds 5."
         )
-    else:
+    gap = format_value(100 * max(each.tuning.gap for each in data.models), 0)
+    splits = f", mean over {data.splits} random splits" if data.splits > 1 else ""
+    budget = "" if data.budget is None else f"; at most {_budget(data.budget)}"
+    return (
+        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning and scoring on the same "
+        f"questions would add up to {gap} points."
+    )
+
+
+def short_caption(data: FairReportData) -> Iterator[str]:
+    """What is needed to read the tables."""
+    if data.nested and data.tried > 1:
         yield (
-            f"The best of {tried:,} configurations is partly best by chance; with folds it is scored on held-out "
-            "questions."
+            f"Questions are scored with parameters selected on others{_over_splits(data)}; optimistic uses the same "
+            "questions for both."
         )
     if data.comparison is not None:
-        yield _about_p(data.comparison, nested=data.nested and tried > 1)
+        yield _about_p(data.comparison, nested=data.nested and data.tried > 1)
     yield from _about_mcnemar(data)
     if data.ceilings:
-        least = join_names([f"{name} {format_value(share, 2)}" for name, share in data.ceilings.items()])
-        yield f"Chunk boundaries split answers; the maximum score is below 1: {least}."
+        highest = join_names([f"{name} {_score(share)}" for name, share in data.ceilings.items()])
+        yield f"Chunk boundaries split answers, so that the maximum score is below 100 %: {highest}."
     yield TOKENS_NOTE.get(data.tokenizer, f"Tokens: {data.tokenizer}.")
 
 
@@ -143,11 +177,11 @@ def _about_p(comparison: Comparison, *, nested: bool) -> str:
 
 
 def _over_splits(data: FairReportData) -> str:
-    """The number of splits, and the standard deviation of the score of one split."""
+    """The standard deviation of the score of one split."""
     if data.splits < 2:
         return ""
     spread = max(each.tuning.split_sd or 0.0 for each in data.models)
-    return f", mean over {data.splits} splits; SD of one split up to {format_value(spread, 3)}"
+    return f" (SD of the score of one split: up to {format_value(100 * spread, 1)} points)"
 
 
 def _about_mcnemar(data: FairReportData) -> Iterator[str]:
@@ -184,31 +218,37 @@ TOKEN_BUDGETS = (250, 500, 1000, 2000, 4000, 8000, 16000)
 """The numbers of retrieved tokens for which the best accuracy is shown."""
 
 _SPARSE = _OVER_BUDGET = "*"
+FINE, WHOLE = ScoreFormat(1, percent=True), ScoreFormat(0, percent=True)
+"""Percent with one decimal for tables, without decimals for small subsets."""
 
 
-def fair_report(data: FairReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The whole report, part by part."""
-    parts = [*held_out_section(data, verbose=verbose, quiet=quiet), *optimistic_table(data, quiet=quiet)]
-    if not quiet:
-        parts += [*token_budget_table(data), *slice_table(data), *fold_table(data, verbose=verbose)]
-        parts += findings_section(data.findings, verbose=verbose)
-    return parts
-
-
-def held_out_section(data: FairReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The table of held-out accuracies, with notes and verdict."""
-    parts: list[Any] = [heading(_title(data)), Paragraph(""), TerminalTable(held_out_columns(data))]
-    parts += [Paragraph(with_label(f"{name} failed", sentence)) for name, sentence in data.failures.items()]
-    if quiet:
+def fair_report(data: FairReportData, *, verbose: bool = False, quiet: bool = False, details: str = "") -> list[Any]:
+    """The answer; with ``verbose``, also all tables, the methods and the findings with their hints."""
+    parts = fair_answer(data, details).parts(quiet=quiet, verbose=verbose)
+    if not verbose:
         return parts
-    parts += [Paragraph(f"{note}.") for note in data.notes]
-    more = () if verbose else ("More: --verbose.",)
-    parts += [Paragraph(""), Paragraph(" ".join([*short_caption(data), *more]))]
-    if verbose:
-        parts += [Paragraph(line) for line in long_caption(data)]
-    if data.comparison is not None:
-        parts += [Paragraph(""), Paragraph(data.comparison.verdict(), style="bold")]
-    return parts
+    return [
+        *parts,
+        *held_out_section(data),
+        *optimistic_table(data),
+        *token_budget_table(data),
+        *slice_table(data),
+        *fold_table(data),
+        *findings_section(data.findings, verbose=True),
+    ]
+
+
+def held_out_section(data: FairReportData) -> list[Any]:
+    """The table of held-out accuracies with everything that was measured, and the methods."""
+    return [
+        Paragraph(""),
+        heading(_title(data)),
+        Paragraph(""),
+        TerminalTable(held_out_columns(data)),
+        Paragraph(""),
+        Paragraph(" ".join(short_caption(data))),
+        *map(Paragraph, long_caption(data)),
+    ]
 
 
 def _title(data: FairReportData) -> str:
@@ -223,31 +263,23 @@ def held_out_columns(data: FairReportData) -> list[ReportColumn]:
     """One row per model, by tie band; on a narrow terminal the columns of the comparison are dropped last."""
     ranked, comparison = data.ranked, data.comparison
     estimates = [each.estimate for each in ranked]
-    decimals = shared_decimals(each.interval for each in estimates)
-    confidence_level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn("model", [each.name for each in ranked], shortens="middle"),
-        ReportColumn("accuracy", [format_value(each.value, decimals) for each in estimates], right=True),
-        ReportColumn(
-            f"{confidence_level} interval",
-            [format_interval(each.interval, decimals) for each in estimates],
-            right=True,
-            rank=1,
-        ),
+        *score_columns(estimates, FINE, "accuracy"),
     ]
     if comparison is not None:
         bands = [" ".join(comparison.bands[each.name]) or "-" for each in ranked]
         columns.insert(0, ReportColumn("band", bands))
         columns.append(ReportColumn("adj. p", [_p(comparison, each.name) for each in ranked], right=True, rank=2))
     if data.nested and data.tried > 1:
-        best = [format_value(each.tuning.optimistic, decimals) for each in ranked]
+        best = [_score(each.tuning.optimistic) for each in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=3))
-        gaps = [format_difference(each.tuning.gap, decimals) for each in ranked]
+        gaps = [FINE.signed_difference(each.tuning.gap) for each in ranked]
         columns.append(ReportColumn("gap", gaps, right=True, rank=4))
     columns += [
         ReportColumn("tokens", [_tokens(each.tokens) for each in ranked], right=True, rank=5),
         ReportColumn("parameters", [_best(each.tuning) for each in ranked], rank=6),
-        ReportColumn("chance", [format_value(each.chance, decimals) for each in estimates], right=True, rank=7),
+        ReportColumn("chance", [_score(each.chance) for each in estimates], right=True, rank=7),
     ]
     if comparison is not None and data.mcnemar is not None:
         exact = [_exact_p(data.mcnemar, each.name, comparison.leader) for each in ranked]
@@ -255,7 +287,7 @@ def held_out_columns(data: FairReportData) -> list[ReportColumn]:
     return columns
 
 
-def optimistic_table(data: FairReportData, *, quiet: bool = False) -> list[Any]:
+def optimistic_table(data: FairReportData) -> list[Any]:
     """The optimistic gain of tuning over the baseline for at most as many tokens.
 
     Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
@@ -265,22 +297,22 @@ def optimistic_table(data: FairReportData, *, quiet: bool = False) -> list[Any]:
     rows = [_Gain.of(each.tuning, data.budget) for each in ranked]
     table = TerminalTable(
         [
-            ReportColumn("Model", [each.name for each in ranked], shortens="middle"),
-            ReportColumn("Baseline", [f"{_percent(row.baseline)}{row.mark}" for row in rows], right=True),
-            ReportColumn("Optimized", [_percent(row.tuned) for row in rows], right=True),
-            ReportColumn("Δ", [row.points for row in rows], right=True),
+            ReportColumn("model", [each.name for each in ranked], shortens="middle"),
+            ReportColumn("baseline", [f"{_score(row.baseline.value)}{row.mark}" for row in rows], right=True),
+            ReportColumn("tuned", [row.tuned_score for row in rows], right=True),
+            ReportColumn("gain", [row.points for row in rows], right=True),
             ReportColumn("tokens", [row.tokens for row in rows], right=True, rank=2),
             ReportColumn("parameters", [row.params for row in rows], rank=1),
         ]
     )
     parts: list[Any] = [
         Paragraph(""),
-        heading("Optimistic, in percent: the best configuration that retrieves no more than the baseline"),
+        heading("Optimistic accuracy: the best configuration that retrieves no more than the baseline"),
         Paragraph(""),
         table,
     ]
     tuning = ranked[0].tuning
-    if not quiet and tuning.baseline is not None:
+    if tuning.baseline is not None:
         base = params_text(tuning.trials[tuning.baseline].params)
         parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), without tuning."))
     if any(row.mark for row in rows):
@@ -314,7 +346,12 @@ class _Gain:
         """The difference in percentage points; n/a if the baseline is over budget."""
         if self.tuned is None or self.mark:
             return "n/a"
-        return f"{format_difference(100 * (self.tuned.value - self.baseline.value), 1)}pp"
+        return FINE.signed_difference(self.tuned.value - self.baseline.value)
+
+    @property
+    def tuned_score(self) -> str:
+        """The accuracy of the best configuration within the limit."""
+        return "n/a" if self.tuned is None else _score(self.tuned.value)
 
     @property
     def tokens(self) -> str:
@@ -324,10 +361,6 @@ class _Gain:
     @property
     def params(self) -> str:
         return "" if self.tuned is None else params_text(self.tuned.params)
-
-
-def _percent(trial: Trial | None) -> str:
-    return "n/a" if trial is None else f"{format_value(100 * trial.value, 1)}%"
 
 
 def token_budget_table(data: FairReportData) -> list[Any]:
@@ -343,7 +376,7 @@ def token_budget_table(data: FairReportData) -> list[Any]:
     columns = [ReportColumn("tokens", heads, right=True)]
     for name, frontier in frontiers.items():
         positions = [best_within_budget(frontier, price) for price in prices]
-        cells = ["-" if at is None else format_value(frontier[at].value) for at in positions]
+        cells = ["-" if at is None else _score(frontier[at].value) for at in positions]
         columns.append(ReportColumn(name, cells, right=True, rank=len(columns) if len(columns) > 1 else 0))
     return [
         Paragraph(""),
@@ -365,7 +398,7 @@ def slice_table(data: FairReportData) -> list[Any]:
         ReportColumn("n", [_n(first[key].n) for key in keys], right=True),
     ]
     for index, model in enumerate(ranked):
-        cells = {(each.name, each.value): format_value(each.estimate.value, 2) for each in model.slices}
+        cells = {(each.name, each.value): WHOLE.value(each.estimate.value) for each in model.slices}
         columns.append(ReportColumn(model.name, [cells[key] for key in keys], right=True, rank=index))
     sparse = any(first[key].n < MIN_UNITS for key in keys)
     parts: list[Any] = [
@@ -379,12 +412,14 @@ def slice_table(data: FairReportData) -> list[Any]:
     return parts
 
 
-def fold_table(data: FairReportData, *, verbose: bool = False) -> list[Any]:
-    """The configurations selected per fold; shown with --verbose."""
-    if not verbose or not data.nested:
+def fold_table(data: FairReportData) -> list[Any]:
+    """The configurations selected per fold."""
+    if not data.nested:
         return []
     rows = [(each, choice) for each in data.ranked for choice in each.tuning.folds]
-    splits = [f"{each.name} {format_value(each.tuning.split_sd, 4)}" for each in data.ranked if each.tuning.split_sd]
+    splits = [
+        f"{each.name} {format_value(100 * each.tuning.split_sd, 2)}" for each in data.ranked if each.tuning.split_sd
+    ]
     parts: list[Any] = [
         Paragraph(""),
         heading("Configurations selected without each fold"),
@@ -395,13 +430,13 @@ def fold_table(data: FairReportData, *, verbose: bool = False) -> list[Any]:
                 ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
                 ReportColumn("n", [str(choice.n) for _, choice in rows], right=True),
                 ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
-                ReportColumn("inner", [format_value(choice.inner) for _, choice in rows], right=True),
-                ReportColumn("outer", [format_value(choice.outer) for _, choice in rows], right=True),
+                ReportColumn("inner", [_score(choice.inner) for _, choice in rows], right=True),
+                ReportColumn("outer", [_score(choice.outer) for _, choice in rows], right=True),
             ]
         ),
     ]
     if splits:
-        parts.append(Paragraph(f"Standard deviation of the score of a single split: {', '.join(splits)}."))
+        parts.append(Paragraph(f"Standard deviation of the score of a single split, in points: {', '.join(splits)}."))
     return parts
 
 
@@ -417,6 +452,10 @@ def params_text(params: Params) -> str:
 
 def _budget_row(data: FairReportData) -> Sequence[float]:
     return () if data.budget is None else (data.budget,)
+
+
+def _score(value: float) -> str:
+    return FINE.value(value)
 
 
 def _budget(budget: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cases import (
     Case,
     ResolvedCases,
@@ -49,17 +48,21 @@ from equipoise.domains.phenotypes.scoring import (
     benchmark_result,
     case_details,
     case_slices,
+    dataset_settings,
     failure_message,
     rank_cases_jointly,
 )
-from equipoise.domains.phenotypes.store import write_system_run
+from equipoise.domains.phenotypes.store import write_system_runs
 from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
 from equipoise.models.resolve import open_retriever, resolve_models
+from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.executors import Executor, check_device
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermIndex
@@ -111,6 +114,10 @@ class TermSystemResult:
         return self.result.system
 
 
+VERSION = "phenotype benchmark 1"
+"""Increased when the same inputs give other scores."""
+
+
 @dataclass(frozen=True, eq=False)
 class BenchmarkContext:
     """What all models of a benchmark share."""
@@ -118,12 +125,20 @@ class BenchmarkContext:
     resolved_cases: ResolvedCases
     similarity: TermSimilarity
     settings: BenchmarkConfig
-    reranker: TermReranker | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A worker loads the reranker itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "reranker"}
+
+    @cached_property
+    def reranker(self) -> TermReranker | None:
+        """The reranker, if one is requested; it is loaded once per process."""
+        return _make_reranker(self.settings, self.ontology)
 
     @property
     def ontology(self) -> Ontology:
-        """The ontology that terms are found in."""
+        """The ontology that terms are retrieved in."""
         return self.resolved_cases.ontology
 
     @cached_property
@@ -140,44 +155,46 @@ class BenchmarkContext:
         """The number of stored top terms per case."""
         return max(MIN_DEPTH, *self.settings.ks)
 
-    def evaluate_model(self, model: Any, name: str, step: ProgressCallback) -> list[TermSystemResult]:
+    def key(self, name: str, system: Retriever) -> str:
+        """The resume key of one model."""
+        settings = replace(self.settings, index_dir=None, threads=1)
+        data = dataset_settings(self.resolved_cases, self.similarity)
+        return resume_key(VERSION, name, system.fingerprint, data, self.resolved_cases.properties, settings, self.depth)
+
+    def evaluate_model(self, system: Retriever, name: str, progress: ProgressCallback) -> list[TermSystemResult]:
         """Evaluate the model with every representation; shared work is done once."""
         representations = self.settings.representations
-        found: list[TermSystemResult] = []
-        with open_retriever(self._placed(model), threads=self.settings.threads) as system:
-            for multi_vector in (False, True):
-                wanted = [
-                    representation for representation in representations if representation.multi_vector == multi_vector
-                ]
-                if wanted:
-                    step(f"{name}: {'multi' if multi_vector else 'single'}-vector")
-                    found += self._measured(system, name, wanted, multi_vector)
-        return sorted(found, key=lambda each: representations.index(each.representation))
+        outcomes: list[TermSystemResult] = []
+        for multi_vector in (False, True):
+            selected = [
+                representation for representation in representations if representation.multi_vector == multi_vector
+            ]
+            if selected:
+                progress(f"{name}: {'multi' if multi_vector else 'single'}-vector")
+                outcomes += self._evaluate_representations(system, name, selected, multi_vector)
+        return sorted(outcomes, key=lambda outcome: representations.index(outcome.representation))
 
-    def _placed(self, model: Any) -> Any:
+    def on_device(self, model: Any) -> Any:
         """The model on the requested device, if it accepts one."""
         device = self.settings.device
-        if device is None or not isinstance(model, str):
-            return model
-        if not supports_device(model):
-            self.notes.append(f"{model} runs on the CPU: a device applies to models of the kind st:")
+        if device is None or not isinstance(model, str) or not supports_device(model):
             return model
         return str(parse_spec(model).with_options(device=device))
 
-    def _measured(
+    def _evaluate_representations(
         self, system: Retriever, name: str, representations: Sequence[TermRepresentation], multi_vector: bool
     ) -> list[TermSystemResult]:
-        begun = perf_counter()
+        start = perf_counter()
         terms = TermRetriever(
             system, self.ontology, multi_vector=multi_vector, index=self._indexes(system, multi_vector)
         )
         names = [representation.name for representation in representations]
-        seen = rank_cases_jointly(
+        retrieved = rank_cases_jointly(
             _score_blocks(terms, representations, self.reranker), self.resolved_cases, names, depth=self.depth
         )
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - start
         return [
-            self._outcome(terms, name, representation, seen[representation.name], seconds / len(representations))
+            self._outcome(terms, name, representation, retrieved[representation.name], seconds / len(representations))
             for representation in representations
         ]
 
@@ -186,9 +203,9 @@ class BenchmarkContext:
 
         Without an index folder, a model without an index embeds the texts.
         """
-        given = self.settings.index_dir
-        folder = Path(given).expanduser() if given else default_index_folder()
-        missing = [] if given else missing_indexes(folder, self.ontology, system, multi_vector)
+        index_dir = self.settings.index_dir
+        folder = Path(index_dir).expanduser() if index_dir else default_index_folder()
+        missing = [] if index_dir else missing_indexes(folder, self.ontology, system, multi_vector)
         models = [model for model in dense_models(system) if model not in missing]
         return tuple(open_index(folder, self.ontology, model, multi_vector) for model in models)
 
@@ -208,12 +225,12 @@ class BenchmarkContext:
         )
         diagnosis = None
         if settings.n_diagnosed_labels:
-            asked = (
+            retriever = (
                 terms.with_strategy(representation.strategy, representation.weights)
                 if representation.multi_vector
                 else terms
             )
-            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, seed=settings.seed)
+            diagnosis = diagnose(retriever, self.ontology, n_labels=settings.n_diagnosed_labels, config=settings.config)
         return TermSystemResult(
             model=name,
             representation=representation,
@@ -228,6 +245,20 @@ class BenchmarkContext:
         )
 
 
+def evaluate_job(job: Job[Any], context: JobContext[BenchmarkContext]) -> JobOutput[list[TermSystemResult]]:
+    """Evaluate one model with every representation, unless its stored results have the same key.
+
+    Results with failed cases have no key, so that a repeated command tries these cases again.
+    """
+    bench = context.shared
+    with open_retriever(bench.on_device(job.inputs), threads=bench.settings.threads) as system:
+        key = bench.key(job.name, system)
+        if key == context.stored_key:
+            return JobOutput(None, key)
+        outcomes = bench.evaluate_model(system, job.name, context.progress)
+    return JobOutput(outcomes, "" if any(outcome.retrieved.failures for outcome in outcomes) else key)
+
+
 def _score_blocks(
     terms: TermRetriever, representations: Sequence[TermRepresentation], reranker: TermReranker | None
 ) -> ScoreBlocks:
@@ -235,7 +266,7 @@ def _score_blocks(
 
     def ask(texts: list[str]) -> Iterator[tuple[Mapping[str, NDArray[Any]], slice]]:
         for part, scores in _blocks(terms, representations, texts):
-            found = {
+            scores_by_name = {
                 representation.name: aggregate_scores(
                     scores, terms.components, representation.strategy, representation.weights
                 )
@@ -244,8 +275,10 @@ def _score_blocks(
                 for representation in representations
             }
             if reranker is not None:
-                found = {name: reranker.scores(texts[part], each) for name, each in found.items()}
-            yield found, part
+                scores_by_name = {
+                    name: reranker.scores(texts[part], system_scores) for name, system_scores in scores_by_name.items()
+                }
+            yield scores_by_name, part
 
     return ask
 
@@ -258,13 +291,16 @@ def _blocks(
 
 @dataclass(frozen=True, eq=False)
 class PhenotypeBenchmark:
-    """Results of systems on the same cases, in the order given, with paired comparisons."""
+    """Results of systems on the same cases, in input order, with paired comparisons."""
 
     outcomes: tuple[TermSystemResult, ...]
     bench: BenchmarkContext
     comparison: Comparison | None
     findings: tuple[Finding, ...] = ()
     command: tuple[str, ...] = ()
+    failed_models: Mapping[str, EquipoiseError] = field(default_factory=dict)
+    resumed: tuple[str, ...] = ()
+    """The models that were loaded from the output folder instead of computed."""
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -276,16 +312,17 @@ class PhenotypeBenchmark:
     @property
     def results(self) -> Mapping[str, Result]:
         """The results by the names of the systems."""
-        return {each.name: each.result for each in self.outcomes}
+        return {outcome.name: outcome.result for outcome in self.outcomes}
 
     @property
     def failures(self) -> dict[str, EquipoiseError]:
-        """The cases that a system could not answer, as ``system, case``, each with its reason."""
-        return {
-            f"{each.name}, case {case}": error
-            for each in self.outcomes
-            for case, error in each.retrieved.failures.items()
+        """The models that failed, and the cases that a system could not answer as ``system, case``."""
+        failed_cases = {
+            f"{outcome.name}, case {case}": error
+            for outcome in self.outcomes
+            for case, error in outcome.retrieved.failures.items()
         }
+        return {**self.failed_models, **failed_cases}
 
     @property
     def edition(self) -> BenchmarkReportData:
@@ -301,13 +338,13 @@ class PhenotypeBenchmark:
             measure=settings.measure,
             systems=tuple(
                 SystemScores(
-                    each.result,
-                    each.slices,
-                    () if each.diagnosis is None else each.diagnosis.scores,
-                    each.model,
-                    each.representation.name + (f" > {each.reranker}" if each.reranker else ""),
+                    outcome.result,
+                    outcome.slices,
+                    () if outcome.diagnosis is None else outcome.diagnosis.scores,
+                    outcome.model,
+                    outcome.representation.name + (f" > {outcome.reranker}" if outcome.reranker else ""),
                 )
-                for each in self.outcomes
+                for outcome in self.outcomes
             ),
             comparison=self.comparison,
             notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self._failed(),))),
@@ -315,8 +352,13 @@ class PhenotypeBenchmark:
         )
 
     def _failed(self) -> str:
-        told = [f"{each.name}: {failure_message(each.retrieved)}" for each in self.outcomes if each.retrieved.failures]
-        return "; ".join(told)
+        failed = [f"{name} failed: {error.message}" for name, error in self.failed_models.items()]
+        failed += [
+            f"{outcome.name}: {failure_message(outcome.retrieved)}"
+            for outcome in self.outcomes
+            if outcome.retrieved.failures
+        ]
+        return "; ".join(failed)
 
     def verdict(self) -> str:
         """The verdict of the comparison; the MRR if there is one system."""
@@ -342,22 +384,27 @@ class PhenotypeBenchmark:
             "scored_cases": resolved_cases.scored,
             "similarity": self.bench.settings.measure,
             "resolved_ids": [
-                {"case": case, "id": each.id, "how": each.how, "term": resolved_cases.ontology.ids[each.term]}
-                for case, each in resolved_cases.moved
+                {
+                    "case": case,
+                    "id": resolution.id,
+                    "how": resolution.how,
+                    "term": resolved_cases.ontology.ids[resolution.term],
+                }
+                for case, resolution in resolved_cases.moved
             ],
-            "systems": [_system(each) for each in self.outcomes],
+            "systems": [_system(outcome) for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "verdict": self.verdict(),
             "notes": list(self.edition.notes),
-            "findings": [_finding(each) for each in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "failures": [
                 {"where": where, "code": error.code, "message": error.message} for where, error in self.failures.items()
             ],
         }
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {result['MRR'].value:.3f}" for name, result in self.results.items())
-        return f"<PhenotypeBenchmark on {len(self.bench.resolved_cases.cases)} cases: MRR of {told}>"
+        scores = ", ".join(f"{name} {result['MRR'].value:.3f}" for name, result in self.results.items())
+        return f"<PhenotypeBenchmark on {len(self.bench.resolved_cases.cases)} cases: MRR of {scores}>"
 
     def _repr_html_(self) -> str:
         """The comparison, or the one result, as notebooks show it."""
@@ -371,20 +418,9 @@ def _system(outcome: TermSystemResult) -> dict[str, Any]:
         "mode": outcome.representation.name,
         "reranker": outcome.reranker or None,
         "seconds": outcome.seconds,
-        "estimates": [each.to_dict() for each in outcome.result.estimates.values()],
-        "slices": [{"slice": each.name, "value": each.value, **each.estimate.to_dict()} for each in outcome.slices],
+        "estimates": [estimate.to_dict() for estimate in outcome.result.estimates.values()],
+        "slices": [{"slice": part.name, "value": part.value, **part.estimate.to_dict()} for part in outcome.slices],
         "diagnosis": None if outcome.diagnosis is None else outcome.diagnosis.to_dict(),
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "code": finding.code,
-        "severity": str(finding.severity),
-        "subject": finding.subject,
-        "message": finding.message,
-        "hint": finding.hint,
-        "evidence": list(finding.evidence),
     }
 
 
@@ -402,21 +438,53 @@ def run_benchmark(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> PhenotypeBenchmark:
     """Evaluate models on cases: MRR and six metrics at 1, 3, 5 and 10, with intervals and chance levels.
 
-    ``models`` are specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``. ``cases`` are a
-    file, dicts, or the sample cases where none are given. With ``multi_vector`` every label, synonym and definition
-    has a vector; ``strategy`` aggregates their scores. All terms of the ontology are ranked for every case, so that all
-    models and representations are compared at the same depth. Further ``settings``: ``reranker``
-    (True for late interaction, or a spec), ``rerank_depth``, ``device``, ``measure`` of similarity, ``ks``,
-    ``ties``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``, ``skip_unknown`` ids, and ``sample``: how
-    many labels are looked up to see whether each finds itself. With ``output``, every model is written there
-    as soon as it is measured.
+    All terms of the ontology are ranked for every case, so that all models and representations are compared at the same
+    depth.
+
+    Parameters
+    ----------
+    models
+        Specs (``use``, ``tfidf:``, ``sum:use+tfidf:``) or objects with ``encode``.
+    cases
+        A file, dicts, or the name of a sample; by default the sample cases.
+    ontology
+        The ontology, its path, or ``hpo``.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    strategy
+        How the scores of several vectors are aggregated to the score of a term.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    output
+        Folder for the results. Every model is written as soon as it is evaluated, and loaded by a repeated call.
+    progress
+        Called with the progress over the systems.
+    command
+        The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+    **settings
+        Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
+        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
+        and ``n_diagnosed_labels``.
+
+    Returns
+    -------
+    PhenotypeBenchmark
+        One result per model, and their comparison.
+
+    Examples
+    --------
+    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english", multi_vector=True)  # doctest: +SKIP
+    >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
-    return _run(models, cases, ontology, representations, settings, output, progress, command)
+    return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
 
 
 def compare_vectors(
@@ -430,15 +498,49 @@ def compare_vectors(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> PhenotypeBenchmark:
     """Compare one vector per term with one vector per text and several aggregation strategies.
 
-    All strategies of a model are measured in the same pass over the same scores; further ``settings`` are
-    those of ``run_benchmark``.
+    All strategies of a model are evaluated in one pass over the same scores.
+
+    Parameters
+    ----------
+    models
+        One model spec or several, or objects with ``encode``.
+    cases
+        A file, dicts, or the name of a sample; by default the sample cases.
+    ontology
+        The ontology, its path, or ``hpo``.
+    strategies
+        Aggregation strategies of multi-vector scores, such as ``label_synonyms_max``.
+    single
+        Whether one vector per term is included.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    output
+        Folder for the results; a repeated call loads finished models from it.
+    progress
+        Called with the progress over the systems.
+    command
+        The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+    **settings
+        Further settings of ``run_benchmark``.
+
+    Returns
+    -------
+    PhenotypeBenchmark
+        One result per model and strategy, and their comparison.
+
+    Examples
+    --------
+    >>> compare_vectors("tfidf:", "english", strategies=["label_only", "all_max"]).verdict()  # doctest: +SKIP
     """
     representations = term_representations(strategies, single=single, weights=weights)
-    return _run(models, cases, ontology, representations, settings, output, progress, command)
+    return _run(models, cases, ontology, representations, settings, output, progress, command, engine)
 
 
 def _run(
@@ -450,34 +552,56 @@ def _run(
     output: str | Path | None,
     progress: ProgressCallback | None,
     command: Sequence[str],
+    engine: Executor | None,
 ) -> PhenotypeBenchmark:
-    known = options.keys() - BenchmarkConfig.__dataclass_fields__.keys()
-    if known:
+    unknown = options.keys() - BenchmarkConfig.__dataclass_fields__.keys()
+    if unknown:
         raise ParameterError(
-            f"a benchmark has no setting {sorted(known)[0]}",
+            f"a benchmark has no setting {sorted(unknown)[0]}",
             hint=f"there are {', '.join(BenchmarkConfig.__dataclass_fields__)}",
         )
     settings = BenchmarkConfig(**{**options, "representations": representations}).checked()
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        check_writable(folder)
+    folder = ExperimentFolder.of(output)
     named = resolve_models(models)
+    check_device(settings.device, engine)
     check_device_is_used(settings.device, named.values(), settings.reranker)
     bench = prepare_benchmark(cases, ontology, settings)
-    outcomes: list[TermSystemResult] = []
-    total = len(named) * len({representation.multi_vector for representation in settings.representations}) + 1
-    with report_progress(folder, "phenotype benchmark", total, command=command, step=progress) as step:
-        for name, model in named.items():
-            for outcome in bench.evaluate_model(model, name, step):
-                outcomes.append(outcome)
-                if folder is not None:
-                    write_system_run(folder, outcome, bench, command)
-        step("comparing")
-        found = compare_systems(outcomes, bench, command)
-        for before, after in zip(outcomes, found.outcomes, strict=True):
-            if folder is not None and after.result.findings != before.result.findings:
-                write_system_run(folder, after, bench, command)
-        return found
+    bench = replace(bench, notes=_device_notes(named.values(), settings))
+    store = None
+    if folder is not None:
+        store = ArtifactStore[list[TermSystemResult]](
+            folder.artifacts, lambda outcomes: write_system_runs(folder, outcomes, bench, command)
+        )
+    n_steps = len(named) * len({representation.multi_vector for representation in settings.representations}) + 1
+    with report_progress(output, "phenotype benchmark", n_steps, command=command, step=progress) as report:
+        jobs = [Job(name, model) for name, model in named.items()]
+        results = run_jobs(
+            evaluate_job, jobs, bench, executor=engine, store=store, progress=report, n_cores=settings.threads
+        )
+        results.raise_if_all_failed()
+        report("comparing")
+        outcomes = [outcome for outputs in results.outputs.values() for outcome in outputs]
+        benchmark = compare_systems(outcomes, bench, command)
+        benchmark = replace(benchmark, failed_models=results.failures, resumed=results.resumed)
+        if folder is not None:
+            changed = [
+                after
+                for before, after in zip(outcomes, benchmark.outcomes, strict=True)
+                if after.result.findings != before.result.findings or after.model in results.resumed
+            ]
+            write_system_runs(folder, changed, bench, command)
+        return benchmark
+
+
+def _device_notes(models: Iterable[Any], settings: BenchmarkConfig) -> tuple[str, ...]:
+    """A note for each model that does not use the requested device."""
+    if settings.device is None:
+        return ()
+    return tuple(
+        f"{model} runs on the CPU: a device applies to models of the kind st:"
+        for model in models
+        if isinstance(model, str) and not supports_device(model)
+    )
 
 
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
@@ -491,7 +615,9 @@ def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: B
             f"none of {pluralize(len(resolved_cases.cases), 'case')} has an expected term, so nothing can be scored",
             hint='name the terms that should be found: "hpo_ids": ["HP:0001250"]',
         )
-    return BenchmarkContext(resolved_cases, similarity, settings, _make_reranker(settings, terms))
+    bench = BenchmarkContext(resolved_cases, similarity, settings)
+    _ = bench.reranker  # loaded here, so that an error comes before any model is evaluated
+    return bench
 
 
 def compare_systems(
@@ -501,19 +627,14 @@ def compare_systems(
     settings = bench.settings
     shared = _findings(outcomes, bench)
     # They are stored in every run directory, because reports are built from these.
-    outcomes = [replace(each, result=_with_findings(each.result, shared)) for each in outcomes]
-    results = [each.result for each in outcomes]
+    outcomes = [replace(outcome, result=_with_findings(outcome.result, shared)) for outcome in outcomes]
+    results = [outcome.result for outcome in outcomes]
     comparison = None
     if len(results) > 1:
         comparison = compare(
             results,
             primary=PRIMARY,
-            config=StatsConfig(
-                confidence_level=settings.confidence_level,
-                n_permutations=settings.n_permutations,
-                n_resamples=settings.n_resamples,
-                seed=settings.seed,
-            ),
+            config=settings.config,
         )
     return PhenotypeBenchmark(
         outcomes=tuple(outcomes),
@@ -529,8 +650,8 @@ def _with_findings(result: Result, shared: tuple[Finding, ...]) -> Result:
 
 
 def _findings(outcomes: Sequence[TermSystemResult], bench: BenchmarkContext) -> tuple[Finding, ...]:
-    seen = {each.name: each.retrieved for each in outcomes}
-    return run_checks(expected_term_ranks(seen, bench.resolved_cases, bench.similarity))
+    retrieved = {outcome.name: outcome.retrieved for outcome in outcomes}
+    return run_checks(expected_term_ranks(retrieved, bench.resolved_cases, bench.similarity))
 
 
 def _load_cases(cases: Cases | None) -> tuple[Case, ...]:

@@ -17,7 +17,7 @@ from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json
-from equipoise.io.tables import Table, format_of, read_table, table_of_json
+from equipoise.io.tables import Table, read_table, table_format, table_of_json
 from equipoise.io.text import PathLike, display_path, open_text
 
 if TYPE_CHECKING:
@@ -63,29 +63,41 @@ def check_cases(rows: Iterable[Mapping[str, Any] | Case]) -> tuple[Case, ...]:
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise InputError(f"the cases are a {type(rows).__name__}, not a list", hint=f"give [{_EXAMPLE}, ...]")
     plain = [_plain(row) for row in rows]
-    for place, row in enumerate(plain, start=1):
+    for number, row in enumerate(plain, start=1):
         if not isinstance(row, dict):
-            raise FormatError(f"case {place} is a {type(row).__name__}", hint=f"write {_EXAMPLE}")
+            raise FormatError(f"case {number} is a {type(row).__name__}", hint=f"write {_EXAMPLE}")
     if not plain:
         raise InputError("there are no cases", hint=f"give at least one {_EXAMPLE}")
     return _parse_cases(Table("the list of cases", plain, range(1, len(plain) + 1)))
 
 
 def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ...]:
-    """The cases of a .json, .jsonl, .csv, .tsv or .parquet file, or of a sample: ``english``, ``german``.
+    """Read cases: texts with the ids of the expected terms.
 
-    A case has a ``text`` and the ids of its terms, a list under ``hpo_ids`` or one of ``EXPECTED_ID_COLUMNS``; in CSV
-    the ids are in one cell, separated by semicolons. JSON has a list of cases, or an object with that list
-    under ``cases``, ``test_cases`` or ``data``. ``id`` and ``language`` are optional (``language`` defaults
-    to the argument); every other field with a short value is a slice.
+    Parameters
+    ----------
+    path
+        A .json, .jsonl, .csv, .tsv or .parquet file, or a sample: ``english``, ``german``. A case has a ``text`` and a
+        list of ids under ``hpo_ids`` (or another name of ``EXPECTED_ID_COLUMNS``); in CSV the ids are in one cell,
+        separated by semicolons. JSON has a list of cases, or an object with that list under ``cases``, ``test_cases``
+        or ``data``. ``id`` and ``language`` are optional. Every other field with a short value is a slice.
+    language
+        The language of cases that do not name it.
 
+    Returns
+    -------
+    tuple of Case
+        The cases in the order of the file.
+
+    Examples
+    --------
     >>> len(read_cases("german")) > 60
     True
     """
     if str(path) in SAMPLES:
         with as_file(files("equipoise.io") / "samples" / "phenotypes" / f"{path}.json") as file:
             return read_cases(file)
-    form = format_of(path)
+    form = table_format(path)
     if form is None:
         if "." not in display_path(path) and "/" not in display_path(path):
             raise UnknownNameError.of(
@@ -116,9 +128,9 @@ def _read_json_table(path: PathLike) -> Table:
     if isinstance(value, dict):
         under = [key for key in _LIST_KEYS if key in value]
         if len(under) != 1:
-            found = f"the keys {', '.join(map(repr, list(value)[:5]))}" if value else "no keys"
+            content = f"the keys {', '.join(map(repr, list(value)[:5]))}" if value else "no keys"
             raise FormatError(
-                f"{file.name} is a JSON object with {found}; the list of cases was not found",
+                f"{file.name} is a JSON object with {content}; the list of cases was not found",
                 hint=f"put it under {' or '.join(map(repr, _LIST_KEYS))}, or write the list alone: [{_EXAMPLE}]",
             )
         value = value[under[0]]
@@ -130,83 +142,83 @@ def _read_json_table(path: PathLike) -> Table:
 
 
 def _parse_cases(table: Table, language: str = "") -> tuple[Case, ...]:
-    made = tuple(_parse_case(table, place, language) for place in range(len(table.rows)))
+    cases = tuple(_parse_case(table, index, language) for index in range(len(table.rows)))
     first_of: dict[str, int] = {}
-    for place, case in enumerate(made):
-        first = first_of.setdefault(case.id, place)
-        if first != place:
-            raise table.error(DuplicateError, [first, place], f"both have the id {case.id}", hint="rename one of them")
-    return made
+    for index, case in enumerate(cases):
+        first = first_of.setdefault(case.id, index)
+        if first != index:
+            raise table.error(DuplicateError, [first, index], f"both have the id {case.id}", hint="rename one of them")
+    return cases
 
 
-def _parse_case(table: Table, place: int, language: str) -> Case:
-    row = table.rows[place]
-    key = _key_of_terms(table, place)
-    told = row.get("language")
-    if told is not None and not isinstance(told, str):
-        raise table.error(FormatError, [place], f"has the language {told!r}", hint="write a code such as de")
+def _parse_case(table: Table, index: int, language: str) -> Case:
+    row = table.rows[index]
+    key = _key_of_terms(table, index)
+    case_language = row.get("language")
+    if case_language is not None and not isinstance(case_language, str):
+        raise table.error(FormatError, [index], f"has the language {case_language!r}", hint="write a code such as de")
     used = {*_ID_COLUMNS, "text", "language", key}
     return Case(
-        _id(table, place),
-        _text(table, place),
-        _terms(table, place, key),
-        (told or language).strip(),
+        _id(table, index),
+        _text(table, index),
+        _terms(table, index, key),
+        (case_language or language).strip(),
         {name: value for name, value in row.items() if name not in used and _is_slice_value(value)},
     )
 
 
-def _key_of_terms(table: Table, place: int) -> str:
-    row = table.rows[place]
-    found = [key for key in EXPECTED_ID_COLUMNS if key in row]
-    if not found:
-        known = [str(each) for each in row]
-        near = did_you_mean("hpo_ids", known) if len(known) < 20 else ""
+def _key_of_terms(table: Table, index: int) -> str:
+    row = table.rows[index]
+    keys = [key for key in EXPECTED_ID_COLUMNS if key in row]
+    if not keys:
+        columns = [str(column) for column in row]
+        near = did_you_mean("hpo_ids", columns) if len(columns) < 20 else ""
         raise table.error(
             FormatError,
-            [place],
+            [index],
             "has no terms: no key hpo_ids",
-            hint=near or f"it has: {', '.join(known)}; write {_EXAMPLE}",
+            hint=near or f"it has: {', '.join(columns)}; write {_EXAMPLE}",
         )
-    if len(found) > 1:
-        raise table.error(FormatError, [place], f"has both {found[0]} and {found[1]}", hint="keep one of them")
-    return found[0]
+    if len(keys) > 1:
+        raise table.error(FormatError, [index], f"has both {keys[0]} and {keys[1]}", hint="keep one of them")
+    return keys[0]
 
 
-def _id(table: Table, place: int) -> str:
-    given = next((table.rows[place][key] for key in _ID_COLUMNS if table.rows[place].get(key) is not None), None)
-    if given is None:
-        return f"c{place + 1}"
-    if isinstance(given, bool) or not isinstance(given, str | int) or not str(given).strip():
-        raise table.error(FormatError, [place], f"has the id {given!r}", hint="an id is a string or an integer")
-    return str(given).strip()
+def _id(table: Table, index: int) -> str:
+    case_id = next((table.rows[index][key] for key in _ID_COLUMNS if table.rows[index].get(key) is not None), None)
+    if case_id is None:
+        return f"c{index + 1}"
+    if isinstance(case_id, bool) or not isinstance(case_id, str | int) or not str(case_id).strip():
+        raise table.error(FormatError, [index], f"has the id {case_id!r}", hint="an id is a string or an integer")
+    return str(case_id).strip()
 
 
-def _text(table: Table, place: int) -> str:
-    row = table.rows[place]
+def _text(table: Table, index: int) -> str:
+    row = table.rows[index]
     if "text" not in row:
-        raise table.missing(place, "text")
+        raise table.missing(index, "text")
     text = row["text"]
     if not isinstance(text, str) or not text.strip():
         fact = "has an empty text" if isinstance(text, str) else f"has no text but {text!r}"
-        raise table.error(FormatError, [place], fact, hint="write it, or leave the case out")
+        raise table.error(FormatError, [index], fact, hint="write it, or leave the case out")
     return text.strip()
 
 
-def _terms(table: Table, place: int, key: str) -> tuple[str, ...]:
+def _terms(table: Table, index: int, key: str) -> tuple[str, ...]:
     """The ids of a row: a list, or a cell with separators. An empty list is a case without expected terms."""
-    value = table.rows[place][key]
-    given = [each for each in _SEPARATOR.split(value) if each] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple):
+    value = table.rows[index][key]
+    names = [name for name in _SEPARATOR.split(value) if name] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple):
         raise table.error(
-            FormatError, [place], f"has {value!r} as its {key}", hint='give a list of ids: ["HP:0001250"]'
+            FormatError, [index], f"has {value!r} as its {key}", hint='give a list of ids: ["HP:0001250"]'
         )
-    for each in given:
-        if not isinstance(each, str) or not each.strip():
-            raise table.error(FormatError, [place], f"has {each!r} among its {key}", hint="an id is a text")
-    terms = tuple(each.strip() for each in given)
-    twice = next((each for each in terms if terms.count(each) > 1), None)
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise table.error(FormatError, [index], f"has {name!r} among its {key}", hint="an id is a text")
+    terms = tuple(name.strip() for name in names)
+    twice = next((term for term in terms if terms.count(term) > 1), None)
     if twice is not None:
-        raise table.error(DuplicateError, [place], f"names {twice} twice", hint="name every term once")
+        raise table.error(DuplicateError, [index], f"names {twice} twice", hint="name every term once")
     return terms
 
 
@@ -259,31 +271,31 @@ class ResolvedCases:
     @property
     def fingerprint(self) -> str:
         """Equal for equal texts with equal expected terms under equal ids."""
-        said = [
+        content = [
             [case.id, case.text, sorted(self.ontology.ids[term] for term in terms)]
             for case, terms in zip(self.cases, self.expected, strict=True)
         ]
-        return sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+        return sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about the resolution of ids, without full stops."""
-        told = []
+        notes = []
         if self.moved:
             case, first = self.moved[0]
-            told.append(
+            notes.append(
                 f"{_count_ids(len(self.moved), 'is', 'are')} alternative or replaced, and resolved to the live "
                 f"term, such as {first.id} to {self.ontology.ids[first.term]} in {case}"
             )
         if self.merged:
-            told.append(f"{_count_ids(self.merged, 'resolves', 'resolve')} to a term that the same case already has")
+            notes.append(f"{_count_ids(self.merged, 'resolves', 'resolve')} to a term that the same case already has")
         if self.unknown:
             lost = _count_ids(len(self.unknown), "is", "are")
-            told.append(f"{lost} left out without a live term: {join_names(self.unknown)}")
+            notes.append(f"{lost} left out without a live term: {join_names(self.unknown)}")
         empty = len(self.cases) - self.scored
         if empty:
-            told.append(f"{pluralize(empty, 'case')} without an expected term cannot be scored")
-        return tuple(told)
+            notes.append(f"{pluralize(empty, 'case')} without an expected term cannot be scored")
+        return tuple(notes)
 
 
 def resolve_cases(cases: Sequence[Case], ontology: Ontology, *, skip_unknown: bool = False) -> ResolvedCases:
@@ -293,10 +305,10 @@ def resolve_cases(cases: Sequence[Case], ontology: Ontology, *, skip_unknown: bo
         raise _unknown_ids_error(unknown, ontology)
     expected, moved, merged = [], [], 0
     for case in cases:
-        found = [ontology.resolve(name) for name in case.expected if name not in unknown]
-        terms = list(dict.fromkeys(each.term for each in found))
-        merged += len(found) - len(terms)
-        moved += [(case.id, each) for each in found if each.how != "live"]
+        resolutions = [ontology.resolve(name) for name in case.expected if name not in unknown]
+        terms = list(dict.fromkeys(resolution.term for resolution in resolutions))
+        merged += len(resolutions) - len(terms)
+        moved += [(case.id, resolution) for resolution in resolutions if resolution.how != "live"]
         expected.append(np.array(terms, dtype=np.int64))
     return ResolvedCases(
         tuple(cases), ontology, tuple(expected), tuple(moved), merged, tuple(unknown), _slice_properties(cases)
@@ -322,20 +334,23 @@ def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontolog
     return UnknownNameError(
         f"{count} {verb} no live term in {ontology.title}",
         excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
-        hint="correct the ids, or skip them with --skip-unknown (skip_unknown=True)",
+        hint="correct the ids, or skip them with --skip-unknown-ids (skip_unknown=True)",
     )
 
 
 def _slice_properties(cases: Sequence[Case]) -> dict[str, dict[str, object]]:
     """The properties to slice by: with several values, and far fewer values than cases."""
-    own = {case.id: case.properties | {"expected terms": _n_terms_group(len(case.expected))} for case in cases}
-    names = dict.fromkeys(name for each in own.values() for name in each)
+    properties = {case.id: case.properties | {"expected terms": _n_terms_group(len(case.expected))} for case in cases}
+    names = dict.fromkeys(name for values_by_name in properties.values() for name in values_by_name)
     telling = []
     for name in names:
-        values = {str(each.get(name)) for each in own.values()}
+        values = {str(values_by_name.get(name)) for values_by_name in properties.values()}
         if 1 < len(values) <= min(MAX_SLICE_VALUES, max(2, len(cases) // 2)):
             telling.append(name)
-    return {case: {name: each[name] for name in telling if name in each} for case, each in own.items()}
+    return {
+        case: {name: values_by_name[name] for name in telling if name in values_by_name}
+        for case, values_by_name in properties.items()
+    }
 
 
 def _n_terms_group(terms: int) -> str:
@@ -351,31 +366,31 @@ N_COMPARED = 10
 
 
 def expected_term_ranks(
-    seen: Mapping[str, RetrievedTerms], resolved_cases: ResolvedCases, similarity: TermSimilarity
+    retrieved: Mapping[str, RetrievedTerms], resolved_cases: ResolvedCases, similarity: TermSimilarity
 ) -> ExpectedTerms:
     """For each expected term its best rank by any system, and its similarity to the top terms of the systems."""
     ontology = resolved_cases.ontology
-    ranks = np.min([each.ranks for each in seen.values()], axis=0)
-    told: list[ExpectedTerm] = []
-    place = 0
+    ranks = np.min([terms.ranks for terms in retrieved.values()], axis=0)
+    expected_terms: list[ExpectedTerm] = []
+    position = 0
     for row, (case, terms) in enumerate(zip(resolved_cases.cases, resolved_cases.expected, strict=True)):
-        first = np.concatenate([each.top_terms[row, :N_COMPARED] for each in seen.values()])
+        first = np.concatenate([terms.top_terms[row, :N_COMPARED] for terms in retrieved.values()])
         first = first[first >= 0]
-        leading = Counter(int(each.top_terms[row, 0]) for each in seen.values() if each.top_terms[row, 0] >= 0)
+        leading = Counter(int(terms.top_terms[row, 0]) for terms in retrieved.values() if terms.top_terms[row, 0] >= 0)
         for term in terms.tolist():
-            told.append(
+            expected_terms.append(
                 ExpectedTerm(
                     case=case.id,
                     text=case.text,
                     id=ontology.ids[term],
                     label=ontology.labels[term],
-                    rank=float(ranks[place]),
+                    rank=float(ranks[position]),
                     nearest=_max_similarity(similarity, term, first),
                     found=ontology.labels[leading.most_common(1)[0][0]] if leading else "",
                 )
             )
-            place += 1
-    return ExpectedTerms(tuple(told), tuple(seen), len(ontology))
+            position += 1
+    return ExpectedTerms(tuple(expected_terms), tuple(retrieved), len(ontology))
 
 
 def _max_similarity(similarity: TermSimilarity, term: int, first: Ints) -> float:

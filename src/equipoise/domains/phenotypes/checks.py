@@ -57,18 +57,18 @@ class ExpectedTerms:
 def implausible_terms(expected: ExpectedTerms) -> Iterator[Observation]:
     """EQ120: expected terms that are far from everything that any system finds."""
     limit = MAX_RANK_FRACTION * expected.candidates
-    wrong = [each for each in expected.terms if limit < each.rank < float("inf") and each.nearest < MAX_SIMILARITY]
+    wrong = [term for term in expected.terms if limit < term.rank < float("inf") and term.nearest < MAX_SIMILARITY]
     if not wrong or expected.candidates < MIN_TERMS or len(wrong) > max(FEW, MANY * len(expected.terms)):
         return
     first = wrong[0]
-    others = "".join(f", {each.id} ({each.label}) in {each.case}" for each in wrong[1:MAX_LISTED])
+    others = "".join(f", {term.id} ({term.label}) in {term.case}" for term in wrong[1:MAX_LISTED])
     yield Observation(
         f"case {first.case}",
         f"of {pluralize(len(expected.terms), 'expected term')}, {format_count(len(wrong))} may be wrong: "
         f"{pluralize(len(expected.systems), 'system')} found at least {format_count(int(limit))} terms "
         f"that fit better, such as {first.found} before {first.id} ({first.label}) for {first.text!r}"
         + (f"; also {others[2:]}" if others else ""),
-        evidence_names([_evidence_line(each) for each in wrong]),
+        evidence_names([_evidence_line(term) for term in wrong]),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.index.aggregation import (
     DEFAULT_STRATEGY,
     STRATEGIES,
@@ -66,8 +67,8 @@ class TermRepresentation:
         if not self.multi_vector:
             return self
         parse_strategy(self.strategy, self.weights)
-        known = self.strategy.strip().casefold()
-        return replace(self, strategy=known if known in STRATEGIES else self.strategy.strip())
+        name = self.strategy.strip().casefold()
+        return replace(self, strategy=name if name in STRATEGIES else self.strategy.strip())
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,7 @@ class BenchmarkConfig:
     rerank_depth: int = DEFAULT_RERANK_DEPTH
     device: str | None = None
     ks: tuple[int, ...] = CUTOFFS
-    ties: str = "expected"
-    confidence_level: float = 0.95
-    n_resamples: int = 2000
-    n_permutations: int = 10_000
-    seed: int = 0
+    config: StatsConfig = DEFAULT_STATS
     index_dir: str | None = None
     threads: int = 1
     skip_unknown: bool = False
@@ -159,8 +156,8 @@ def check_device_is_used(device: str | None, models: Iterable[Any], reranker: An
     """Raise an error for an unavailable device, and for a GPU that no model would use."""
     if device is None:
         return
-    where = torch_device(device)
-    if where.type == "cpu" or reranker_supports_device(reranker) or any(map(supports_device, models)):
+    torch_target = torch_device(device)
+    if torch_target.type == "cpu" or reranker_supports_device(reranker) or any(map(supports_device, models)):
         return
     raise ParameterError(
         "none of these models runs on a GPU",

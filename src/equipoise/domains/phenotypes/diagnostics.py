@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.config import StatsConfig
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
 
@@ -47,7 +47,7 @@ class LabelDiagnostics:
     def scores(self) -> tuple[Estimate, ...]:
         """All estimates, including self-match by number of synonyms."""
         shares, correlations = self.shares.estimates, self.correlations.estimates
-        parts = [replace(each.estimate, metric=f"  synonyms: {each.value}") for each in self.by_synonyms]
+        parts = [replace(part.estimate, metric=f"  synonyms: {part.value}") for part in self.by_synonyms]
         return (shares[SELF], *parts, shares[PURITY], *correlations.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,14 +55,37 @@ class LabelDiagnostics:
         estimates = [*self.shares.estimates.values(), *self.correlations.estimates.values()]
         return {
             "terms": self.terms,
-            "estimates": [each.to_dict() for each in estimates],
-            "self_match_by_synonyms": {each.value: each.estimate.to_dict() for each in self.by_synonyms},
+            "estimates": [estimate.to_dict() for estimate in estimates],
+            "self_match_by_synonyms": {part.value: part.estimate.to_dict() for part in self.by_synonyms},
         }
 
 
-def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, seed: int = 0) -> LabelDiagnostics:
-    """Retrieve the labels of a random sample of terms, and compare the scores with the graph."""
-    rng = np.random.default_rng([seed, len(ontology)])
+def diagnose(
+    system: TermScorer, ontology: Ontology, *, n_labels: int = 500, config: StatsConfig = DEFAULT_STATS
+) -> LabelDiagnostics:
+    """Search for the labels of a random sample of terms, and compare the scores with the graph.
+
+    Parameters
+    ----------
+    system
+        A system that scores all terms, such as a ``TermRetriever``.
+    ontology
+        The ontology.
+    n_labels
+        Number of labels in the sample.
+    config
+        Confidence level, resamples and seed.
+
+    Returns
+    -------
+    LabelDiagnostics
+        How often a label finds its own term, branch purity, and the correlation with similarity in the graph.
+
+    Examples
+    --------
+    >>> diagnose(system, load_ontology(), n_labels=300).scores  # doctest: +SKIP
+    """
+    rng = config.rng(len(ontology))
     terms = np.sort(rng.choice(len(ontology), min(n_labels, len(ontology)), replace=False))
     columns = _label_scores(system, ontology, terms)
     ids = [ontology.ids[term] for term in terms]
@@ -72,7 +95,7 @@ def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, see
         ids,
         {SELF: columns[SELF], PURITY: columns[PURITY]},
         chance={SELF: 1.0 / len(ontology), PURITY: _chance_purity(branches, terms)},
-        config=StatsConfig(seed=seed),
+        config=config,
     )
     correlations = result_from_values(
         "labels",
@@ -81,13 +104,13 @@ def diagnose(system: TermScorer, ontology: Ontology, *, n_labels: int = 500, see
         bounds=(-1.0, 1.0),
         chance={PATHS: 0.0, RESNIK: 0.0},
         unit="correlation",
-        config=StatsConfig(seed=seed),
+        config=config,
     )
     groups = {
         name: {SYNONYMS: _synonym_group(len(ontology.synonyms[term]))} for name, term in zip(ids, terms, strict=True)
     }
-    found = slice_estimates(shares, SELF, groups, seed=seed)
-    return LabelDiagnostics(len(terms), shares, correlations, tuple(sorted(found, key=lambda each: each.value)))
+    by_synonyms = slice_estimates(shares, SELF, groups, seed=config.seed)
+    return LabelDiagnostics(len(terms), shares, correlations, tuple(sorted(by_synonyms, key=lambda part: part.value)))
 
 
 def top_branches(ontology: Ontology) -> TopLevelBranches:
@@ -104,32 +127,32 @@ def _label_scores(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[s
     resnik = term_similarity(ontology, "resnik")
     columns = {name: np.full(len(terms), np.nan) for name in (SELF, PURITY, PATHS, RESNIK)}
     for part, scores in system.score_blocks([ontology.labels[term] for term in terms]):
-        own = terms[part]
-        columns[SELF][part] = _first_place(scores, own)
-        columns[PURITY][part] = _purity(scores, own, member)
-        for row, term in enumerate(own):
+        block = terms[part]
+        columns[SELF][part] = _first_place(scores, block)
+        columns[PURITY][part] = _purity(scores, block, member)
+        for row, term in enumerate(block):
             others = terms[terms != term]
-            there = np.full(len(others), term)
+            repeated = np.full(len(others), term)
             near = scores[row, others]
-            columns[PATHS][part.start + row] = _spearman(-near, path_lengths(ontology, there, others))
-            columns[RESNIK][part.start + row] = _spearman(near, resnik.pairs(there, others))
+            columns[PATHS][part.start + row] = _spearman(-near, path_lengths(ontology, repeated, others))
+            columns[RESNIK][part.start + row] = _spearman(near, resnik.pairs(repeated, others))
     return columns
 
 
-def _first_place(scores: NDArray[Any], own: Ints) -> Floats:
+def _first_place(scores: NDArray[Any], own_columns: Ints) -> Floats:
     """1 for a term with the highest score, divided by the number of ties."""
-    mine = scores[np.arange(len(own)), own][:, None]
-    alone: Floats = ((scores > mine).sum(axis=1) == 0) / (scores == mine).sum(axis=1)
+    own_scores = scores[np.arange(len(own_columns)), own_columns][:, None]
+    alone: Floats = ((scores > own_scores).sum(axis=1) == 0) / (scores == own_scores).sum(axis=1)
     return alone
 
 
-def _purity(scores: NDArray[Any], own: Ints, member: Bools) -> Floats:
+def _purity(scores: NDArray[Any], own_columns: Ints, member: Bools) -> Floats:
     """Share of the nearest other terms in a common branch; NaN for terms outside all branches."""
-    apart = scores.astype(np.float64)
-    apart[np.arange(len(own)), own] = -np.inf
-    nearest, _ = leading_columns_of(apart, min(N_NEIGHBORS, scores.shape[1] - 1))
-    shared = (member[own][:, None, :] & member[nearest]).any(axis=-1).mean(axis=1)
-    return np.where(member[own].any(axis=1), shared, np.nan)
+    masked = scores.astype(np.float64)
+    masked[np.arange(len(own_columns)), own_columns] = -np.inf
+    nearest, _ = top_columns(masked, min(N_NEIGHBORS, scores.shape[1] - 1))
+    shared = (member[own_columns][:, None, :] & member[nearest]).any(axis=-1).mean(axis=1)
+    return np.where(member[own_columns].any(axis=1), shared, np.nan)
 
 
 def _chance_purity(branches: TopLevelBranches, terms: Ints) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import PRIMARY, BenchmarkConfig, benchmark_metrics
 from equipoise.domains.phenotypes.ontology.max_similarity import CutoffTies, with_max_similarity
 from equipoise.errors import (
@@ -25,13 +24,14 @@ from equipoise.errors import (
 from equipoise.evidence.kernels.rank_counts import count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.io.dag import segment_indices, segment_offsets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.alignment import DATA
 from equipoise.stats.slices import Slice, slice_estimates
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.cases import ResolvedCases
@@ -100,10 +100,10 @@ class RankCollector:
                 [(part, scores)], _padded_rows(expected), units=len(rows), corpus=self._terms, unit_ids=ids
             )
         )
-        self._first[rows], self._scores[rows] = first, best = leading_columns_of(scores, self._depth)
-        for place, row in enumerate(rows.tolist()):
-            tied = scores[place] == best[place, -1]
-            if np.count_nonzero(tied) > np.count_nonzero(tied[first[place]]):
+        self._first[rows], self._scores[rows] = first, best = top_columns(scores, self._depth)
+        for position, row in enumerate(rows.tolist()):
+            tied = scores[position] == best[position, -1]
+            if np.count_nonzero(tied) > np.count_nonzero(tied[first[position]]):
                 self._cutoff_ties.add(row, tied)
         counts = np.array([len(terms) for terms in expected], dtype=np.int64)
         items = np.repeat(np.arange(len(rows)), counts)
@@ -113,10 +113,10 @@ class RankCollector:
 
     def finish(self, failures: Mapping[str, EquipoiseError]) -> RetrievedTerms:
         """The result for all cases in order, including failed ones."""
-        seen = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int64)
-        lost = np.setdiff1d(np.arange(len(self._resolved_cases.cases)), seen)
+        rows = np.concatenate(self._rows) if self._rows else np.zeros(0, dtype=np.int64)
+        lost = np.setdiff1d(np.arange(len(self._resolved_cases.cases)), rows)
         parts = [*self._rankings, *([self._lost(lost)] if len(lost) else [])]
-        ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([seen, lost])))
+        ranking = Ranking.concatenated(parts).take(np.argsort(np.concatenate([rows, lost])))
         return RetrievedTerms(ranking, self._first, self._scores, self._ranks, failures, self._cutoff_ties)
 
     def _lost(self, rows: Ints) -> Ranking:
@@ -157,8 +157,8 @@ def rank_cases_jointly(
     failures: dict[str, EquipoiseError] = {}
     done = 0
     try:
-        for found, part in ask(texts):
-            _add_block(collectors, rows[part], found)
+        for scores, part in ask(texts):
+            _add_block(collectors, rows[part], scores)
             done = part.stop
     except _FATAL_ERRORS:
         raise
@@ -166,8 +166,8 @@ def rank_cases_jointly(
         for row in rows[done:]:
             case = resolved_cases.cases[row].id
             try:
-                for found, _ in ask([texts[row]]):
-                    _add_block(collectors, rows[row : row + 1], found)
+                for scores, _ in ask([texts[row]]):
+                    _add_block(collectors, rows[row : row + 1], scores)
             except _FATAL_ERRORS:
                 raise
             except Exception as error:
@@ -177,30 +177,30 @@ def rank_cases_jointly(
     return {name: collector.finish(failures) for name, collector in collectors.items()}
 
 
-def _add_block(collectors: Mapping[str, RankCollector], rows: Ints, found: Mapping[str, NDArray[Any]]) -> None:
-    for scores in found.values():
+def _add_block(collectors: Mapping[str, RankCollector], rows: Ints, blocks: Mapping[str, NDArray[Any]]) -> None:
+    for scores in blocks.values():
         if np.isnan(scores).any():
             raise NotFiniteError("a score is NaN", hint="check the vector of the text")
-    for name, scores in found.items():
+    for name, scores in blocks.items():
         collectors[name].add_block(rows, scores)
 
 
 def _case_error(case: str, error: Exception) -> EquipoiseError:
     if isinstance(error, EquipoiseError):
         return error
-    told = PartialError(
+    error_with_case = PartialError(
         f"case {case} failed with {type(error).__name__}: {error}", hint="the other cases are not affected"
     )
-    told.__cause__ = error
-    return told
+    error_with_case.__cause__ = error
+    return error_with_case
 
 
 def _padded_rows(expected: list[Ints]) -> Any:
     """Rows of unequal length as an array padded with -1."""
     width = max((len(terms) for terms in expected), default=0)
     rows = np.full((len(expected), max(width, 1)), -1, dtype=np.int64)
-    for place, terms in enumerate(expected):
-        rows[place, : len(terms)] = terms
+    for row, terms in enumerate(expected):
+        rows[row, : len(terms)] = terms
     return rows
 
 
@@ -234,17 +234,12 @@ def benchmark_result(
         ranking,
         benchmark_metrics(settings.ks),
         system=system,
-        config=StatsConfig(
-            ties=settings.ties,
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples,
-            seed=settings.seed,
-        ),
+        config=settings.config,
     )
-    told: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity)}
+    all_settings: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity), UNIT_NOUN: "case"}
     if retrieved.failures:
-        told |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_message(retrieved)), strict=True))
-    return replace(result, settings={**result.settings, **told})
+        all_settings |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_message(retrieved)), strict=True))
+    return replace(result, settings={**result.settings, **all_settings})
 
 
 def dataset_settings(resolved_cases: ResolvedCases, similarity: TermSimilarity) -> dict[str, str]:
@@ -268,28 +263,28 @@ def case_slices(result: Result, resolved_cases: ResolvedCases, settings: Benchma
     """The primary metric on slices of the cases, by language and other properties."""
     if not any(resolved_cases.properties.values()):
         return ()
-    return slice_estimates(result, PRIMARY, resolved_cases.properties, seed=settings.seed)
+    return slice_estimates(result, PRIMARY, resolved_cases.properties, seed=settings.config.seed)
 
 
 def case_details(retrieved: RetrievedTerms, resolved_cases: ResolvedCases) -> dict[str | int, UnitContent]:
     """The text of every case, its expected terms and its top terms."""
     ontology = resolved_cases.ontology
     details: dict[str | int, UnitContent] = {}
-    for place, case in enumerate(resolved_cases.cases):
-        expected = set(resolved_cases.expected[place].tolist())
-        found = [
+    for index, case in enumerate(resolved_cases.cases):
+        expected = set(resolved_cases.expected[index].tolist())
+        items = [
             RetrievedItem(ontology.ids[term], ontology.labels[term], float(score), term in expected)
             for term, score in zip(
-                retrieved.top_terms[place, :N_SHOWN_TERMS].tolist(),
-                retrieved.scores[place, :N_SHOWN_TERMS].tolist(),
+                retrieved.top_terms[index, :N_SHOWN_TERMS].tolist(),
+                retrieved.scores[index, :N_SHOWN_TERMS].tolist(),
                 strict=True,
             )
             if term >= 0
         ]
         details[case.id] = UnitContent(
             case.text,
-            tuple(f"{ontology.ids[term]} {ontology.labels[term]}" for term in resolved_cases.expected[place].tolist()),
+            tuple(f"{ontology.ids[term]} {ontology.labels[term]}" for term in resolved_cases.expected[index].tolist()),
             resolved_cases.properties.get(case.id, {}),  # type: ignore[arg-type]
-            tuple(found),
+            tuple(items),
         )
     return details

@@ -1,71 +1,49 @@
-"""The result folder of a benchmark.
-
-results.json        all metrics of all systems, and the comparison
-runs/SYSTEM/        a run directory, as eq compare, eq report and eq view read them
-visualizations/     the charts as PNG and SVG, if they can be rendered
-"""
+"""The files of a benchmark: a run directory per system, results.json and the charts."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.domains.phenotypes.scoring import failure_message
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
-from equipoise.runs.unit_table import json_text
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import BenchmarkContext, PhenotypeBenchmark, TermSystemResult
 
-RUNS, RESULTS, VISUALIZATIONS = "runs", "results.json", "visualizations"
-_PLAIN_SYSTEM_NAME = re.compile(r"[\w.+,=@:-]+ \(\w+\)( > [\w.+,=@:-]+)?")
-"""A model, a representation that is one word, and an optional reranker: unique without the brackets."""
-_MAX_NAME_LENGTH = 100
 
-
-def run_folder_name(system: str) -> str:
-    """The folder name of a system.
-
-    A name that must be shortened gets a digest, so that two systems never share a folder.
-
-    >>> run_folder_name("sum:use+tfidf: (label_synonyms_max)"), run_folder_name("use (label - 0.1*definition)")
-    ('sum-use+tfidf-label_synonyms_max', 'use-label-0.1-definition-49d18f')
-    """
-    words = re.sub(r"[^\w.+,=@]+", "-", system).strip("-.")
-    if _PLAIN_SYSTEM_NAME.fullmatch(system) and len(words) <= _MAX_NAME_LENGTH:
-        return words
-    return f"{words[:_MAX_NAME_LENGTH].rstrip('-.')}-{sha256(system.encode()).hexdigest()[:6]}"
-
-
-def run_paths(folder: Path, found: PhenotypeBenchmark) -> list[Path]:
+def run_paths(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
     """The run directories of a benchmark."""
-    return [folder / RUNS / run_folder_name(each.name) for each in found.outcomes]
+    return list(ExperimentFolder(folder).run_paths(outcome.name for outcome in benchmark.outcomes).values())
 
 
-def unrelated_runs(folder: Path, found: PhenotypeBenchmark) -> list[Path]:
+def unrelated_runs(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
     """Runs of earlier benchmarks in the same folder, which may be of other cases."""
-    runs = folder / RUNS
-    there = sorted(path for path in runs.iterdir() if not path.name.startswith(".")) if runs.is_dir() else []
-    return [path for path in there if path not in run_paths(folder, found)]
+    return ExperimentFolder(folder).unrelated_runs(outcome.name for outcome in benchmark.outcomes)
 
 
-def write_system_run(
-    folder: Path, outcome: TermSystemResult, bench: BenchmarkContext, command: Sequence[str] = ()
-) -> Path:
-    """The run directory of one system; a partial run where cases failed."""
+def write_system_runs(
+    folder: ExperimentFolder, outcomes: Iterable[TermSystemResult], bench: BenchmarkContext, command: Sequence[str]
+) -> None:
+    """Write the run directory of each system."""
+    for outcome in outcomes:
+        path = folder.path / RUNS / folder_name(outcome.name)
+        save_run(path, outcome.result, manifest=_manifest(outcome, bench, command), details=outcome.details)
+
+
+def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Sequence[str]) -> Manifest:
+    """The manifest of one system; the run is partial if cases failed."""
     resolved_cases, settings, card = bench.resolved_cases, bench.settings, outcome.card
-    begun = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.seed)
+    manifest = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.config.seed)
     partial = failure_message(outcome.retrieved)
-    manifest = replace(
-        begun.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),
+    return replace(
+        manifest.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),
         parameters={
             "model": outcome.model,
             "model_name": card.name,
@@ -81,33 +59,27 @@ def write_system_run(
         },
         cost={"dims": card.dims, "bytes_per_vector": card.bytes_per_vector, "seconds": outcome.seconds},
     )
-    return save_run(
-        folder / RUNS / run_folder_name(outcome.name), outcome.result, manifest=manifest, details=outcome.details
-    )
 
 
-def write_benchmark(folder: Path, found: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
+def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
     """Write all files of a benchmark; ``runs``: also the run directories."""
-    check_writable(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    target = ExperimentFolder(folder)
+    target.check_writable()
     if runs:
-        for outcome in found.outcomes:
-            write_system_run(folder, outcome, found.bench, found.command)
-    file = folder / RESULTS
-    write_bytes(file, f"{json_text(found.to_dict(), indent=2)}\n".encode())
-    return [file, *write_charts(folder / VISUALIZATIONS, found)]
+        write_system_runs(target, benchmark.outcomes, benchmark.bench, benchmark.command)
+    return [target.write_results(benchmark.to_dict()), *write_charts(folder / VISUALIZATIONS, benchmark)]
 
 
-def write_charts(folder: Path, found: PhenotypeBenchmark) -> list[Path]:
+def write_charts(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
     """Write every chart as PNG and SVG; none without the rendering extra."""
     from equipoise.domains.phenotypes.charts import benchmark_charts
     from equipoise.report.charts.render import render_png, render_svg
 
     written: list[Path] = []
     try:
-        for each in benchmark_charts(found):
-            for suffix, content in (("svg", render_svg(each).encode()), ("png", render_png(each))):
-                file = folder / f"{each.name}.{suffix}"
+        for chart in benchmark_charts(benchmark):
+            for suffix, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
+                file = folder / f"{chart.name}.{suffix}"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_bytes(file, content)
                 written.append(file)

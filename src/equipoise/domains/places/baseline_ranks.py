@@ -1,4 +1,4 @@
-"""The order of all places that many units share: by the moves from the place before, then by all visits."""
+"""Rank counts of baselines: an order of places shared by many units, and personal counts on top of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BaselineRankCounts(NamedTuple):
-    """Places above each one, beside it, and of those the ones that come first by their names."""
+    """For each place: places above it, tied with it, and tied ones that precede it by name."""
 
     above: Ints
     tied: Ints
@@ -26,48 +26,48 @@ class BaselineRankCounts(NamedTuple):
 class SharedRanking:
     """Places by the counts of a row of the tally, where there is one; among equals by everybody's counts.
 
-    Rows touch few places, and all others follow in the order of everybody's counts. So each entry of the
+    Rows have few places, and all others follow in the order of all visits. So each entry of the
     tally is placed once, within its row, and everything else by what the row takes out of the common order.
     """
 
-    def __init__(self, counts: Ints, kept: Bools, tally: ContextCounts | None = None) -> None:
+    def __init__(self, counts: Ints, predictable: Bools, tally: ContextCounts | None = None) -> None:
         self.counts = counts
-        self.kept = kept
+        self.predictable = predictable
         self.tally = tally
         self.levels, self.level = np.unique(counts, return_inverse=True)
 
     def keys(self, rows: Ints, places: Ints) -> Ints:
-        """A number for each place that grows with the order, within one row."""
-        own = self.counts[places]
-        return own if self.tally is None else self.tally.seen(rows, places) * (self._most + 1) + own
+        """A sort key for each place within its row."""
+        place_counts = self.counts[places]
+        return place_counts if self.tally is None else self.tally.seen(rows, places) * (self._most + 1) + place_counts
 
-    def standing(self, rows: Ints, places: Ints) -> BaselineRankCounts:
-        """Where each place stands among all that are kept."""
+    def rank_counts(self, rows: Ints, places: Ints) -> BaselineRankCounts:
+        """The rank counts of each place among all predictable ones."""
         common = BaselineRankCounts(*(column[places] for column in self._common))
         if self.tally is None:
             return common
         at, here = self.tally.entries(rows, places)
-        taken = self._taken_out(rows, places)
+        removed = self._counts_in_row(rows, places)
         size = self._sizes[rows]
-        rest = (size + common.above - taken.above, common.tied - taken.tied, common.before - taken.before)
+        rest = (size + common.above - removed.above, common.tied - removed.tied, common.before - removed.before)
         if not len(self.tally.counts):
             return BaselineRankCounts(*rest)
         inside = (column[at] for column in self._inside)
         return BaselineRankCounts(*(np.where(here, one, other) for one, other in zip(inside, rest, strict=True)))
 
     def firsts(self, rows: Ints) -> tuple[Ints, Bools]:
-        """The first place of each row, the lowest code where several are, and whether several are."""
-        top = np.flatnonzero(self.kept & (self.counts == self.counts[self.kept].max()))
+        """The first place of each row (of ties, the lowest code), and whether it is tied."""
+        top = np.flatnonzero(self.predictable & (self.counts == self.counts[self.predictable].max()))
         first, tied = np.full(len(rows), top[0]), np.full(len(rows), len(top) > 1)
         if self.tally is None or not len(self.tally.counts):
             return first, tied
-        lead = (self._inside.above == 0) & self.kept[self.tally.places]
+        lead = (self._inside.above == 0) & self.predictable[self.tally.places]
         row, at = np.unique(self.tally.row_of[lead], return_index=True)
         chosen = np.full(len(self.tally.keys) + 1, -1)
         chosen[row] = np.flatnonzero(lead)[at]
         entry = np.where(rows < 0, -1, chosen[rows])
-        known = entry >= 0
-        first[known], tied[known] = self.tally.places[entry[known]], self._inside.tied[entry[known]] > 0
+        is_known = entry >= 0
+        first[is_known], tied[is_known] = self.tally.places[entry[is_known]], self._inside.tied[entry[is_known]] > 0
         return first, tied
 
     @property
@@ -75,26 +75,26 @@ class SharedRanking:
         return int(self.counts.max(initial=0))
 
     @cached_property
-    def named(self) -> Ints:
-        """The place of each class by its name; an order by id puts larger names first, as trec_eval does."""
-        named = np.empty(len(self.counts), dtype=np.int64)
-        named[np.argsort(np.arange(len(self.counts)).astype(str), kind="stable")] = np.arange(len(self.counts))
-        return named
+    def name_ranks(self) -> Ints:
+        """The rank of each class by its name; an order by id puts larger names first, as trec_eval does."""
+        name_rank = np.empty(len(self.counts), dtype=np.int64)
+        name_rank[np.argsort(np.arange(len(self.counts)).astype(str), kind="stable")] = np.arange(len(self.counts))
+        return name_rank
 
     @cached_property
     def _common(self) -> BaselineRankCounts:
         """Every class by everybody's counts alone."""
-        places = np.flatnonzero(self.kept)
-        found = _placed(np.zeros(len(places), dtype=np.int64), self.level[places], self.named[places])
-        whole = [np.zeros(len(self.counts), dtype=np.int64) for _ in found]
-        for column, part in zip(whole, found, strict=True):
+        places = np.flatnonzero(self.predictable)
+        counts = _rank_within_rows(np.zeros(len(places), dtype=np.int64), self.level[places], self.name_ranks[places])
+        full = [np.zeros(len(self.counts), dtype=np.int64) for _ in counts]
+        for column, part in zip(full, counts, strict=True):
             column[places] = part
-        return BaselineRankCounts(*whole)
+        return BaselineRankCounts(*full)
 
     @cached_property
     def _entries(self) -> Ints:
-        """The entries of the tally whose places are kept."""
-        return np.flatnonzero(self.kept[self.tally.places]) if self.tally else np.zeros(0, dtype=np.int64)
+        """The entries of the tally whose places are predictable."""
+        return np.flatnonzero(self.predictable[self.tally.places]) if self.tally else np.zeros(0, dtype=np.int64)
 
     @cached_property
     def _inside(self) -> BaselineRankCounts:
@@ -104,15 +104,15 @@ class SharedRanking:
             return BaselineRankCounts(*(np.zeros(0, dtype=np.int64),) * 3)
         at = self._entries
         keys = tally.counts[at] * len(self.levels) + self.level[tally.places[at]]
-        found = _placed(tally.row_of[at], keys, self.named[tally.places[at]])
-        whole = [np.zeros(len(tally.counts), dtype=np.int64) for _ in found]
-        for column, part in zip(whole, found, strict=True):
+        counts = _rank_within_rows(tally.row_of[at], keys, self.name_ranks[tally.places[at]])
+        full = [np.zeros(len(tally.counts), dtype=np.int64) for _ in counts]
+        for column, part in zip(full, counts, strict=True):
             column[at] = part
-        return BaselineRankCounts(*whole)
+        return BaselineRankCounts(*full)
 
     @cached_property
     def _sizes(self) -> Ints:
-        """How many kept places each row has; the last one is for no row."""
+        """The number of predictable places of each row; the last entry is for row -1."""
         if self.tally is None:
             return np.zeros(1, dtype=np.int64)
         return np.bincount(self.tally.row_of[self._entries], minlength=len(self.tally.keys) + 1)
@@ -124,35 +124,37 @@ class SharedRanking:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         places = self.tally.places[self._entries]
         pair = self.tally.row_of[self._entries] * len(self.levels) + self.level[places]
-        return np.sort(pair), np.sort(pair * len(self.counts) + self.named[places])
+        return np.sort(pair), np.sort(pair * len(self.counts) + self.name_ranks[places])
 
-    def _taken_out(self, rows: Ints, places: Ints) -> BaselineRankCounts:
-        """How many of the row's places stand above, beside and first among equals in the common order."""
-        pairs, named = self._by_level
+    def _counts_in_row(self, rows: Ints, places: Ints) -> BaselineRankCounts:
+        """How many places of the row are above, tied, and tied with a preceding name in the common order."""
+        pairs, name_ranks = self._by_level
         base = np.maximum(rows, 0) * len(self.levels)
-        own = base + self.level[places]
-        left, right = np.searchsorted(pairs, own), np.searchsorted(pairs, own, side="right")
+        level_keys = base + self.level[places]
+        left, right = np.searchsorted(pairs, level_keys), np.searchsorted(pairs, level_keys, side="right")
         end = np.searchsorted(pairs, base + len(self.levels))
-        later = np.searchsorted(named, own * len(self.counts) + self.named[places], side="right")
-        there = rows >= 0
-        return BaselineRankCounts(*(np.where(there, each, 0) for each in (end - right, right - left, right - later)))
+        later = np.searchsorted(name_ranks, level_keys * len(self.counts) + self.name_ranks[places], side="right")
+        has_context = rows >= 0
+        return BaselineRankCounts(
+            *(np.where(has_context, column, 0) for column in (end - right, right - left, right - later))
+        )
 
 
-def _placed(rows: Ints, keys: Ints, named: Ints) -> BaselineRankCounts:
+def _rank_within_rows(rows: Ints, keys: Ints, name_rank: Ints) -> BaselineRankCounts:
     """Each entry within its row: larger keys, other equal ones, and of these those of a larger name."""
-    order = np.lexsort((named, keys, rows))
+    order = np.lexsort((name_rank, keys, rows))
     new_row, new_key = (column[order][1:] != column[order][:-1] for column in (rows, keys))
     _, row_end = _groups(new_row, len(order))
     start, end = _groups(new_row | new_key, len(order))
-    found = BaselineRankCounts(*(np.empty(len(order), dtype=np.int64) for _ in range(3)))
+    counts = BaselineRankCounts(*(np.empty(len(order), dtype=np.int64) for _ in range(3)))
     parts = (row_end - end, end - start - 1, end - 1 - np.arange(len(order)))
-    for column, part in zip(found, parts, strict=True):
+    for column, part in zip(counts, parts, strict=True):
         column[order] = part
-    return found
+    return counts
 
 
 def _groups(breaks: Bools, size: int) -> tuple[Ints, Ints]:
-    """Where the group of each entry begins and ends; ``breaks`` says between which entries a new one begins.
+    """The start and end of the group of each entry; ``breaks`` marks where a new group begins.
 
     >>> [ends.tolist() for ends in _groups(np.array([False, True]), 3)]
     [[0, 0, 2], [2, 2, 3]]
@@ -165,7 +167,7 @@ def _groups(breaks: Bools, size: int) -> tuple[Ints, Ints]:
     return (ends - sizes)[group], ends[group]
 
 
-# Where the right place stands for a person: by the person's own counts, then in the order that all share.
+# Rank counts of the target for a user: by the user's counts, then by the shared order.
 
 BLOCK = 1 << 20
 """Places of all units of a block together: bounds the memory, some 200 bytes each."""
@@ -179,9 +181,9 @@ class CountLevel(NamedTuple):
 
 
 class BaselineTargetRanks(NamedTuple):
-    """For each unit: places above the target, beside it, and of those the ones that come first by id.
+    """For each unit: places above the target, tied with it, and tied ones that precede it by id.
 
-    ``first`` is the place at the top, that of the lowest code where ``first_tied``.
+    ``first`` is the first place, the lowest code if ``first_tied``.
     """
 
     above: Ints
@@ -192,96 +194,103 @@ class BaselineTargetRanks(NamedTuple):
 
 
 def rank_targets(
-    own: Sequence[CountLevel], shared: CountLevel | None, counts: Ints, targets: Ints, kept: Bools
+    personal_levels: Sequence[CountLevel], shared: CountLevel | None, counts: Ints, targets: Ints, predictable: Bools
 ) -> BaselineTargetRanks:
-    """The standing of each unit's target among the ``kept`` classes.
+    """The rank counts of each unit's target among the ``predictable`` classes.
 
-    ``own`` are the person's counts, the most telling first; the places of each are among those of the next.
+    ``personal_levels`` are the person's counts, the most telling first; the places of each are among those of the next.
     What they leave equal the ``shared`` counts decide, and at last those of everybody.
     """
-    order = SharedRanking(counts, kept, None if shared is None else shared.tally)
-    rows = [level.tally.rows(level.contexts) for level in own]
+    order = SharedRanking(counts, predictable, None if shared is None else shared.tally)
+    rows = [level.tally.rows(level.contexts) for level in personal_levels]
     rows.append(np.full(len(targets), -1) if shared is None else shared.tally.rows(shared.contexts))
-    # Units of the same context and target stand alike.
-    asked, unit = np.unique(np.stack([*rows, targets], axis=1), axis=0, return_inverse=True)
-    tallies = [level.tally for level in own]
-    parts = [_block(tallies, order, *_columns(asked[part])) for part in _blocks(tallies, asked)]
+    # Units of the same context and target have equal ranks.
+    queries, unit = np.unique(np.stack([*rows, targets], axis=1), axis=0, return_inverse=True)
+    tallies = [level.tally for level in personal_levels]
+    parts = [_block(tallies, order, *_columns(queries[part])) for part in _blocks(tallies, queries)]
     return BaselineTargetRanks(*(np.concatenate(column)[unit.reshape(-1)] for column in zip(*parts, strict=True)))
 
 
-def _columns(asked: Ints) -> tuple[list[Ints], Ints, Ints]:
-    """The rows of the own counts, those of the shared ones, and the targets."""
-    *own, shared, targets = asked.T
-    return own, shared, targets
+def _columns(queries: Ints) -> tuple[list[Ints], Ints, Ints]:
+    """The rows of the personal counts, those of the shared counts, and the targets."""
+    *personal, shared, targets = queries.T
+    return personal, shared, targets
 
 
-def _blocks(tallies: Sequence[ContextCounts], asked: Ints) -> Iterator[slice]:
-    """Slices of what is asked, each with a bounded number of places to look at."""
-    sizes = tallies[-1].lengths(asked[:, len(tallies) - 1]) if tallies else np.zeros(len(asked), dtype=np.int64)
+def _blocks(tallies: Sequence[ContextCounts], queries: Ints) -> Iterator[slice]:
+    """Slices of the queries with a bounded number of places each."""
+    sizes = tallies[-1].lengths(queries[:, len(tallies) - 1]) if tallies else np.zeros(len(queries), dtype=np.int64)
     ends = np.flatnonzero(np.diff(np.cumsum(sizes) // BLOCK)) + 1
-    for start, end in zip([0, *ends.tolist()], [*ends.tolist(), len(asked)], strict=True):
+    for start, end in zip([0, *ends.tolist()], [*ends.tolist(), len(queries)], strict=True):
         yield slice(start, end)
 
 
 def _block(
-    tallies: Sequence[ContextCounts], order: SharedRanking, own: Sequence[Ints], shared: Ints, targets: Ints
+    tallies: Sequence[ContextCounts], order: SharedRanking, personal_rows: Sequence[Ints], shared: Ints, targets: Ints
 ) -> BaselineTargetRanks:
-    standing, (first, first_tied) = order.standing(shared, targets), order.firsts(shared)
+    shared_counts, (first, first_tied) = order.rank_counts(shared, targets), order.firsts(shared)
     if not tallies:
-        return BaselineTargetRanks(*standing, first, first_tied)
-    unit, place = _visited(tallies[-1], own[-1], order.kept)
-    personal = _personal(tallies, [rows[unit] for rows in own], place)
+        return BaselineTargetRanks(*shared_counts, first, first_tied)
+    unit, place = _visited_places(tallies[-1], personal_rows[-1], order.predictable)
+    personal = _personal(tallies, [rows[unit] for rows in personal_rows], place)
     common = order.keys(shared[unit], place)
-    target = _personal(tallies, own, targets)
-    known = SortKeys(personal, common, order.named[place])
-    asked = SortKeys(target[unit], order.keys(shared, targets)[unit], order.named[targets][unit])
-    among, outside = _within(known, asked, unit, len(targets)), _taken_out(known, asked, unit, standing)
-    # A target that the person never visited stands below all that the person did visit.
+    target = _personal(tallies, personal_rows, targets)
+    candidates = SortKeys(personal, common, order.name_ranks[place])
+    target_keys = SortKeys(target[unit], order.keys(shared, targets)[unit], order.name_ranks[targets][unit])
+    among, outside = (
+        _within(candidates, target_keys, unit, len(targets)),
+        _outside(candidates, target_keys, unit, shared_counts),
+    )
+    # A target that the user never visited is below all visited places.
     above, tied, before = (np.where(target > 0, one, other) for one, other in zip(among, outside, strict=True))
     return BaselineTargetRanks(above, tied, before, *_tops(unit, place, personal, common, first, first_tied))
 
 
 class SortKeys(NamedTuple):
-    """What decides between places: the person's counts, the order that all share, and the name."""
+    """The sort keys of places: the user's counts, the shared order, and the name."""
 
     personal: Ints
     common: Ints
-    named: Ints
+    name_rank: Ints
 
 
-def _within(known: SortKeys, asked: SortKeys, unit: Ints, units: int) -> BaselineRankCounts:
-    """Where a place that the person knows stands among those."""
-    level = known.personal == asked.personal
-    equal = level & (known.common == asked.common)
-    higher = (known.personal > asked.personal) | (level & (known.common > asked.common))
+def _within(candidates: SortKeys, target_keys: SortKeys, unit: Ints, units: int) -> BaselineRankCounts:
+    """The rank counts of a visited target among the visited places."""
+    level = candidates.personal == target_keys.personal
+    equal = level & (candidates.common == target_keys.common)
+    higher = (candidates.personal > target_keys.personal) | (level & (candidates.common > target_keys.common))
     return BaselineRankCounts(
         _sums(higher, unit, units),
         _sums(equal, unit, units) - 1,
-        _sums(equal & (known.named > asked.named), unit, units),
+        _sums(equal & (candidates.name_rank > target_keys.name_rank), unit, units),
     )
 
 
-def _taken_out(known: SortKeys, asked: SortKeys, unit: Ints, standing: BaselineRankCounts) -> BaselineRankCounts:
-    """Where another place stands: below all known ones, in the order that all share without these."""
-    units = len(standing.above)
-    alike = known.common == asked.common
+def _outside(
+    candidates: SortKeys, target_keys: SortKeys, unit: Ints, shared_counts: BaselineRankCounts
+) -> BaselineRankCounts:
+    """The rank counts of an unvisited target: below all visited places, in the shared order without them."""
+    units = len(shared_counts.above)
+    same_common = candidates.common == target_keys.common
     return BaselineRankCounts(
-        standing.above + np.bincount(unit, minlength=units) - _sums(known.common > asked.common, unit, units),
-        standing.tied - _sums(alike, unit, units),
-        standing.before - _sums(alike & (known.named > asked.named), unit, units),
+        shared_counts.above
+        + np.bincount(unit, minlength=units)
+        - _sums(candidates.common > target_keys.common, unit, units),
+        shared_counts.tied - _sums(same_common, unit, units),
+        shared_counts.before - _sums(same_common & (candidates.name_rank > target_keys.name_rank), unit, units),
     )
 
 
-def _visited(tally: ContextCounts, rows: Ints, kept: Bools) -> tuple[Ints, Ints]:
-    """Every place that the person of each unit was at, with the unit it is for."""
+def _visited_places(tally: ContextCounts, rows: Ints, predictable: Bools) -> tuple[Ints, Ints]:
+    """All places visited by the user of each unit, with the index of the unit."""
     lengths = tally.lengths(rows)
     unit = np.repeat(np.arange(len(rows)), lengths)
     place = tally.places[segment_indices(tally.starts[rows], lengths)]
-    return unit[kept[place]], place[kept[place]]
+    return unit[predictable[place]], place[predictable[place]]
 
 
 def _personal(tallies: Sequence[ContextCounts], rows: Sequence[Ints], places: Ints) -> Ints:
-    """One number that grows with the person's counts, the most telling first; 0 for a place never visited."""
+    """One key that increases with the user's counts, the most specific first; 0 for a place never visited."""
     key = np.zeros(len(places), dtype=np.int64)
     for tally, row in zip(tallies, rows, strict=True):
         key = key * (tally.most + 1) + tally.seen(row, places)
@@ -293,7 +302,7 @@ def _sums(mask: Bools, unit: Ints, units: int) -> Ints:
 
 
 def _tops(unit: Ints, place: Ints, personal: Ints, common: Ints, first: Ints, first_tied: Bools) -> tuple[Ints, Bools]:
-    """The first choice of each unit: a place that the person knows, or else the one that all share."""
+    """The first choice of each unit: a place that the user visited, or else the first of the shared order."""
     order = np.lexsort((place, -common, -personal, unit))
     lead = np.flatnonzero(np.r_[True, unit[order][1:] != unit[order][:-1]]) if len(order) else order
     best = order[lead]

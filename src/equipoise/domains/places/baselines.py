@@ -1,7 +1,7 @@
-"""What can be had without learning: luck, the places most visited, and the place that usually follows.
+"""Baselines: random, most visited places, and first-order Markov.
 
-All are scored by the same kernel as any model: for each unit, how many places a baseline puts above the right
-one and how many beside it. Equal places are never put into an order: metrics take the expectation over all.
+All are scored by the same kernel as any model: for each unit, the number of places above the target
+and the number tied with it. Ties are not ordered: metrics take the expectation over all tie orders.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NDCG_AT = 10
 
 
 class BaselinePrediction(NamedTuple):
-    """What a baseline says of every unit: where the right place stands, and its first choice.
+    """The predictions of a baseline: the rank of each target, and the first choice.
 
     Where several places share the first rank, the one of the lowest code is chosen and the tie is marked.
     """
@@ -48,11 +48,25 @@ class BaselinePrediction(NamedTuple):
 
 
 def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
-    """What a scorer that knows nothing earns among so many classes, exactly.
+    """Compute the exact expected scores of a random order of the classes.
 
-    The right class has every rank from 1 to n equally often: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
-    the mean of its discounts. The keys are spelled as in every result, Acc@1 as HR@1.
+    The correct class has every rank from 1 to n with equal probability: Acc@k is min(k, n)/n, MRR is H_n/n, and nDCG@10
+    is the mean of its discounts.
 
+    Parameters
+    ----------
+    classes
+        Number of classes.
+    ks
+        Cutoffs of the accuracy.
+
+    Returns
+    -------
+    dict
+        Expected values by metric name; Acc@1 is called HR@1.
+
+    Examples
+    --------
     >>> level = random_chance(1187, ks=[1])
     >>> {name: round(value, 5) for name, value in level.items()}
     {'HR@1': 0.00084, 'MRR': 0.00645, 'nDCG@10': 0.00383}
@@ -71,10 +85,26 @@ def random_chance(classes: int, ks: Sequence[int] = KS) -> dict[str, float]:
 
 
 def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
-    """The same order for everyone: places by how often they occur in training, counted in ``train_counts``.
+    """Rank places by their frequency in training, in the same order for every user.
 
-    ``exclude`` names classes that are no places, such as padding.
+    Parameters
+    ----------
+    train_counts
+        Number of visits in training per class.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
 
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> majority([5, 2, 2, 9], [3, 0, 2]).ranks.tolist()
     [1.0, 2.0, 3.5]
     """
@@ -84,10 +114,30 @@ def majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit_ids: 
 def most_frequent_per_user(
     history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
 ) -> Ranking:
-    """Each user's places by how often that user was there; among equals, by how often anybody was.
+    """Rank the places of each user by the number of that user's visits; ties by the visits of all users.
 
-    A user without a history gets the order of ``majority``.
+    A user without history gets the order of ``majority``.
 
+    Parameters
+    ----------
+    history
+        Visits in training.
+    users
+        The user of each unit.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
+
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> history = VisitHistory.of(["ann", "ann", "bob", "bob", "bob"], [0, 0, 1, 1, 1])
     >>> most_frequent_per_user(history, ["ann", "bob", "eve"], [0, 0, 0]).ranks.tolist()
     [1.0, 2.0, 2.0]
@@ -104,11 +154,32 @@ def markov(
     exclude: Any = None,
     unit_ids: Any = None,
 ) -> Ranking:
-    """First order: places by how often this user went there from the place before.
+    """Rank places by a first-order Markov chain: how often the user went there from the previous place.
 
-    What that leaves equal is decided by the user's visits, then by how often anybody went there from the
-    place before, then by anybody's visits. ``previous`` is -1 where no place came before.
+    Ties are ordered by the user's visits, then by the transitions of all users, then by the visits of all users.
 
+    Parameters
+    ----------
+    history
+        Visits in training.
+    users
+        The user of each unit.
+    previous
+        The previous place of each unit, -1 if there is none.
+    targets
+        The true class of each unit.
+    exclude
+        Classes that are not places, such as padding.
+    unit_ids
+        Ids of the units.
+
+    Returns
+    -------
+    Ranking
+        Ranks of the targets.
+
+    Examples
+    --------
     >>> history = VisitHistory.of(["ann"] * 5, [0, 1, 0, 2, 0])
     >>> markov(history, ["ann", "ann"], [1, 0], [0, 2]).ranks.tolist()
     [1.0, 1.5]
@@ -123,7 +194,7 @@ def guess_majority(train_counts: Any, targets: Any, *, exclude: Any = None, unit
         raise ShapeError(f"the training counts have shape {counts.shape}", hint="give one count a class")
     if counts.dtype.kind not in "iu" or (counts < 0).any():
         raise InputError(
-            "the training counts are not all whole numbers from 0",
+            "the training counts are not all non-negative integers",
             hint="count the targets of the training data: numpy.bincount(y_train, minlength=classes)",
         )
     return _guess([], None, counts.astype(np.int64), targets, exclude, unit_ids)
@@ -133,9 +204,9 @@ def guess_per_user(
     history: VisitHistory, users: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None
 ) -> BaselinePrediction:
     """See ``most_frequent_per_user``; with the first choices."""
-    who = _users(history, users, targets)
-    own = [CountLevel(user_visit_counts(history), who)]
-    return _guess(own, None, history.counts, targets, exclude, unit_ids)
+    user_codes = _users(history, users, targets)
+    levels = [CountLevel(user_visit_counts(history), user_codes)]
+    return _guess(levels, None, history.counts, targets, exclude, unit_ids)
 
 
 def guess_markov(
@@ -148,78 +219,80 @@ def guess_markov(
     unit_ids: Any = None,
 ) -> BaselinePrediction:
     """See ``markov``; with the first choices."""
-    who = _users(history, users, targets)
-    before = as_class_codes(previous, "places before")
-    if len(before) != len(who):
-        raise ShapeError(f"there are {len(before)} places before for {len(who)} units", hint="one a unit")
-    own = [
-        CountLevel(user_transition_counts(history), context_key(who, before, history.classes)),
-        CountLevel(user_visit_counts(history), who),
+    user_codes = _users(history, users, targets)
+    before = as_class_codes(previous, "previous places")
+    if len(before) != len(user_codes):
+        raise ShapeError(f"there are {len(before)} previous for {len(user_codes)} units", hint="give one per unit")
+    levels = [
+        CountLevel(user_transition_counts(history), context_key(user_codes, before, history.classes)),
+        CountLevel(user_visit_counts(history), user_codes),
     ]
-    return _guess(own, CountLevel(transition_counts(history), before), history.counts, targets, exclude, unit_ids)
+    return _guess(levels, CountLevel(transition_counts(history), before), history.counts, targets, exclude, unit_ids)
 
 
 def _users(history: VisitHistory, users: Any, targets: Any) -> Ints:
     names = to_numpy(users)
     if names.shape != to_numpy(targets).shape:
-        raise ShapeError(f"there are {len(names)} users for {len(to_numpy(targets))} targets", hint="one a unit")
+        raise ShapeError(f"there are {len(names)} users for {len(to_numpy(targets))} targets", hint="give one per unit")
     if names.dtype.kind not in "iu":
         names = np.array([str(name) for name in names], dtype=object)
     return history.codes_of(names)
 
 
 def _guess(
-    own: Sequence[CountLevel],
+    personal_levels: Sequence[CountLevel],
     shared: CountLevel | None,
     counts: Ints,
     targets: Any,
     exclude: Any,
     unit_ids: Any,
 ) -> BaselinePrediction:
-    """The order by the user's own counts, then by those of a context that users share, then by all."""
-    kept = _kept(exclude, len(counts))
-    codes = _targets(targets, kept)
+    """The order by the user's counts, then by counts in a context shared by users, then by all visits."""
+    predictable = _predictable_classes(exclude, len(counts))
+    codes = _targets(targets, predictable)
     ids: Ids = unique_ids(unit_ids, len(codes))
-    found = rank_targets(own, shared, counts, codes, kept)
-    pool = np.full(len(codes), int(kept.sum()), dtype=np.int64)
+    ranked = rank_targets(personal_levels, shared, counts, codes, predictable)
+    pool = np.full(len(codes), int(predictable.sum()), dtype=np.int64)
     ranking = Ranking.of_items(
         ids,
         np.ones(len(codes), dtype=np.int64),
         gain=np.ones(len(codes)),
-        above=found.above,
-        tied=found.tied,
-        before=found.before,
+        above=ranked.above,
+        tied=ranked.tied,
+        before=ranked.before,
         depth=pool,
         candidates=pool,
     )
-    return BaselinePrediction(ranking, Labels(ids, codes, found.first, np.arange(len(counts)), found.first_tied))
+    return BaselinePrediction(ranking, Labels(ids, codes, ranked.first, np.arange(len(counts)), ranked.first_tied))
 
 
-def _kept(exclude: Any, classes: int) -> Bools:
+def _predictable_classes(exclude: Any, classes: int) -> Bools:
     """Which classes are places."""
-    kept = np.ones(classes, dtype=bool)
+    predictable = np.ones(classes, dtype=bool)
     for code in np.atleast_1d(np.asarray([] if exclude is None else exclude, dtype=np.int64)).tolist():
         if not 0 <= code < classes:
             raise ParameterError(
                 f"class {code} cannot be excluded: there is none", hint=f"classes are 0 to {classes - 1}"
             )
-        kept[code] = False
-    if not kept.any():
+        predictable[code] = False
+    if not predictable.any():
         raise ParameterError("all classes are excluded", hint="leave at least one place to predict")
-    return kept
+    return predictable
 
 
-def _targets(targets: Any, kept: Bools) -> Ints:
+def _targets(targets: Any, predictable: Bools) -> Ints:
     codes = as_class_codes(targets, "targets")
-    wrong = (codes < 0) | (codes >= len(kept))
+    wrong = (codes < 0) | (codes >= len(predictable))
     if wrong.any():
         unit = int(np.argmax(wrong))
-        raise InputError(f"target {codes[unit]} of unit {unit} is no class", hint=f"classes are 0 to {len(kept) - 1}")
-    masked = ~kept[codes]
+        raise InputError(
+            f"target {codes[unit]} of unit {unit} is not a class", hint=f"classes are 0 to {len(predictable) - 1}"
+        )
+    masked = ~predictable[codes]
     if masked.any():
         raise InputError(
             f"the target of unit {int(np.argmax(masked))} is an excluded class ({int(masked.sum())} such)",
-            hint="leave out units whose answer is no place",
+            hint="leave out units whose target is not a place",
         )
     return codes
 
@@ -229,7 +302,7 @@ def _targets(targets: Any, kept: Bools) -> Ints:
 
 @dataclass(frozen=True)
 class BaselineInputs:
-    """What baselines can learn from, and whom and from where they are asked."""
+    """The training data of the baselines, and the user and previous place of each unit."""
 
     padding: Any = None
     train_counts: Ints | None = None
@@ -239,31 +312,29 @@ class BaselineInputs:
 
 
 def run_baselines(
-    classified: ClassificationOutput, given: BaselineInputs, cutoffs: tuple[int, ...]
+    classified: ClassificationOutput, inputs: BaselineInputs, cutoffs: tuple[int, ...]
 ) -> dict[str, ClassificationOutput | Mapping[str, float]]:
     """Random is known exactly; the others say where they would have put the target of each unit."""
     # Micro F1 is the accuracy of the first class, so that of a guess is known too.
     guess = random_chance(classified.classes, cutoffs) | {ClassF1("micro").name: 1.0 / classified.classes}
-    found: dict[str, ClassificationOutput | Mapping[str, float]] = {"random": guess}
+    guesses: dict[str, ClassificationOutput | Mapping[str, float]] = {"random": guess}
     targets = classified.labels.true
-    asked = {"exclude": given.padding, "unit_ids": classified.ranking.unit_ids}
-    if given.train_counts is not None:
-        found["majority"] = _like(classified, guess_majority(given.train_counts, targets, **asked))
-    if given.history is None:
-        if given.previous is not None:
-            raise ParameterError(
-                "the places before were given, and no history to learn moves from", hint="give a history too"
-            )
-        return found
-    if given.users is None:
-        raise ParameterError("a history tells of users, and the rows name none", hint="give users, one a row")
-    found["user"] = _like(classified, guess_per_user(given.history, given.users, targets, **asked))
-    if given.previous is not None:
-        moved = guess_markov(given.history, given.users, given.previous, targets, **asked)
-        found["markov"] = _like(classified, moved)
-    return found
+    options = {"exclude": inputs.padding, "unit_ids": classified.ranking.unit_ids}
+    if inputs.train_counts is not None:
+        guesses["majority"] = _like(classified, guess_majority(inputs.train_counts, targets, **options))
+    if inputs.history is None:
+        if inputs.previous is not None:
+            raise ParameterError("previous places were given without a history", hint="give a history too")
+        return guesses
+    if inputs.users is None:
+        raise ParameterError("a history was given without the users of the rows", hint="give users, one per row")
+    guesses["user"] = _like(classified, guess_per_user(inputs.history, inputs.users, targets, **options))
+    if inputs.previous is not None:
+        moved = guess_markov(inputs.history, inputs.users, inputs.previous, targets, **options)
+        guesses["markov"] = _like(classified, moved)
+    return guesses
 
 
 def _like(classified: ClassificationOutput, guess: BaselinePrediction) -> ClassificationOutput:
-    """A guess as the same kind of thing as the system beside it."""
+    """A baseline prediction as ``ClassificationOutput``."""
     return ClassificationOutput(guess.ranking, guess.labels, classified.answerable, classified.classes)

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
     from equipoise.types import Floats, Ids, Ints
 
-# People who do not exist, going about their days: homes, work, habits, and now and then something new.
+# Simulated users with a home, work, habits, and occasional new places.
 
 POPULARITY_EXPONENT = 1.1
-"""The exponent of Zipf's law for how popular places are."""
+"""The exponent of Zipf's law for the popularity of places."""
 EXPLORATION_PROBABILITY = 0.1
 """How often an outing leads somewhere by popularity alone, and not to a habit."""
 GOES_TO_WORK, LUNCHES_OUT, GOES_OUT_AFTER, GOES_OUT_AGAIN, RETURNS_BETWEEN = 0.88, 0.45, 0.5, 0.3, 0.4
@@ -59,7 +59,7 @@ class SimulatedVisit(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedUser:
-    """Where one person lives, works and likes to go; each habit has an hour of its own."""
+    """Home, work and habits of one user; each habit has an hour."""
 
     home: int
     work: int
@@ -68,7 +68,7 @@ class SimulatedUser:
     hours: Ints
 
     def outing(self, hour: int, popularity: Floats, rng: np.random.Generator) -> int:
-        """Somewhere to go at this hour: a habit whose hour is near, or anywhere."""
+        """The next place at this hour: a habit with a similar hour, or any place."""
         if rng.random() < EXPLORATION_PROBABILITY:
             return int(rng.choice(len(popularity), p=popularity))
         fit = self.liking * np.exp(-np.abs(self.hours - hour) / 3.0)
@@ -76,17 +76,35 @@ class SimulatedUser:
 
 
 def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, seed: int = 0) -> VisitHistory:
-    """The visits of so many users in so many days, with their hours; the same seed gives the same visits.
+    """Simulate visits of users with a home, work and habits.
 
-    A user's days do not depend on how many other users there are.
+    The visits of a user do not depend on the number of other users.
 
+    Parameters
+    ----------
+    users
+        Number of users.
+    days
+        Number of days.
+    places
+        Number of places.
+    seed
+        The same seed gives the same visits.
+
+    Returns
+    -------
+    VisitHistory
+        Visits with user, place and hour.
+
+    Examples
+    --------
     >>> history = simulate_mobility(users=3, days=7, places=50)
     >>> history.names.tolist(), history.classes
     (['u0', 'u1', 'u2'], 50)
     """
-    for what, given, least in (("users", users, 1), ("days", days, 1), ("places", places, FEWEST_PLACES)):
-        if given < least:
-            raise ParameterError(f"{given} {what} make no mobility", hint=f"give at least {least}")
+    for name, value, least in (("users", users, 1), ("days", days, 1), ("places", places, FEWEST_PLACES)):
+        if value < least:
+            raise ParameterError(f"{value} {name} make no mobility", hint=f"give at least {least}")
     popularity = _popularity(places, np.random.default_rng([checked_seed(seed), _TOWN]))
     names: list[str] = []
     visits: list[SimulatedVisit] = []
@@ -100,7 +118,7 @@ def simulate_mobility(users: int = 60, days: int = 28, places: int = 300, *, see
 
 
 def _popularity(places: int, rng: np.random.Generator) -> Floats:
-    """Zipf's law over places in a random order, so that a code says nothing of its popularity."""
+    """Zipf's law over places in a random order, so that codes are independent of popularity."""
     share = 1.0 / np.arange(1, places + 1) ** POPULARITY_EXPONENT
     return rng.permutation(share / share.sum())
 
@@ -120,7 +138,7 @@ def _person(popularity: Floats, rng: np.random.Generator) -> SimulatedUser:
 
 
 def _life(person: SimulatedUser, days: int, popularity: Floats, rng: np.random.Generator) -> list[SimulatedVisit]:
-    """All visits of one person; staying where one is, is no visit."""
+    """All visits of one user; staying at a place is not a visit."""
     visits: list[SimulatedVisit] = [SimulatedVisit(7, person.home)]
     for day in range(days):
         plan = _weekend(person, popularity, rng) if day % 7 >= 5 else _weekday(person, popularity, rng)
@@ -153,16 +171,16 @@ def _weekend(person: SimulatedUser, popularity: Floats, rng: np.random.Generator
     return [*plan, SimulatedVisit(23, person.home)]
 
 
-# A small model that gives probabilities: first-order moves, smoothed by what is known more surely.
+# A small probabilistic model: first-order transitions with interpolated smoothing.
 
 
 @dataclass(frozen=True, eq=False)
 class MarkovModel:
-    """The next place by user and the place before.
+    """The next place by user and previous place.
 
-    Four sources from the broadest to the most telling: everybody's visits (each place counted once more, so
-    that none is impossible), everybody's moves from the place before, the user's visits, the user's moves
-    from the place before. Each leaves a share to the one before it: with n visits to d different places,
+    Four distributions from general to specific: visits of all users (each place counted once more, so
+    that none is impossible), transitions of all users from the previous place, the user's visits, the user's
+    transitions from the previous place. Each leaves a share to the preceding one: with n visits to d different places,
     d/(n + d) of the probability (Witten and Bell, IEEE Transactions on Information Theory 1991).
 
     >>> model = MarkovModel(VisitHistory.of(["ann"] * 6, [0, 1, 0, 1, 0, 2]))
@@ -174,17 +192,17 @@ class MarkovModel:
     history: VisitHistory
 
     def logits(self, cases: PredictionCases) -> NDArray[np.float32]:
-        """The logarithm of the probability of every place, a row a case."""
+        """The logarithm of the probability of every place, one row per case."""
         return np.log(self.probabilities(cases)).astype(np.float32)
 
     def probabilities(self, cases: PredictionCases) -> Floats:
-        """The probability of every place, a row a case; each row adds up to 1."""
+        """The probability of every place, one row per case; each row sums to 1."""
         history = self.history
         users = history.codes_of(cases.users)
         likely = np.tile((history.counts + 1.0) / (len(history) + history.classes), (len(cases), 1))
         both = context_key(users, cases.previous, history.classes)
         for tally, contexts in zip(self._tallies, (cases.previous, users, both), strict=True):
-            _mixed(likely, tally, tally.rows(contexts))
+            _mix_counts(likely, tally, tally.rows(contexts))
         return likely
 
     @cached_property
@@ -196,15 +214,15 @@ class MarkovModel:
         )
 
 
-def _mixed(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
-    """Let these counts speak, in place; where there are none, nothing changes."""
+def _mix_counts(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
+    """Mix these counts into the probabilities, in place; rows without counts are unchanged."""
     different, visits = tally.lengths(rows), tally.totals(rows)
     heard = rows >= 0
-    whole = np.where(heard, visits + different, 1)
-    likely *= np.where(heard, different / whole, 1.0)[:, None]
+    total = np.where(heard, visits + different, 1)
+    likely *= np.where(heard, different / total, 1.0)[:, None]
     items = segment_indices(tally.starts[rows], different)
     unit = np.repeat(np.arange(len(rows)), different)
-    likely[unit, tally.places[items]] += tally.counts[items] / whole[unit]
+    likely[unit, tally.places[items]] += tally.counts[items] / total[unit]
 
 
 MODEL = "markov-model"
@@ -214,7 +232,7 @@ DAY = ((11, "00-10"), (16, "11-15"), (20, "16-19"), (24, "20-23"))
 
 @dataclass(frozen=True)
 class PlacesDemo:
-    """What was learned from, what was asked, and what the model said."""
+    """Training history, test cases, and predictions of the model."""
 
     learned: VisitHistory
     cases: PredictionCases
@@ -229,7 +247,7 @@ class PlacesDemo:
 
     @cached_property
     def scores(self) -> PlaceScores:
-        """The model beside random, majority, each user's habits and plain moves."""
+        """The scores of the model and of the random, majority, per-user and Markov baselines."""
         hours = self.cases.hours
         return score_places(
             self.logits,
@@ -245,7 +263,7 @@ class PlacesDemo:
 
     @cached_property
     def classified(self) -> ClassificationOutput:
-        """Where the right places landed, with the model's probabilities."""
+        """The target ranks under the model's probabilities."""
         return classify(self.logits, self.cases.targets, probabilities=True)
 
     @cached_property
@@ -256,26 +274,28 @@ class PlacesDemo:
 
     def charts(self) -> tuple[Chart, ...]:
         """Accuracy over k, the ranks, the reliability diagram, and the confusion of frequent places."""
-        asked: dict[str, Any] = {"unit_ids": self.cases.unit_ids}
+        options: dict[str, Any] = {"unit_ids": self.cases.unit_ids}
         targets = self.cases.targets
         rankings = {
             MODEL: self.classified.ranking,
-            "most frequent per user": guess_per_user(self.learned, self.cases.users, targets, **asked).ranking,
-            "majority": guess_majority(self.learned.counts, targets, **asked).ranking,
+            "most frequent per user": guess_per_user(self.learned, self.cases.users, targets, **options).ranking,
+            "majority": guess_majority(self.learned.counts, targets, **options).ranking,
         }
-        luck = accuracy_curve(self.classified.ranking.uninformed()).tolist()
-        curves = {name: accuracy_curve(each).tolist() for name, each in rankings.items()}
-        ranks = {name: rank_histogram(each) for name, each in rankings.items()}
-        mixed, sure = confusion_counts(self.classified.labels), self.reliability
+        chance_curve = accuracy_curve(self.classified.ranking.uninformed()).tolist()
+        curves = {name: accuracy_curve(ranking).tolist() for name, ranking in rankings.items()}
+        ranks = {name: rank_histogram(ranking) for name, ranking in rankings.items()}
+        mixed, calibration = confusion_counts(self.classified.labels), self.reliability
         return (
-            accuracy_at_k_chart(curves, luck),
-            rank_histogram_chart(ranks[MODEL].names, {name: each.shares.tolist() for name, each in ranks.items()}),
-            reliability_chart(MODEL, calibration_points(sure), sure.ece, sure.calibrated),
+            accuracy_at_k_chart(curves, chance_curve),
+            rank_histogram_chart(
+                ranks[MODEL].names, {name: histogram.shares.tolist() for name, histogram in ranks.items()}
+            ),
+            reliability_chart(MODEL, calibration_points(calibration), calibration.ece, calibration.calibrated),
             confusion_chart(MODEL, mixed.classes, mixed.counts.tolist()),
         )
 
     def write(self, folder: Path) -> list[Path]:
-        """The files that ``eq places score`` takes: logits, targets, users, the places before, the visits."""
+        """The files that ``eq places score`` takes: logits, targets, users, the previous places, the visits."""
         folder.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, NDArray[Any]] = {
             "logits.npy": self.logits,
@@ -303,17 +323,17 @@ def part_of_day(hours: NDArray[Any]) -> Ids:
     return names[np.searchsorted(ends, hours, side="right")]
 
 
-def calibration_points(found: CalibrationCurve) -> list[CalibrationPoint]:
-    """The bins as the diagram draws them."""
+def calibration_points(curve: CalibrationCurve) -> list[CalibrationPoint]:
+    """The bins as points of the diagram."""
     return [
         CalibrationPoint(
-            each.low,
-            each.high,
-            each.confidence,
-            each.accuracy,
-            each.interval.low if each.interval.known else None,
-            each.interval.high if each.interval.known else None,
-            each.n,
+            bucket.low,
+            bucket.high,
+            bucket.confidence,
+            bucket.accuracy,
+            bucket.interval.low if bucket.interval.known else None,
+            bucket.interval.high if bucket.interval.known else None,
+            bucket.n,
         )
-        for each in found.bins
+        for bucket in curve.bins
     ]

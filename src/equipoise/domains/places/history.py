@@ -1,4 +1,4 @@
-"""Where people went, in the order of time: what baselines learn from, and what they are asked."""
+"""Visit histories in time order: training data of the baselines, and test cases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_PREVIOUS_PLACE = -1
 
 @dataclass(frozen=True, eq=False)
 class PredictionCases:
-    """Visits to be predicted: who, coming from where, at which hour, and where they went."""
+    """Visits to be predicted: user, previous place, hour, and target place."""
 
     unit_ids: Ids
     users: Ids
@@ -39,7 +39,7 @@ class PredictionCases:
 
 @dataclass(frozen=True, eq=False)
 class VisitHistory:
-    """One visit a row, each user's visits in the order of time; places are class codes below ``classes``.
+    """One visit per row, each user's visits in time order; places are class codes below ``classes``.
 
     >>> history = VisitHistory.of(["ann", "ann", "bob", "ann"], [0, 2, 1, 0])
     >>> history.counts.tolist(), history.previous.tolist()
@@ -53,22 +53,22 @@ class VisitHistory:
 
     @classmethod
     def of(cls, users: Any, places: Any, *, classes: int | None = None, hours: Any = None) -> VisitHistory:
-        """From columns of equal length; ``classes`` is how many places there are, seen or not."""
+        """From columns of equal length; ``classes`` is the number of places, visited or not."""
         codes = as_class_codes(places, "places")
         if not len(codes):
             raise InputError("there are no visits", hint="give at least one user and one place")
         names = as_ids(to_numpy(users), len(codes))
-        known = int(codes.max()) + 1
-        if codes.min() < 0 or (classes is not None and known > classes):
+        n_classes = int(codes.max()) + 1
+        if codes.min() < 0 or (classes is not None and n_classes > classes):
             raise InputError(
                 f"the places reach from {codes.min()} to {codes.max()}",
-                hint=f"places are class codes from 0 to {(classes or known) - 1}",
+                hint=f"places are class codes from 0 to {(classes or n_classes) - 1}",
             )
         columns = {"users": names} | ({} if hours is None else {"hours": to_numpy(hours)})
-        for what, column in columns.items():
+        for name, column in columns.items():
             if column.shape != codes.shape:
-                raise ShapeError(f"there are {len(column)} {what} for {len(codes)} places", hint="one a visit")
-        return cls(names, codes, classes or known, None if hours is None else to_numpy(hours).astype(np.int64))
+                raise ShapeError(f"there are {len(column)} {name} for {len(codes)} places", hint="give one per visit")
+        return cls(names, codes, classes or n_classes, None if hours is None else to_numpy(hours).astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.places)
@@ -83,7 +83,7 @@ class VisitHistory:
 
     @cached_property
     def user_codes(self) -> Ints:
-        """The place of each visit's user among ``names``."""
+        """The index of each visit's user in ``names``."""
         return self.codes_of(self.users)
 
     @cached_property
@@ -102,8 +102,8 @@ class VisitHistory:
 
     def codes_of(self, users: Ids) -> Ints:
         """The places of these users among ``names``; -1 for one who has no visit here."""
-        place = {name: at for at, name in enumerate(self.names.tolist())}
-        return np.array([place.get(name, -1) for name in users.tolist()], dtype=np.int64)
+        code_of = {name: at for at, name in enumerate(self.names.tolist())}
+        return np.array([code_of.get(name, -1) for name in users.tolist()], dtype=np.int64)
 
     def take(self, index: Ints) -> VisitHistory:
         """The visits at ``index``, which should keep the order of time."""
@@ -114,7 +114,7 @@ class VisitHistory:
         """Hold back the last visits of each user, this share of them, rounded up to whole visits.
 
         A user with a single visit is only learned from. The units are called ``user-number`` after the
-        place of the visit in the user's own sequence.
+        position of the visit in the user's sequence.
 
         >>> learned, cases = VisitHistory.of(["ann"] * 4, [0, 1, 0, 2]).split(0.25)
         >>> len(learned), cases.unit_ids.tolist(), cases.previous.tolist(), cases.targets.tolist()
@@ -124,23 +124,23 @@ class VisitHistory:
             raise ParameterError(f"the share to be predicted is {share}", hint="give one between 0 and 1")
         number, total = self._numbers()
         # A tiny slack: a fifth of 10 visits is 2, also where floats make it a little more.
-        asked = number >= total - np.ceil(share * total - 1e-9)
-        asked &= number > 0
-        if not asked.any():
+        is_test = number >= total - np.ceil(share * total - 1e-9)
+        is_test &= number > 0
+        if not is_test.any():
             raise InputError("no user has more than one visit, so there is nothing to predict")
-        rows = np.flatnonzero(asked)
+        rows = np.flatnonzero(is_test)
         ids = np.array(
             [f"{user}-{at + 1}" for user, at in zip(self.users[rows], number[rows], strict=True)],
             dtype=object,
         )
         hours = None if self.hours is None else self.hours[rows]
         cases = PredictionCases(ids, self.users[rows], self.previous[rows], self.places[rows], hours)
-        return self.take(np.flatnonzero(~asked)), cases
+        return self.take(np.flatnonzero(~is_test)), cases
 
     def answerable(self, cases: PredictionCases) -> Bools:
         """Which cases have a right answer that was visited here at least once."""
-        seen: Bools = self.counts[cases.targets] > 0
-        return seen
+        visited: Bools = self.counts[cases.targets] > 0
+        return visited
 
     def _numbers(self) -> tuple[Ints, Ints]:
         """For each visit its number in the user's sequence, from 0, and how many visits the user has."""
@@ -153,22 +153,22 @@ class VisitHistory:
         return number, lengths[self.user_codes]
 
 
-def as_class_codes(places: Any, what: str) -> Ints:
-    """A column of class codes: whole numbers."""
+def as_class_codes(places: Any, name: str) -> Ints:
+    """A column of integer class codes."""
     codes: NDArray[Any] = to_numpy(places)
     if codes.ndim != 1:
-        raise ShapeError(f"the {what} have shape {codes.shape}", hint="give one a visit")
+        raise ShapeError(f"the {name} have shape {codes.shape}", hint="give one per visit")
     if codes.dtype.kind not in "iu" and len(codes):
-        raise InputError(f"the {what} are {codes.dtype} and no class codes", hint="number the places from 0")
+        raise InputError(f"the {name} are {codes.dtype} and not class codes", hint="number the places from 0")
     return codes.astype(np.int64)
 
 
-# How often each place was visited in a context: sparse counts, one row a context.
+# How often each place was visited in a context: sparse counts, one row per context.
 
 
 @dataclass(frozen=True, eq=False)
 class ContextCounts:
-    """For each context the places seen in it and how often, laid end to end, a row's places ascending.
+    """Sparse counts: the places of each context in ascending order, concatenated, and how often they occur.
 
     ``keys`` are the contexts, ascending; row ``r`` has the entries ``starts[r]:starts[r + 1]``.
 
@@ -199,7 +199,7 @@ class ContextCounts:
 
     @cached_property
     def _pairs(self) -> Ints:
-        """Row and place of each entry as one number; these ascend."""
+        """Row and place of each entry as one number, in ascending order."""
         return self.row_of * self.classes + self.places
 
     @cached_property
@@ -212,21 +212,21 @@ class ContextCounts:
         return int(self.counts.max(initial=0))
 
     def rows(self, contexts: Ints) -> Ints:
-        """The row of each context; -1 for one that was never seen."""
+        """The row of each context; -1 for an unknown context."""
         at, here = sorted_lookup(self.keys, contexts)
         return np.where(here, at, -1)
 
     def entries(self, rows: Ints, places: Ints) -> tuple[Ints, Bools]:
-        """Where the entry of each row and place stands, and whether there is one."""
+        """The index of the entry of each row and place, and whether it exists."""
         return sorted_lookup(self._pairs, np.where(rows < 0, -1, rows * self.classes + places))
 
     def seen(self, rows: Ints, places: Ints) -> Ints:
-        """How often each place was seen in each row."""
+        """The count of each place in each row."""
         at, here = self.entries(rows, places)
         return np.where(here, self.counts[at], 0) if len(self.counts) else np.zeros(len(rows), np.int64)
 
     def lengths(self, rows: Ints) -> Ints:
-        """How many places each row has; none where there is no row."""
+        """The number of places of each row; 0 for row -1."""
         return np.where(rows < 0, 0, self.starts[rows + 1] - self.starts[rows])
 
     def totals(self, rows: Ints) -> Ints:
@@ -234,32 +234,32 @@ class ContextCounts:
         return np.where(rows < 0, 0, self._sums[self.starts[rows + 1]] - self._sums[self.starts[rows]])
 
 
-def sorted_lookup(known: Ints, wanted: Ints) -> tuple[Ints, Bools]:
-    """Where each wanted number stands among the known ones, which ascend, and whether it is there."""
-    if not len(known):
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=bool)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return at, known[at] == wanted
+def sorted_lookup(table: Ints, values: Ints) -> tuple[Ints, Bools]:
+    """The index of each value in a sorted table, and whether the table contains it."""
+    if not len(table):
+        return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+    at = np.minimum(np.searchsorted(table, values), len(table) - 1)
+    return at, table[at] == values
 
 
 def user_visit_counts(history: VisitHistory) -> ContextCounts:
-    """Where each user was, whatever came before."""
+    """Visits per user."""
     return ContextCounts.of(history.user_codes, history.places, history.classes)
 
 
 def transition_counts(history: VisitHistory) -> ContextCounts:
-    """Where anybody went next, by the place before."""
+    """Transitions of all users, by previous place."""
     moved = history.previous != NO_PREVIOUS_PLACE
     return ContextCounts.of(history.previous[moved], history.places[moved], history.classes)
 
 
 def user_transition_counts(history: VisitHistory) -> ContextCounts:
-    """Where each user went next, by user and the place before: see ``context_key``."""
+    """Transitions per user, by user and previous place: see ``context_key``."""
     moved = history.previous != NO_PREVIOUS_PLACE
     keys = context_key(history.user_codes, history.previous, history.classes)
     return ContextCounts.of(keys[moved], history.places[moved], history.classes)
 
 
 def context_key(users: Ints, places: Ints, classes: int) -> Ints:
-    """One number for a user and a place; -1 where either is unknown."""
+    """One key per user and place; -1 if either is unknown."""
     return np.where((users < 0) | (places < 0), -1, users * classes + places)

@@ -1,4 +1,4 @@
-"""More than one figure: accuracy over every k, the ranks of the right places, and who is taken for whom."""
+"""Next-location metrics: accuracy at every k, rank distribution, and confusion matrix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.types import Floats, Ids, Ints
 
-# The figures of next-location work: their metrics here, and their names there.
+# Next-location metrics and their common names.
 
 CUTOFFS = (1, 3, 5, 10)
 NDCG_AT = 10
@@ -36,7 +36,7 @@ def default_cutoffs(limit: int) -> tuple[int, ...]:
     return tuple(k for k in CUTOFFS if k <= limit)
 
 
-def omitted_cutoffs_note(limit: int, what: str) -> tuple[str, ...]:
+def omitted_cutoffs_note(limit: int, noun: str) -> tuple[str, ...]:
     """A note on the default cutoffs that ``default_cutoffs`` leaves out, or nothing.
 
     >>> omitted_cutoffs_note(7, "there are 7 classes")
@@ -44,7 +44,7 @@ def omitted_cutoffs_note(limit: int, what: str) -> tuple[str, ...]:
     """
     omitted = [f"Acc@{k}" for k in CUTOFFS if k > limit]
     verb = "was" if len(omitted) == 1 else "were"
-    return (f"{', '.join(omitted)} {verb} left out: {what}",) if omitted else ()
+    return (f"{', '.join(omitted)} {verb} left out: {noun}",) if omitted else ()
 
 
 def ranking_metrics(ks: Sequence[int]) -> dict[str, Metric[Any]]:
@@ -63,7 +63,7 @@ def label_metrics() -> dict[str, Metric[Any]]:
 
 
 def to_percent(fractions: Mapping[str, float]) -> dict[str, float]:
-    """The same figures in percent, for people.
+    """The same scores in percent.
 
     >>> to_percent({"acc@1": 0.25})
     {'acc@1': 25.0}
@@ -72,13 +72,13 @@ def to_percent(fractions: Mapping[str, float]) -> dict[str, float]:
 
 
 EDGES = (1, 2, 3, 5, 10, 20, 50, 100)
-"""The last ranks of the classes that ranks are counted in; what lies beyond is a class of its own."""
+"""The upper rank of each histogram bin; the last bin holds all larger ranks."""
 
 
 def rank_distribution(ranking: Ranking) -> Floats:
-    """The share of units whose right place has the rank 1, 2, ... up to the number of candidates.
+    """The share of units whose target has rank 1, 2, ... up to the number of candidates.
 
-    A place that is tied with others has each of their ranks equally often. A unit whose right place was
+    A tied target has each rank of its tie group with equal probability. A unit whose target was
     not retrieved has no rank, so that shares may add up to less than 1.
 
     >>> from equipoise.evidence.ranking import Ranking
@@ -89,11 +89,11 @@ def rank_distribution(ranking: Ranking) -> Floats:
         raise UndefinedError("there are no units, so there are no ranks")
     if (ranking.counts != 1).any():
         raise UndefinedError(
-            "the shares of ranks are those of the one right place of each unit",
+            "the rank distribution needs one target per unit",
             hint="units with none or several have no such rank",
         )
-    found = ranking.retrieved
-    above, size = ranking.above[found], ranking.tied[found] + 1
+    retrieved = ranking.retrieved
+    above, size = ranking.above[retrieved], ranking.tied[retrieved] + 1
     deepest = int(ranking.candidates.max())
     weight = 1.0 / size
     begins = np.bincount(above, weights=weight, minlength=deepest + 1)
@@ -145,14 +145,14 @@ def rank_histogram(ranking: Ranking, edges: Sequence[int] = EDGES) -> RankHistog
 
 @dataclass(frozen=True, eq=False)
 class ConfusionMatrix:
-    """Counts of units: a row a true class, a column a predicted one, the last column all other classes.
+    """Counts of units: one row per true class, one column per predicted class; the last column is all other classes.
 
-    ``elsewhere`` counts the units whose true class is none of these.
+    ``other`` counts the units whose true class is none of these.
     """
 
     classes: tuple[str, ...]
     counts: Ints
-    elsewhere: int
+    other: int
 
     @property
     def totals(self) -> Ints:
@@ -161,11 +161,11 @@ class ConfusionMatrix:
 
 
 def confusion_counts(labels: Labels, most: int = 10) -> ConfusionMatrix:
-    """Who is taken for whom among the classes with the most units; of equals, the lower code goes first.
+    """The confusion matrix of the classes with the most units; of ties, the lower code is first.
 
     >>> from equipoise.evidence.labels import Labels
     >>> found = confusion_counts(Labels.of(["a", "a", "b", "c"], ["a", "b", "c", "c"]), most=2)
-    >>> found.classes, found.counts.tolist(), found.elsewhere
+    >>> found.classes, found.counts.tolist(), found.other
     (('a', 'b'), [[1, 1, 0], [0, 0, 1]], 1)
     """
     if most < 1:
@@ -183,7 +183,7 @@ def confusion_counts(labels: Labels, most: int = 10) -> ConfusionMatrix:
     return ConfusionMatrix(names, cells.reshape(len(chosen), width), int((~inside).sum()))
 
 
-# Every user counts alike: the means of users, and their mean.
+# Equal weight per user: the means of users, and their mean.
 
 
 def user_means(columns: Mapping[str, Floats | None], users: Ids) -> tuple[Ids, dict[str, Floats]]:
@@ -202,7 +202,7 @@ def user_means(columns: Mapping[str, Floats | None], users: Ids) -> tuple[Ids, d
     }
 
 
-# How well known a place is: never seen in training, seldom, often.
+# Frequency of a place in training: never, seldom, often.
 
 FREQUENCY_EDGES = (0, 1, 10, 100, 1000)
 
@@ -213,8 +213,8 @@ def unseen_classes(unseen: Any, counts: Ints | None) -> Ints:
     >>> unseen_classes(1, np.array([0, 5, 3, 0])).tolist()
     [0, 1, 3]
     """
-    named: NDArray[Any] = np.atleast_1d(to_numpy([] if unseen is None else unseen)).astype(np.int64)
-    return named if counts is None else np.union1d(named, np.flatnonzero(counts == 0))
+    codes: NDArray[Any] = np.atleast_1d(to_numpy([] if unseen is None else unseen)).astype(np.int64)
+    return codes if counts is None else np.union1d(codes, np.flatnonzero(counts == 0))
 
 
 def frequency_slices(counts: Ints) -> Ids:

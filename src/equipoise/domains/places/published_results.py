@@ -1,8 +1,8 @@
 """Results that another project wrote: acc@1, mrr, ndcg and f1, some in percent, some not, some missing.
 
-Nothing is guessed. A figure is taken where its unit can be proven: from a sign, from counts that stand beside
-it, or because every other reading is impossible. Elsewhere it is refused, with a sentence why. ``eq audit``
-looks at the same files for figures that no reading allows.
+A score is accepted if its unit is proven: by a percent sign, by counts in the same row,
+or because every other unit is impossible. Otherwise it is rejected with a reason. ``eq audit``
+checks the same files for impossible scores.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from equipoise.io.published.tables import SystemRecord, TableCell
     from equipoise.io.text import PathLike
 
-# Between which values a figure must lie when accuracies are known: this proves in which unit it is.
+# Bounds of a score given the accuracies: these can prove its unit.
 
 Earned = Callable[[int], float]
-"""What the right place earns at a rank; it never grows with the rank."""
+"""The gain of the target at a rank; it does not increase with the rank."""
 SINGLE = 2.0**-22
 """Shares that are nearer are equal: the arithmetic of a percentage in float32 rounds so much at most."""
 
@@ -68,10 +68,10 @@ def mean_gain_range(curve: Curve, earned: Earned) -> RoundingRange:
     >>> round(reach.low, 4), round(reach.high, 4)
     (0.6667, 0.75)
     """
-    known = sorted(curve)
-    low = sum(curve[k].low * (earned(k) - (earned(later) if later else 0.0)) for k, later in pairwise([*known, 0]))
-    high = sum(curve[k].high * (earned(before + 1) - earned(k + 1)) for before, k in pairwise([0, *known]))
-    return RoundingRange(low, high + earned((known[-1] if known else 0) + 1))
+    cutoffs = sorted(curve)
+    low = sum(curve[k].low * (earned(k) - (earned(later) if later else 0.0)) for k, later in pairwise([*cutoffs, 0]))
+    high = sum(curve[k].high * (earned(before + 1) - earned(k + 1)) for before, k in pairwise([0, *cutoffs]))
+    return RoundingRange(low, high + earned((cutoffs[-1] if cutoffs else 0) + 1))
 
 
 def reciprocal_rank_gain(rank: int) -> float:
@@ -80,12 +80,12 @@ def reciprocal_rank_gain(rank: int) -> float:
 
 
 def ndcg_gain(cutoff: int) -> Earned:
-    """nDCG with one right place."""
+    """nDCG with one relevant place."""
     return lambda rank: 1.0 / log2(rank + 1) if rank <= cutoff else 0.0
 
 
 def weighted_f1_range(curve: Curve) -> RoundingRange:
-    """F1 weighted by the units of each class lies between 2a²/(1 + a) and 2a/(1 + a), a being Acc@1.
+    """F1 weighted by the units of each class is between 2a²/(1 + a) and 2a/(1 + a), a being Acc@1.
 
     The upper end is precise predictions only: 2R/(1 + R) of each class's recall R, which is concave. The
     lower end is one class that is always predicted: with t hits among p predictions a class adds at least
@@ -95,7 +95,7 @@ def weighted_f1_range(curve: Curve) -> RoundingRange:
     return RoundingRange(2 * accuracy.low**2 / (1 + accuracy.low), 2 * accuracy.high / (1 + accuracy.high))
 
 
-# In which unit a published figure is written: as a fraction, percent, or a sum. Proven, or not said.
+# The unit of a published score: fraction, percent or sum, if it can be proven.
 
 NDCG_AT = 10
 """The cutoff of an nDCG that names none, as projects of this field report it."""
@@ -104,7 +104,7 @@ _PLACES = 5
 
 
 class ValueUnit(StrEnum):
-    """How a figure is written."""
+    """The unit of a score."""
 
     FRACTION = "fraction"
     PERCENT = "percent"
@@ -113,7 +113,7 @@ class ValueUnit(StrEnum):
 
 @dataclass(frozen=True)
 class WrittenValue:
-    """A figure as it stands there; ``signed``: with a percent sign, ``summed``: maybe a sum over units."""
+    """A score as written; ``signed``: with a percent sign, ``summed``: maybe a sum over units."""
 
     symbol: str
     k: int | None
@@ -125,7 +125,7 @@ class WrittenValue:
 
     @property
     def metric(self) -> str:
-        """The spelling of the catalogue."""
+        """The name in the catalogue."""
         if self.symbol == "F1":
             return "F1" if self.average in ("", "weighted") else f"F1(average={self.average})"
         cutoff = NDCG_AT if self.symbol == "nDCG" and self.k is None else self.k
@@ -142,14 +142,14 @@ class RowKnowledge:
 
 @dataclass(frozen=True)
 class UnitDecision:
-    """The unit and where the value lies, or None and why it cannot be told."""
+    """The unit and range of the value, or None and the reason why it is unknown."""
 
     unit: ValueUnit | None
     reach: RoundingRange
     why: str
 
 
-def infer_unit(written: WrittenValue, known: RowKnowledge) -> UnitDecision:
+def infer_unit(written: WrittenValue, row: RowKnowledge) -> UnitDecision:
     """Try every unit, and keep the one that what is known allows.
 
     >>> from equipoise.io.published.numbers import parse_printed
@@ -159,28 +159,28 @@ def infer_unit(written: WrittenValue, known: RowKnowledge) -> UnitDecision:
     >>> infer_unit(WrittenValue("MRR", None, "", "mrr", parse_printed("0.34")), RowKnowledge(None, {})).why
     'it may be a fraction (0.34) or percent (0.0034)'
     """
-    readings = _readings(written, known.total)
+    readings = _readings(written, row.total)
     if written.number.value == 0.0:
         return UnitDecision(
             ValueUnit.PERCENT if written.signed else ValueUnit.FRACTION, readings[_first(readings)], "0 is 0"
         )
     if written.signed:
         reach = readings[ValueUnit.PERCENT]
-        reason = _refusal(written, reach, known)
+        reason = _refusal(written, reach, row)
         return (
             UnitDecision(None, reach, f"as percent {reason}")
             if reason
-            else UnitDecision(ValueUnit.PERCENT, reach, "a percent sign says so")
+            else UnitDecision(ValueUnit.PERCENT, reach, "a percent sign")
         )
-    refusals = {unit: _refusal(written, reach, known) for unit, reach in readings.items()}
+    refusals = {unit: _refusal(written, reach, row) for unit, reach in readings.items()}
     left = [unit for unit, reason in refusals.items() if not reason]
-    told = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
+    reasons = "; ".join(f"as {_words(unit)} {reason}" for unit, reason in refusals.items() if reason)
     if len(left) == 1:
-        return UnitDecision(left[0], readings[left[0]], told)
+        return UnitDecision(left[0], readings[left[0]], reasons)
     if left:
-        each = " or ".join(f"{_words(unit)} ({_middle(readings[unit])})" for unit in left)
-        return UnitDecision(None, ANY, f"it may be {each}")
-    return UnitDecision(None, ANY, told)
+        alternatives = " or ".join(f"{_words(unit)} ({_middle(readings[unit])})" for unit in left)
+        return UnitDecision(None, ANY, f"it may be {alternatives}")
+    return UnitDecision(None, ANY, reasons)
 
 
 def _readings(written: WrittenValue, total: int | None) -> Mapping[ValueUnit, RoundingRange]:
@@ -196,21 +196,21 @@ def _first(readings: Mapping[ValueUnit, RoundingRange]) -> ValueUnit:
     return next(iter(readings))
 
 
-def _refusal(written: WrittenValue, reach: RoundingRange, known: RowKnowledge) -> str:
-    """Why the figure cannot have these values; empty where it can."""
+def _refusal(written: WrittenValue, reach: RoundingRange, row: RowKnowledge) -> str:
+    """Why the score cannot have these values; empty if it can."""
     middle = _middle(reach)
     if not reach.meets(ANY):
         return f"it would be {middle}, and a share is at most 1"
-    bounds = _bounds(written, known.curve)
+    bounds = _bounds(written, row.curve)
     if not reach.meets(bounds):
         return (
             f"it would be {middle}, and the accuracies allow {format_value(bounds.low, _PLACES)} to "
             f"{format_value(bounds.high, _PLACES)}"
         )
-    # A count of hits says more than that there is one, and tied scores give fractional hits.
-    counted = (written.k or 1) in known.curve
-    if written.symbol == "HR" and not counted and known.total is not None and not _units_whole(reach, known.total):
-        return f"it would be {middle}, which no whole number of hits among {format_count(known.total)} units gives"
+    # A count of hits is stronger evidence, and tied scores give fractional hits.
+    counted = (written.k or 1) in row.curve
+    if written.symbol == "HR" and not counted and row.total is not None and not _units_whole(reach, row.total):
+        return f"it would be {middle}, which no number of hits among {format_count(row.total)} units gives"
     return ""
 
 
@@ -229,7 +229,7 @@ def _bounds(written: WrittenValue, curve: Curve) -> RoundingRange:
 
 
 def _units_whole(reach: RoundingRange, total: int) -> bool:
-    """Whether an integer number of hits lies within, at single precision."""
+    """Whether the range contains an integer number of hits, at single precision."""
     slack = SINGLE * total
     return ceil(reach.low * total - slack) <= floor(reach.high * total + slack)
 
@@ -251,7 +251,7 @@ _SUMS = re.compile(r"(?P<symbol>rr|mrr|ndcg|dcg)(?P<sum>_sum)?|sum_(?P<other>rr|
 
 @dataclass(frozen=True)
 class AcceptedValue:
-    """A figure whose unit is proven: its value as a fraction, and the proof."""
+    """A score whose unit is proven: its value as a fraction, and the proof."""
 
     metric: str
     value: float
@@ -263,7 +263,7 @@ class AcceptedValue:
 
 @dataclass(frozen=True)
 class RejectedValue:
-    """A figure whose unit cannot be told, or that cannot be true."""
+    """A score whose unit is unknown, or that is impossible."""
 
     metric: str
     label: str
@@ -273,36 +273,50 @@ class RejectedValue:
 
 @dataclass(frozen=True)
 class PublishedScores:
-    """One row of somebody's results; ``empty`` are labels without a figure, which stay unknown."""
+    """One row of published results; ``empty`` are labels without a score."""
 
     name: str
     total: int | None
-    taken: tuple[AcceptedValue, ...]
-    refused: tuple[RejectedValue, ...]
+    accepted: tuple[AcceptedValue, ...]
+    rejected: tuple[RejectedValue, ...]
     empty: tuple[str, ...]
 
     @property
     def values(self) -> dict[str, float]:
-        """The figures that are proven, as fractions by metric."""
-        return {each.metric: each.value for each in self.taken}
+        """The accepted scores, as fractions by metric."""
+        return {accepted.metric: accepted.value for accepted in self.accepted}
 
     def __repr__(self) -> str:
-        counts = f"{len(self.taken)} figures taken, {len(self.refused)} refused, {len(self.empty)} empty"
+        counts = f"{len(self.accepted)} scores accepted, {len(self.rejected)} rejected, {len(self.empty)} empty"
         return f"<PublishedScores {self.name}: {counts}>"
 
 
 def read_published_results(
     source: PathLike | Mapping[Any, Any] | Sequence[Any], *, total: int | None = None, f1: str = "weighted"
 ) -> tuple[PublishedScores, ...]:
-    """The rows of a file (JSON, CSV, Markdown, LaTeX, ...) or of values as JSON has them.
+    """Read published scores, and determine whether each value is a percentage or a fraction.
 
-    ``correct@k``, ``rr`` and ``total`` beside the figures are counts over units; ``total`` may be given where
-    the file lacks it. ``f1`` says how an F1 that does not say so itself was averaged.
+    Parameters
+    ----------
+    source
+        A file (JSON, CSV, Markdown, LaTeX), or values as JSON has them. ``correct@k``, ``rr`` and ``total`` are counts
+        over units.
+    total
+        Number of units if the file does not have it.
+    f1
+        The average of an F1 that does not name its own.
 
+    Returns
+    -------
+    tuple of PublishedScores
+        One entry per row; ``values`` are fractions.
+
+    Examples
+    --------
     >>> (row,) = read_published_results({"acc@1": 29.61, "mrr": 40.84, "f1": 0.212, "ndcg": None})
     >>> {name: round(value, 4) for name, value in row.values.items()}, row.empty
     ({'HR@1': 0.2961, 'MRR': 0.4084, 'F1': 0.212}, ('ndcg',))
-    >>> row.taken[2].proof
+    >>> row.accepted[2].proof
     'as percent it would be 0.00212, and the accuracies allow 0.13525 to 0.45697'
     """
     if f1 not in AVERAGES:
@@ -311,18 +325,16 @@ def read_published_results(
         raise ParameterError(f"the number of units is {total}", hint="give at least 1")
     rows = [
         _scores(name, cells, total, f1)
-        for published in read_published(source, _known)
+        for published in read_published(source, _is_score_label)
         for record in published.records
         for name, cells in _groups(record, published.name)
     ]
     if not rows:
-        raise InputError(
-            "there is no figure of this field in it", hint="it looks for acc@k, mrr, ndcg, f1 and correct@k"
-        )
+        raise InputError("it has no next-location metric", hint="it looks for acc@k, mrr, ndcg, f1 and correct@k")
     return tuple(rows)
 
 
-def _known(label: str) -> bool:
+def _is_score_label(label: str) -> bool:
     return _written_as(label) is not None or _HITS.fullmatch(_key(label)) is not None
 
 
@@ -331,23 +343,23 @@ def _key(label: str) -> str:
 
 
 def _written_as(label: str) -> tuple[str, int | None, str, bool, bool] | None:
-    """Symbol, cutoff, average, whether a percent sign stands there, and whether it may be a sum."""
+    """Symbol, cutoff, average, whether it has a percent sign, and whether it may be a sum."""
     sums = _SUMS.fullmatch(_key(label))
     if sums is not None and (sums["sum"] or sums["other"] or sums["symbol"] == "rr"):
         word = sums["symbol"] or sums["other"]
         return "MRR" if word.endswith("rr") else "nDCG", None, "", False, True
-    found = parse_label(label)
-    if found is None or found.role is not ColumnRole.VALUE or found.metric is None:
+    metric = parse_label(label)
+    if metric is None or metric.role is not ColumnRole.VALUE or metric.metric is None:
         return None
-    measure = found.metric
+    measure = metric.metric
     symbol, k = ("HR", 1) if measure.symbol == "Acc" else (measure.symbol, measure.k)
     if symbol not in SYMBOLS or (symbol == "HR" and k is None):
         return None
-    return symbol, k, dict(measure.parameters).get("average", ""), found.percent, False
+    return symbol, k, dict(measure.parameters).get("average", ""), metric.percent, False
 
 
 def _groups(record: SystemRecord, source: str) -> Iterable[tuple[str, list[TableCell]]]:
-    """The cells by what stands before their metric, such as a split; counts without such a word go to all."""
+    """The cells by the prefix of their metric, such as a split; counts without a prefix belong to all."""
     parts: dict[str, list[TableCell]] = {}
     shared = []
     for cell in record.cells:
@@ -365,9 +377,9 @@ def _groups(record: SystemRecord, source: str) -> Iterable[tuple[str, list[Table
 def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -> PublishedScores:
     n = _total(name, cells, total)
     hits = _hits(name, cells, n)
-    known = RowKnowledge(n, {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {})
-    figures = [each for cell in cells if (each := _figure(cell, f1)) is not None]
-    decided = _decided(figures, known)
+    row_facts = RowKnowledge(n, {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {})
+    figures = [score for cell in cells if (score := _figure(cell, f1)) is not None]
+    decided = _decide_units(figures, row_facts)
     counted = [
         AcceptedValue(
             f"HR@{k}",
@@ -380,24 +392,22 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
         for k, times in sorted(hits.items())
         if n
     ]
-    taken = {each.metric: each for each in counted}
+    accepted = {value.metric: value for value in counted}
     refused = []
     for written, decision in zip(figures, decided, strict=True):
         if decision.unit is None:
             refused.append(RejectedValue(written.metric, written.label, written.number.text, decision.why))
         else:
-            taken.setdefault(written.metric, _taken(written, decision))
-    empty = [cell.label for cell in cells if not cell.text.strip() and _known(cell.label)]
-    return PublishedScores(name, n, tuple(taken.values()), tuple(refused), tuple(empty))
+            accepted.setdefault(written.metric, _accept(written, decision))
+    empty = [cell.label for cell in cells if not cell.text.strip() and _is_score_label(cell.label)]
+    return PublishedScores(name, n, tuple(accepted.values()), tuple(refused), tuple(empty))
 
 
-def _decided(figures: Sequence[WrittenValue], known: RowKnowledge) -> list[UnitDecision]:
+def _decide_units(figures: Sequence[WrittenValue], row: RowKnowledge) -> list[UnitDecision]:
     """Every proven accuracy narrows what the others can be, so ask again until nothing changes."""
-    curve = dict(known.curve)
+    curve = dict(row.curve)
     while True:
-        decided = [
-            infer_unit(written, RowKnowledge(known.total, _others(written, curve, known))) for written in figures
-        ]
+        decided = [infer_unit(written, RowKnowledge(row.total, _others(written, curve, row))) for written in figures]
         proven = {
             written.k or 1: decision.reach
             for written, decision in zip(figures, decided, strict=True)
@@ -410,14 +420,14 @@ def _decided(figures: Sequence[WrittenValue], known: RowKnowledge) -> list[UnitD
 
 
 def _others(
-    written: WrittenValue, curve: Mapping[int, RoundingRange], known: RowKnowledge
+    written: WrittenValue, curve: Mapping[int, RoundingRange], row: RowKnowledge
 ) -> Mapping[int, RoundingRange]:
-    """What speaks for or against a figure: the counts, and the accuracies that are not this one."""
-    own = written.k if written.symbol == "HR" else None
-    return {k: reach for k, reach in curve.items() if k != own or k in known.curve}
+    """The evidence about a score: the counts, and the other accuracies."""
+    cutoff = written.k if written.symbol == "HR" else None
+    return {k: reach for k, reach in curve.items() if k != cutoff or k in row.curve}
 
 
-def _taken(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
+def _accept(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
     middle = (decision.reach.low + decision.reach.high) / 2
     unit = str(decision.unit)
     if decision.unit is ValueUnit.FRACTION:  # not through a sum of two ends, which rounds
@@ -436,16 +446,18 @@ def _figure(cell: TableCell, f1: str) -> WrittenValue | None:
     return WrittenValue(symbol, k, average, cell.label, number, percent or number.percent, summed)
 
 
-def _total(name: str, cells: Iterable[TableCell], given: int | None) -> int | None:
-    found = {
-        _whole(name, cell): cell.label for cell in cells if _TOTAL.fullmatch(_key(cell.label)) and cell.text.strip()
+def _total(name: str, cells: Iterable[TableCell], stated: int | None) -> int | None:
+    totals = {
+        _parse_integer(name, cell): cell.label
+        for cell in cells
+        if _TOTAL.fullmatch(_key(cell.label)) and cell.text.strip()
     }
-    if given is not None:
-        found.setdefault(given, "total=")
-    if len(found) > 1:
-        (one, first), (other, second), *_ = found.items()
-        raise InputError(f"{name} rests on {one} units by {first} and on {other} by {second}")
-    return next(iter(found), None)
+    if stated is not None:
+        totals.setdefault(stated, "total=")
+    if len(totals) > 1:
+        (one, first), (other, second), *_ = totals.items()
+        raise InputError(f"{name} has {one} units by {first} and {other} by {second}")
+    return next(iter(totals), None)
 
 
 def _hits(name: str, cells: Iterable[TableCell], total: int | None) -> dict[int, float]:
@@ -465,7 +477,7 @@ def _hits(name: str, cells: Iterable[TableCell], total: int | None) -> dict[int,
     return hits
 
 
-def _whole(name: str, cell: TableCell) -> int:
+def _parse_integer(name: str, cell: TableCell) -> int:
     value = _not_negative(name, cell)
     if value != round(value):
         raise InputError(f"{name} has {cell.label} {cell.text}, where a count should be")

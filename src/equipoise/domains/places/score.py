@@ -1,4 +1,4 @@
-"""One system scored: all units and the answerable ones, beside baselines, with users and slices."""
+"""One system scored: all units and the answerable ones, baselines, users and slices."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
+from equipoise.stats.verdict import UNIT_NOUN
 from equipoise.tasks.classification import ClassificationOutput, classify
 from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from equipoise.domains.places.topk_predictions import TopKPredictions
     from equipoise.stats.result import Result
 
-# What scoring one system of next locations found, and how it is shown and kept.
+# The scores of one next-location system.
 
 
 @dataclass(frozen=True, slots=True)
 class TieReport:
-    """How many scores are equal, and between which ends a metric lies depending on their order."""
+    """The number of tied scores, and the range of a metric over all tie orders."""
 
     targets: int
     tops: int
@@ -54,9 +55,9 @@ class TieReport:
 
 @dataclass(frozen=True)
 class PlaceScores:
-    """The figures of all units and of the answerable ones, the baselines beside them, users and slices.
+    """Scores of all units and of the answerable ones, with baselines, users and slices.
 
-    ``answerable`` is None where nobody told what was seen in training, or no target was.
+    ``answerable`` is None if the training classes are unknown, or no target was in training.
     """
 
     classified: ClassificationOutput = field(repr=False)
@@ -83,15 +84,15 @@ class PlaceScores:
 
     @property
     def percent(self) -> dict[str, float]:
-        """The figures of all units in percent."""
-        return to_percent({name: each.value for name, each in self.all.estimates.items()})
+        """The scores of all units in percent."""
+        return to_percent({name: estimate.value for name, estimate in self.all.estimates.items()})
 
     @cached_property
     def edition(self) -> PlacesReportData:
         """What the report shows."""
-        parts = [UnitSubset("all units", self.all, self.baselines)]
+        parts = [UnitSubset("all visits", self.all, self.baselines)]
         if self.answerable is not None and self.partly_answerable:
-            parts.append(UnitSubset("answerable units", self.answerable, self.answerable_baselines))
+            parts.append(UnitSubset("answerable visits", self.answerable, self.answerable_baselines))
         ties = self.ties
         return PlacesReportData(
             system=self.system,
@@ -115,10 +116,10 @@ class PlaceScores:
             return ("All targets were seen in training, so all units are answerable",)
         if not self.classified.answerable.any():
             return ("No target was seen in training, so no unit is answerable",)
-        return ("Nobody told what was seen in training (train counts or unseen classes)",)
+        return ("The training classes are unknown (no train counts or unseen classes)",)
 
     def details(self) -> dict[str | int, UnitContent]:
-        """What people see of each unit: what was expected and what came first, and its slices."""
+        """The row of each unit in the report: target, first prediction, and slices."""
         labels = self.classified.labels
         rows = zip(*(column.tolist() for column in self.columns.values()), strict=True)
         slices = list(rows) if self.columns else [()] * len(labels)
@@ -135,17 +136,17 @@ class PlaceScores:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: fractions, each with its unit, and the percent view beside them."""
+        """Plain values: fractions, each with its unit, and percentages."""
         return {
             "system": self.system,
             "classes": self.classified.classes,
             "percent": self.percent,
             "all": self.all.to_dict(),
             "answerable": None if self.answerable is None else self.answerable.to_dict(),
-            "baselines": {name: dict(each) for name, each in self.baselines.items()},
-            "answerable_baselines": {name: dict(each) for name, each in self.answerable_baselines.items()},
+            "baselines": {name: dict(scores) for name, scores in self.baselines.items()},
+            "answerable_baselines": {name: dict(scores) for name, scores in self.answerable_baselines.items()},
             "by_user": None if self.by_user is None else self.by_user.to_dict(),
-            "slices": [{"name": each.name, "value": each.value, **each.estimate.to_dict()} for each in self.slices],
+            "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
             "ties": {
                 "targets": self.ties.targets,
                 "tops": self.ties.tops,
@@ -157,7 +158,7 @@ class PlaceScores:
         }
 
 
-# Predictions that were cut at the k best classes, classified like whole logits.
+# Top-k predictions, classified like full logits.
 
 TRUNCATED_NOTE = "MRR and nDCG count a target beyond the predicted classes as 0"
 
@@ -165,10 +166,10 @@ TRUNCATED_NOTE = "MRR and nDCG count a target beyond the predicted classes as 0"
 def evidence_from_top_k(
     top: TopKPredictions, *, classes: int | None = None, unseen: Any = None, ks: Iterable[int] = ()
 ) -> ClassificationOutput:
-    """Where each target stands in its list; a target that is not in the list has no rank and scores 0.
+    """The rank of each target in its list; a target that is not in the list has no rank and scores 0.
 
     ``classes`` is how many there are; without it only those that occur are known. A cutoff deeper than the
-    shortest list is refused: nobody knows what would have come there.
+    shortest list is an error: the following predictions are unknown.
 
     >>> from equipoise.domains.places.topk_predictions import TopKPredictions
     >>> found = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
@@ -246,16 +247,55 @@ def score_places(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> PlaceScores:
-    """Score a matrix of logits against the right class of each row, beside what knows less.
+    """Score a matrix of logits against the true class of each row, together with baselines.
 
-    ``padding`` names columns that are no classes. Targets in ``unseen``, and those that ``train_counts`` (one
-    count a class) has never seen, cannot be learned: scores are given for all units and for the answerable
-    ones. ``users`` (one a row) are resampled whole, and counted alike in ``by_user``. ``slices`` are columns
-    by name, such as the hour. Baselines: random always, majority with ``train_counts`` or a ``history``, the
-    habits of each user with a ``history`` and ``users``, first-order moves with ``previous`` too. ``ks`` are
-    the cutoffs of the accuracy: 1, 3, 5 and 10 by default, those above the number of classes left out with a
-    note. A cutoff that was given and is above the number of classes is an error.
+    The random baseline is always included, the majority baseline with ``train_counts`` or a ``history``, the most
+    frequent places of each user with a ``history`` and ``users``, and the Markov chain with ``previous`` as well.
 
+    Parameters
+    ----------
+    logits
+        One row per unit, one column per class.
+    targets
+        The true class of each row.
+    padding
+        Columns that are not classes.
+    unseen
+        Classes that do not occur in training. Scores are reported for all units and for the answerable ones, whose
+        target occurs in training.
+    train_counts
+        Number of training examples per class; classes with 0 are unseen.
+    users
+        The user of each row. The bootstrap resamples users, and ``by_user`` gives every user the same weight.
+    slices
+        Columns by name, such as the hour.
+    history
+        Visits in training, for the baselines.
+    previous
+        The previous place of each row, -1 if there is none.
+    unit_ids
+        Ids of the rows.
+    ks
+        Cutoffs of the accuracy. The defaults are 1, 3, 5 and 10, without those above the number of classes; a given
+        cutoff above it is an error.
+    system
+        The name of the model in the result.
+    ties
+        The order of equal scores.
+    confidence_level
+        Of the intervals.
+    n_resamples
+        Bootstrap resamples per interval.
+    seed
+        Of the resampling.
+
+    Returns
+    -------
+    PlaceScores
+        Results for all units and for the answerable ones, baselines, slices and findings.
+
+    Examples
+    --------
     >>> scores = score_places(np.eye(4)[[0, 1, 2, 2]], [0, 1, 2, 3], ks=(1, 3), train_counts=[5, 1, 1, 0])
     >>> scores.all["Acc@1"].value, scores.answerable["Acc@1"].value
     (0.75, 1.0)
@@ -294,10 +334,32 @@ def score_top_k(
     ks: Iterable[int] | None = None,
     **others: Any,
 ) -> PlaceScores:
-    """The same for predictions that were cut at the k best classes; see ``score_places`` for the rest.
+    """Score lists of the k best classes of each unit, if the logits are not available.
 
-    Default cutoffs beyond the shortest list are left out with a note.
+    Parameters
+    ----------
+    top
+        The predicted classes and the true class of each unit.
+    classes
+        Number of classes, for the chance level.
+    unseen
+        As in ``score_places``.
+    train_counts
+        As in ``score_places``.
+    history
+        As in ``score_places``.
+    ks
+        Cutoffs of the accuracy. Default cutoffs beyond the shortest list are left out with a note.
+    **others
+        Further options of ``score_places``.
 
+    Returns
+    -------
+    PlaceScores
+        As of ``score_places``.
+
+    Examples
+    --------
     >>> from equipoise.domains.places.topk_predictions import TopKPredictions
     >>> top = TopKPredictions("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
     >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value
@@ -308,15 +370,15 @@ def score_top_k(
     hidden = None if unseen is None and counts is None else unseen_classes(unseen, counts)
     if classes is None and counts is not None:
         classes = len(counts)
-    found = evidence_from_top_k(top, classes=classes, unseen=hidden, ks=cutoffs)
-    if counts is not None and len(counts) != found.classes:
+    evidence = evidence_from_top_k(top, classes=classes, unseen=hidden, ks=cutoffs)
+    if counts is not None and len(counts) != evidence.classes:
         raise ShapeError(
-            f"there are {len(counts)} training counts for {found.classes} classes", hint="give one a class"
+            f"there are {len(counts)} training counts for {evidence.classes} classes", hint="give one per class"
         )
     if others.get("users") is None:
         others["users"] = next((top.columns[name] for name in USER if name in top.columns), None)
     scores = score_evidence(
-        found,
+        evidence,
         train_counts=counts,
         history=history,
         split=hidden is not None,
@@ -326,7 +388,7 @@ def score_top_k(
     omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {top.depth} classes")
     return replace(
         scores,
-        notes=(*(() if found.ranking.complete else (TRUNCATED_NOTE,)), *(omitted if ks is None else ())),
+        notes=(*(() if evidence.ranking.complete else (TRUNCATED_NOTE,)), *(omitted if ks is None else ())),
     )
 
 
@@ -344,39 +406,43 @@ def score_evidence(
     system: str = "system",
     config: StatsConfig = DEFAULT_STATS,
 ) -> PlaceScores:
-    """The same for units that were classified before; ``split`` says whether anyone told what was seen."""
+    """``score_places`` for classified units; ``split`` tells whether the training classes are known."""
     if not len(classified):
         raise InputError("there are no rows to score", hint="check the step that writes the logits")
     classes = classified.classes
     cutoffs = default_cutoffs(classes) if ks is None else tuple(ks)
-    who = None if users is None else _column(users, classified, "users")
+    user_ids = None if users is None else _column(users, classified, "users")
     columns = {name: _column(column, classified, name) for name, column in (slices or {}).items()}
     if train_counts is not None:
         columns[FREQUENCY] = frequency_slices(train_counts[classified.labels.true])
     if split:
         columns[SEEN] = np.where(classified.answerable, "yes", "no")
-    whole = _result(classified, cutoffs, who, system, config)
+    result = _result(classified, cutoffs, user_ids, system, config)
     index = np.flatnonzero(classified.answerable)
     partly = split and 0 < len(index) < len(classified)
-    beside = BaselineInputs(padding, train_counts, history, who, previous)
-    baselines = run_baselines(classified, beside, cutoffs)
+    baseline_inputs = BaselineInputs(padding, train_counts, history, user_ids, previous)
+    baselines = run_baselines(classified, baseline_inputs, cutoffs)
     return PlaceScores(
         classified=classified,
-        all=whole,
-        answerable=_result(classified.take(index), cutoffs, who if who is None else who[index], system, config)
+        all=result,
+        answerable=_result(
+            classified.take(index), cutoffs, user_ids if user_ids is None else user_ids[index], system, config
+        )
         if partly
-        else (whole if split and len(index) else None),
-        baselines={name: _measured(each, cutoffs, config) for name, each in baselines.items()},
+        else (result if split and len(index) else None),
+        baselines={name: _baseline_scores(guess, cutoffs, config) for name, guess in baselines.items()},
         answerable_baselines={
-            name: _measured(each.take(index) if isinstance(each, ClassificationOutput) else each, cutoffs, config)
-            for name, each in baselines.items()
+            name: _baseline_scores(
+                guess.take(index) if isinstance(guess, ClassificationOutput) else guess, cutoffs, config
+            )
+            for name, guess in baselines.items()
             if partly
         },
-        by_user=None if who is None else _by_user(whole, who, config),
-        slices=_slices(whole, columns, config),
-        columns=columns if who is None else {"user": who, **columns},
+        by_user=None if user_ids is None else _by_user(result, user_ids, config),
+        slices=_slices(result, columns, config),
+        columns=columns if user_ids is None else {"user": user_ids, **columns},
         ties=_tie_report(classified, cutoffs[0]),
-        findings=whole.findings,
+        findings=result.findings,
         notes=omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else (),
     )
 
@@ -388,16 +454,16 @@ def _counts(train_counts: Any, history: VisitHistory | None) -> Ints | None:
     counts = to_numpy(train_counts)
     if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise InputError(
-            "the training counts are not one whole number from 0 for each class",
+            "the training counts are not one non-negative integer per class",
             hint="count the targets of the training data: numpy.bincount(y_train, minlength=classes)",
         )
     return counts.astype(np.int64)
 
 
-def _column(values: Any, classified: ClassificationOutput, what: str) -> Ids:
+def _column(values: Any, classified: ClassificationOutput, name: str) -> Ids:
     column = as_ids(to_numpy(values), 0)
     if column.shape != (len(classified),):
-        raise ShapeError(f"there are {len(column)} {what} for {len(classified)} rows", hint="give one for each row")
+        raise ShapeError(f"there are {len(column)} {name} for {len(classified)} rows", hint="give one for each row")
     return column
 
 
@@ -409,18 +475,19 @@ def _result(
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
     findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
-    return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings)
+    settings = {**ranks.settings, UNIT_NOUN: "visit"}
+    return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
 
 
-def _measured(
-    found: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], config: StatsConfig
+def _baseline_scores(
+    guess: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], config: StatsConfig
 ) -> dict[str, float]:
     """What a baseline scores, by metric."""
-    if isinstance(found, Mapping):
-        return dict(found)
-    ranking = found.ranking.ordered(config.ties)
-    told = {each.name: each.measure(ranking).value for each in ranking_metrics(cutoffs).values()}
-    return told | {each.name: each.measure(found.labels).value for each in label_metrics().values()}
+    if isinstance(guess, Mapping):
+        return dict(guess)
+    ranking = guess.ranking.ordered(config.ties)
+    values = {metric.name: metric.measure(ranking).value for metric in ranking_metrics(cutoffs).values()}
+    return values | {metric.name: metric.measure(guess.labels).value for metric in label_metrics().values()}
 
 
 def _by_user(result: Result, users: Ids, config: StatsConfig) -> Result:
@@ -433,12 +500,12 @@ def _slices(result: Result, columns: Mapping[str, Ids], config: StatsConfig) -> 
     if not columns:
         return ()
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    known = {
+    properties = {
         unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
     }
-    found = slice_estimates(result, result.names[0], known, seed=config.seed)
-    order = {name: place for place, name in enumerate(columns)}
-    return tuple(sorted(found, key=lambda each: (order[each.name], _natural(each.value))))
+    estimates = slice_estimates(result, result.names[0], properties, seed=config.seed)
+    order = {name: position for position, name in enumerate(columns)}
+    return tuple(sorted(estimates, key=lambda part: (order[part.name], _natural(part.value))))
 
 
 def _natural(value: str) -> tuple[int, float, str]:
@@ -451,7 +518,7 @@ def _natural(value: str) -> tuple[int, float, str]:
 
 def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:
     metric = ranking_metrics([k])[f"acc@{k}"]
-    ends = [metric.measure(classified.ranking.ordered(each)).value for each in (Ties.PESSIMISTIC, Ties.OPTIMISTIC)]
+    ends = [metric.measure(classified.ranking.ordered(order)).value for order in (Ties.PESSIMISTIC, Ties.OPTIMISTIC)]
     return TieReport(
         targets=int(np.count_nonzero(classified.ranking.tied)),
         tops=int(np.count_nonzero(classified.tied_top)),
@@ -462,7 +529,7 @@ def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:
 
 
 def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, ...]:
-    """A class that is first only by its code decides F1: said under the code of tied scores."""
+    """Tied first predictions are decided by class code, which affects F1: reported as tied scores."""
     tied = int(np.count_nonzero(classified.tied_top))
     if not tied:
         return ()

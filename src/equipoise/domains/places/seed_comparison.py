@@ -49,9 +49,9 @@ SeedResults = Mapping[str, Result]
 class SeedComparison:
     """Models over seeds and over users.
 
-    ``pooled`` are the results averaged over seeds unit by unit, whose intervals resample whole users;
-    ``by_user`` the same with every user counted alike. ``over_users`` compares the latter by the
-    randomisation test. Metrics that are no means over units, such as F1, are compared over seeds alone.
+    ``pooled`` are the results averaged over seeds unit by unit, whose intervals resample users;
+    ``by_user`` the same with equal weight per user. ``over_users`` compares the latter by the
+    randomisation test. Metrics that are not means over units, such as F1, are compared over seeds only.
     """
 
     edition: ReplicateReportData
@@ -71,7 +71,7 @@ class SeedComparison:
 
     def pair(self, a: str, b: str, metric: str) -> SeedDifference:
         """System ``a`` against system ``b`` as they were lined up, on a metric under any of its names."""
-        (name,) = (each.name for each in parse_metrics(metric))
+        (name,) = (parsed.name for parsed in parse_metrics(metric))
         for row in self.pairs:
             if (row.metric, row.a, row.b) == (name, a, b):
                 return row
@@ -115,24 +115,43 @@ def compare_across_seeds(
 ) -> SeedComparison:
     """Compare models that were trained with several seeds each, on the same units.
 
-    Seeds are paired by their names where the models have the same ones, else by their order, with a note. All
-    results must be of the same units; their clusters are the users.
+    Seeds are paired by name if the models have the same ones, otherwise by their order, with a note.
+
+    Parameters
+    ----------
+    models
+        For each model, the results by seed. All results must be of the same units; their clusters are the users.
+    metrics
+        Metric names; by default those of the results.
+    primary
+        The metric that decides the order; by default the first one.
+    config
+        Confidence level, resamples, permutations, seed, test and correction.
+
+    Returns
+    -------
+    SeedComparison
+        Scores and differences over seeds and over users.
+
+    Examples
+    --------
+    >>> compare_across_seeds({"gru": gru_results, "markov": markov_results}, primary="MRR")  # doctest: +SKIP
     """
     adjust([], config.correction)
     if len(models) < 2:
         raise ParameterError(f"a comparison needs at least two models; {len(models)} was given", hint="add another one")
     lined_up, notes = pair_seeds(models)
     pairing = align_results(
-        [replace(result, system=f"{model} {seed}") for model, own in lined_up.items() for seed, result in own.items()]
+        [replace(result, system=f"{model} {seed}") for model, runs in lined_up.items() for seed, result in runs.items()]
     )
     names = _metrics(pairing.results, metrics, primary)
-    pooled = _pooled(lined_up, pairing, names, config)
+    pooled = _average_over_seeds(lined_up, pairing, names, config)
     by_user = _by_user(pooled, config)
-    flips, t = (_compared(by_user, test, config) for test in ("randomisation", "t"))
+    permutation, t = (_compare(by_user, test, config) for test in ("randomisation", "t"))
     seeds = len(next(iter(lined_up.values())))
     edition = ReplicateReportData(
         rows=tuple(_row(name, model, lined_up[model], pooled, by_user, config) for name in names for model in lined_up),
-        pairs=tuple(row for name in names for row in _pairs(name, lined_up, flips, t, config)),
+        pairs=tuple(row for name in names for row in _pairs(name, lined_up, permutation, t, config)),
         primary=names[0],
         units=len(pairing),
         people="units" if pairing.clusters is None else "users",
@@ -142,28 +161,28 @@ def compare_across_seeds(
         confidence_level=config.confidence_level,
         notes=tuple(notes),
     )
-    return SeedComparison(edition, pooled, by_user, flips)
+    return SeedComparison(edition, pooled, by_user, permutation)
 
 
 def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, Result]], list[str]]:
     """The results of all models under the seeds of the first, and what had to be assumed for that."""
-    (first, own), *others = models.items()
-    if not own:
+    (first, first_runs), *others = models.items()
+    if not first_runs:
         raise ParameterError(f"{first} has no results", hint="give one result a seed")
-    lined_up, notes = {first: dict(own)}, []
+    lined_up, notes = {first: dict(first_runs)}, []
     for model, results in others:
-        if len(results) != len(own):
+        if len(results) != len(first_runs):
             raise PairingError(
-                f"{first} was run with {len(own)} seeds ({join_names(list(own))}) and {model} with "
+                f"{first} was run with {len(first_runs)} seeds ({join_names(list(first_runs))}) and {model} with "
                 f"{len(results)} ({join_names(list(results))})",
                 hint="the tests are paired: run both with every seed, or leave the odd ones out",
             )
-        if set(results) == set(own):
-            lined_up[model] = {seed: results[seed] for seed in own}
+        if set(results) == set(first_runs):
+            lined_up[model] = {seed: results[seed] for seed in first_runs}
             continue
-        lined_up[model] = dict(zip(own, results.values(), strict=True))
-        if len(own) > 1:
-            pairs = [f"{one} with {other}" for one, other in zip(own, results, strict=True)]
+        lined_up[model] = dict(zip(first_runs, results.values(), strict=True))
+        if len(first_runs) > 1:
+            pairs = [f"{one} with {other}" for one, other in zip(first_runs, results, strict=True)]
             notes.append(
                 f"{first} and {model} name their seeds differently, so they are paired in the order given: "
                 f"{join_names(pairs)}."
@@ -171,22 +190,22 @@ def pair_seeds(models: Mapping[str, SeedResults]) -> tuple[dict[str, dict[str, R
     return lined_up, notes
 
 
-def _metrics(results: Sequence[Result], asked: Sequence[str] | None, primary: str | None) -> list[str]:
+def _metrics(results: Sequence[Result], requested: Sequence[str] | None, primary: str | None) -> list[str]:
     """The metrics that every result has, the primary one first."""
-    shared = [name for name in results[0].names if all(name in each.names for each in results)]
-    if asked:
-        wanted = [results[0][name].metric for name in asked]
-        lacking = [name for name in wanted if name not in shared]
+    shared = [name for name in results[0].names if all(name in result.names for result in results)]
+    if requested:
+        names = [results[0][name].metric for name in requested]
+        lacking = [name for name in names if name not in shared]
         if lacking:
             raise ParameterError(f"not every seed was scored with {lacking[0]}", hint=f"all have {join_names(shared)}")
-        shared = list(dict.fromkeys(wanted))
+        shared = list(dict.fromkeys(names))
     if not shared:
         raise ParameterError("the results share no metric", hint="score every seed with the same metrics")
     lead = shared[0] if primary is None else results[0][primary].metric
     return list(dict.fromkeys([lead, *shared]))
 
 
-def _pooled(
+def _average_over_seeds(
     lined_up: Mapping[str, SeedResults], pairing: AlignedResults, names: Sequence[str], config: StatsConfig
 ) -> dict[str, Result]:
     """One result a model: every unit's mean over seeds, where a metric has values of units at all."""
@@ -195,10 +214,10 @@ def _pooled(
         return {}
     columns = {name: pairing.per_unit(name) for name in means}
     pooled, start = {}, 0
-    for model, own in lined_up.items():
-        part = slice(start, start + len(own))
-        start += len(own)
-        values = {name: _clipped(column[:, part].mean(axis=1)) for name, column in columns.items()}
+    for model, runs in lined_up.items():
+        part = slice(start, start + len(runs))
+        start += len(runs)
+        values = {name: _clip_fractions(column[:, part].mean(axis=1)) for name, column in columns.items()}
         pooled[model] = result_from_values(
             model,
             pairing.results[0].unit_ids,
@@ -208,29 +227,29 @@ def _pooled(
     return pooled
 
 
-def _clipped(values: Floats) -> Floats:
+def _clip_fractions(values: Floats) -> Floats:
     """Means of fractions, without what rounding adds beyond 1."""
     return np.clip(values, 0.0, 1.0)
 
 
 def _by_user(pooled: Mapping[str, Result], config: StatsConfig) -> dict[str, Result]:
-    """Every user's mean as a unit of its own; without users, the units themselves."""
-    found = {}
+    """Every user's mean as one unit; without users, the units themselves."""
+    by_model = {}
     for model, result in pooled.items():
         if result.clusters is None:
-            found[model] = result
+            by_model[model] = result
             continue
         users, means = user_means(dict(result.per_unit), result.clusters)
-        found[model] = result_from_values(
+        by_model[model] = result_from_values(
             model,
             users,
-            {name: _clipped(values) for name, values in means.items()},
+            {name: _clip_fractions(values) for name, values in means.items()},
             config=config,
         )
-    return found
+    return by_model
 
 
-def _compared(results: Mapping[str, Result], test: str, config: StatsConfig) -> Comparison | None:
+def _compare(results: Mapping[str, Result], test: str, config: StatsConfig) -> Comparison | None:
     if not results:
         return None
     return compare_results(
@@ -242,30 +261,30 @@ def _compared(results: Mapping[str, Result], test: str, config: StatsConfig) -> 
 def _row(
     name: str,
     model: str,
-    own: SeedResults,
+    runs: SeedResults,
     pooled: Mapping[str, Result],
     by_user: Mapping[str, Result],
     config: StatsConfig,
 ) -> SeedScores:
-    figures = [result.estimates[name].value for result in own.values()]
+    figures = [result.estimates[name].value for result in runs.values()]
     summary = summarise_seeds(figures, confidence_level=config.confidence_level, bounds=_bounds(name))
-    parts = (found[model].estimates.get(name) if found else None for found in (pooled, by_user))
+    parts = (comparison[model].estimates.get(name) if comparison else None for comparison in (pooled, by_user))
     return SeedScores(name, model, summary, *parts)
 
 
 def _pairs(
     name: str,
     lined_up: Mapping[str, SeedResults],
-    flips: Comparison | None,
+    permutation: Comparison | None,
     t: Comparison | None,
     config: StatsConfig,
 ) -> list[SeedDifference]:
     """All pairs on one metric; what they are corrected for is this family."""
     figures: dict[str, dict[Hashable, float]] = {
-        model: {seed: result.estimates[name].value for seed, result in own.items()} for model, own in lined_up.items()
+        model: {seed: result.estimates[name].value for seed, result in runs.items()} for model, runs in lined_up.items()
     }
     couples = list(combinations(lined_up, 2))
-    found: list[SeedContrast] = [
+    contrasts: list[SeedContrast] = [
         compare_seeds(
             figures[a],
             figures[b],
@@ -276,7 +295,10 @@ def _pairs(
         )
         for a, b in couples
     ]
-    p, p_flips = (adjust([getattr(each, field) for each in found], config.correction) for field in ("p", "p_flips"))
+    p, p_permutation = (
+        adjust([getattr(contrast, field) for contrast in contrasts], config.correction)
+        for field in ("p", "p_permutation")
+    )
     better = next(iter(next(iter(lined_up.values())).values())).estimates[name].better
     return [
         SeedDifference(
@@ -286,10 +308,13 @@ def _pairs(
             better,
             contrast,
             float(p[at]),
-            float(p_flips[at]),
-            *(over.contrast(a, b, name) if over and name in over.metrics else None for over in (t, flips)),
+            float(p_permutation[at]),
+            *(
+                comparison.contrast(a, b, name) if comparison and name in comparison.metrics else None
+                for comparison in (t, permutation)
+            ),
         )
-        for at, ((a, b), contrast) in enumerate(zip(couples, found, strict=True))
+        for at, ((a, b), contrast) in enumerate(zip(couples, contrasts, strict=True))
     ]
 
 
@@ -330,8 +355,8 @@ def _pair(row: SeedDifference) -> dict[str, Any]:
             "high": row.seeds.interval.high,
             "t_p": row.seeds.p,
             "t_adjusted_p": row.p_seeds,
-            "flips_p": row.seeds.p_flips,
-            "flips_adjusted_p": row.p_seed_flips,
+            "permutation_p": row.seeds.p_permutation,
+            "permutation_adjusted_p": row.p_seed_flips,
             "reason": row.seeds.reason,
         },
         "users": None
@@ -343,33 +368,33 @@ def _pair(row: SeedDifference) -> dict[str, Any]:
             "n": row.flips.n,
             "t_p": row.t.p,
             "t_adjusted_p": row.t.adjusted,
-            "flips_p": row.flips.p,
-            "flips_adjusted_p": row.flips.adjusted,
+            "permutation_p": row.flips.p,
+            "permutation_adjusted_p": row.flips.adjusted,
         },
     }
 
 
-# Folders of seeds: which models they belong to, and the results that lie in them.
+# Folders of seeds: the models they belong to, and their results.
 
 LOGITS, TARGETS = "logits.npy", "targets.npy"
 USERS = ("user.npy", "users.npy")
 COUNTS = ("train_counts.npy", "counts.npy")
 ANSWERABLE = "-answerable"
-"""How the run of the answerable units is called, beside that of all."""
+"""The name of the run of the answerable units."""
 Folders = dict[str, dict[str, Path]]
 """The folder of each seed of each model."""
 
 
 def find_seed_runs(words: Sequence[str]) -> Folders:
     """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
-    given = [_named(word) for word in words]
-    homes = {name or folder.resolve().parent for name, folder in given}
-    # Folders side by side that are no seeds themselves are models, with their seeds inside.
-    side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in given)
+    named_folders = [_parse_folder(word) for word in words]
+    homes = {name or folder.resolve().parent for name, folder in named_folders}
+    # Sibling folders that are not seeds are models, with their seeds inside.
+    side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in named_folders)
     groups: dict[str | Path, list[Path]] = {}
-    for name, folder in given:
-        whole = folder.resolve()
-        groups.setdefault(name or (whole if side_by_side else whole.parent), []).append(folder)
+    for name, folder in named_folders:
+        resolved = folder.resolve()
+        groups.setdefault(name or (resolved if side_by_side else resolved.parent), []).append(folder)
     last = [key if isinstance(key, str) else key.name for key in groups]
     return {
         name if last.count(name) == 1 else str(key): _seeds(folders)
@@ -377,7 +402,7 @@ def find_seed_runs(words: Sequence[str]) -> Folders:
     }
 
 
-def _named(word: str) -> tuple[str, Path]:
+def _parse_folder(word: str) -> tuple[str, Path]:
     name, equals, path = word.partition("=")
     if not equals or Path(word).exists():
         name, path = "", word
@@ -389,16 +414,16 @@ def _named(word: str) -> tuple[str, Path]:
 
 
 def _is_seed(folder: Path) -> bool:
-    """Whether a run or logits lie in the folder itself."""
+    """Whether the folder itself contains a run or logits."""
     return (folder / MANIFEST).is_file() or ((folder / LOGITS).is_file() and (folder / TARGETS).is_file())
 
 
 def _inside(folder: Path) -> list[Path]:
-    """What lies in a folder that is no seed itself: runs, or seeds; the answerable ones go with theirs."""
-    below = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
-    names = {each.name for each in below}
+    """The runs or seeds in a folder that is not a seed; runs of answerable units belong to theirs."""
+    below = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    names = {entry.name for entry in below}
     paired = {name for name in names if name.removesuffix(ANSWERABLE) in names - {name}}
-    return [each for each in below if each.name not in paired and (_is_seed(each) or _inside(each))]
+    return [entry for entry in below if entry.name not in paired and (_is_seed(entry) or _inside(entry))]
 
 
 def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
@@ -411,20 +436,20 @@ def _seeds(folders: Sequence[Path]) -> dict[str, Path]:
                 f"{folder} holds neither a run nor {LOGITS} and {TARGETS}",
                 hint="eq places score -o FOLDER writes a run",
             )
-        for each in inside if len(inside) > 1 else [folder]:
-            name = each.resolve().name
+        for run in inside if len(inside) > 1 else [folder]:
+            name = run.resolve().name
             if name in seeds:
                 raise DuplicateError(
-                    f"two seeds of one model are called {name}: {seeds[name]} and {each}",
+                    f"two seeds of one model are called {name}: {seeds[name]} and {run}",
                     hint="write NAME=folder to say which belong together",
                 )
-            seeds[name] = each
+            seeds[name] = run
     return seeds
 
 
 @dataclass(frozen=True)
 class SeedRunReader:
-    """What the folders leave open: columns that are no classes, what was seen in training, and the users."""
+    """Settings for folders of logits: padding columns, training classes, and users."""
 
     padding: Sequence[int] = ()
     unseen: Sequence[int] = ()
@@ -439,7 +464,7 @@ class SeedRunReader:
         first: tuple[Path, NDArray[Any]] | None = None
         for model, seeds in models.items():
             for seed, folder in seeds.items():
-                result, targets = self._seed(_whole(folder, answerable=self.answerable), model)
+                result, targets = self._seed(_result_folder(folder, answerable=self.answerable), model)
                 if targets is not None and first is not None and not np.array_equal(targets, first[1]):
                     raise PairingError(
                         f"{folder} and {first[0]} have other targets, so their rows are not the same units",
@@ -463,27 +488,27 @@ class SeedRunReader:
         logits, targets = read_matrix(folder / LOGITS), read_array(folder / TARGETS, ndim=1)
         counts = self.train_counts if self.train_counts is not None else _optional(folder, COUNTS)
         hidden = unseen_classes(list(self.unseen), counts) if self.unseen or counts is not None else None
-        found = classify(logits, targets, padding=list(self.padding) or None, unseen=hidden)
-        given = self.users if self.users is not None else _optional(folder, USERS)
-        users = None if given is None else self._users(given, len(targets), folder)
+        classified = classify(logits, targets, padding=list(self.padding) or None, unseen=hidden)
+        user_ids = self.users if self.users is not None else _optional(folder, USERS)
+        users = None if user_ids is None else self._users(user_ids, len(targets), folder)
         if self.answerable:
             if hidden is None:
                 raise ParameterError(
-                    f"nobody told which targets of {folder} were seen in training",
+                    f"the training classes of {folder} are unknown",
                     hint="give --train-counts counts.npy or --unseen CLASS",
                 )
-            kept = np.flatnonzero(found.answerable)
-            found, users = found.take(kept), None if users is None else users[kept]
-        return evaluate_seed(found, users, model), targets
+            answerable = np.flatnonzero(classified.answerable)
+            classified, users = classified.take(answerable), None if users is None else users[answerable]
+        return evaluate_seed(classified, users, model), targets
 
     def _users(self, users: NDArray[Any], units: int, folder: Path) -> Ids:
         if len(users) != units:
-            raise ShapeError(f"there are {len(users)} users for {units} units of {folder}", hint="one a unit")
+            raise ShapeError(f"there are {len(users)} users for {units} units of {folder}", hint="give one per unit")
         return as_ids(users, units)
 
 
 def evaluate_seed(classified: ClassificationOutput, users: Ids | None, system: str) -> Result:
-    """All figures of the field, without intervals: over seeds and users these are made later."""
+    """All next-location metrics, without intervals: those over seeds and users are computed later."""
     if not len(classified):
         raise InputError(f"{system} has no units to be scored", hint="check the targets")
     unknown = Interval.unknown("one of several seeds")
@@ -493,10 +518,10 @@ def evaluate_seed(classified: ClassificationOutput, users: Ids | None, system: s
         (classified.labels, label_metrics()),
     ):
         for metric in metrics.values():
-            found = metric.measure(evidence)
-            estimates[metric.name] = _estimate(metric, found.value, unknown, len(classified))
-            if found.per_unit is not None:
-                columns[metric.name] = found.per_unit
+            measured = metric.measure(evidence)
+            estimates[metric.name] = _estimate(metric, measured.value, unknown, len(classified))
+            if measured.per_unit is not None:
+                columns[metric.name] = measured.per_unit
     return Result(system, classified.ranking.unit_ids, estimates, columns, clusters=users)
 
 
@@ -504,20 +529,20 @@ def _estimate(metric: Metric[Any], value: float, unknown: Interval, n: int) -> E
     return Estimate(metric.name, value, unknown, n, 0, nan, metric.better, metric.unit)
 
 
-def _whole(folder: Path, *, answerable: bool) -> Path:
-    """Where the result of a seed lies: the folder itself, or the one run in it."""
+def _result_folder(folder: Path, *, answerable: bool) -> Path:
+    """The folder of a seed's result: the folder itself, or the one run in it."""
     chosen = folder if _is_seed(folder) else _inside(folder)[0]
     if not answerable or not (chosen / MANIFEST).is_file():
         return chosen
     part = chosen.with_name(f"{chosen.name}{ANSWERABLE}")
     if not (part / MANIFEST).is_file():
         raise StoreError(
-            f"{chosen} has no run of its answerable units beside it",
+            f"{chosen} has no run of its answerable units",
             hint="eq places score --train-counts counts.npy -o FOLDER writes one where some are not",
         )
     return part
 
 
 def _optional(folder: Path, names: Sequence[str]) -> NDArray[Any] | None:
-    found = [folder / name for name in names if (folder / name).is_file()]
-    return read_array(found[0], ndim=1) if found else None
+    files = [folder / name for name in names if (folder / name).is_file()]
+    return read_array(files[0], ndim=1) if files else None

@@ -34,25 +34,27 @@ class TopKPredictions:
 
 
 def read_topk_predictions(path: PathLike) -> TopKPredictions:
-    """Predictions from parquet, JSONL or JSON: a row a unit, a column of targets and one of lists of classes.
+    """Predictions from parquet, JSONL or JSON: one row per unit, a column of targets and one of lists of classes.
 
-    Lists stand best first, or have a column of scores beside them. Unit ids are optional; other columns,
+    Lists are best first, or have a column of scores. Unit ids are optional; other columns,
     such as the user or the hour, are kept.
     """
     table = read_table(path)
     target, predicted = _column(table, TARGET, "targets"), _column(table, PREDICTED, "predicted classes")
-    scored = _found(table, SCORES)
-    unit = _found(table, UNIT)
+    scored = _find_column(table, SCORES)
+    unit = _find_column(table, UNIT)
     if unit is not None:
         table.require(unit)
-    named = {target, predicted, scored, unit}
+    special_columns = {target, predicted, scored, unit}
     return TopKPredictions(
         name=table.name,
-        targets=[_code(table, row, each, each.get(target)) for row, each in enumerate(table.rows)],
-        predictions=[_codes(table, row, each, predicted) for row, each in enumerate(table.rows)],
+        targets=[_code(table, row, record, record.get(target)) for row, record in enumerate(table.rows)],
+        predictions=[_codes(table, row, record, predicted) for row, record in enumerate(table.rows)],
         scores=None if scored is None else [_scores(table, row, scored, predicted) for row in _rows(table)],
         unit_ids=None if unit is None else [_id(table, row, unit) for row in _rows(table)],
-        columns={name: [each.get(name) for each in table.rows] for name in table.rows[0] if name not in named},
+        columns={
+            name: [record.get(name) for record in table.rows] for name in table.rows[0] if name not in special_columns
+        },
     )
 
 
@@ -60,24 +62,24 @@ def _rows(table: Table) -> range:
     return range(len(table.rows))
 
 
-def _found(table: Table, names: Sequence[str]) -> str | None:
+def _find_column(table: Table, names: Sequence[str]) -> str | None:
     header = {str(name).casefold(): str(name) for name in table.rows[0]}
     return next((header[name] for name in names if name in header), None)
 
 
-def _column(table: Table, names: Sequence[str], what: str) -> str:
-    found = _found(table, names)
-    if found is None:
+def _column(table: Table, names: Sequence[str], role: str) -> str:
+    match = _find_column(table, names)
+    if match is None:
         raise FormatError(
-            f"{table.name} has no column of {what}; it has {', '.join(map(str, table.rows[0]))}",
+            f"{table.name} has no column of {role}; it has {', '.join(map(str, table.rows[0]))}",
             hint=f"call it one of {', '.join(names)}",
         )
-    return found
+    return match
 
 
 def _code(table: Table, index: int, row: TableRow, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise table.error(FormatError, [index], f"names the class {value!r}", hint="classes are whole numbers")
+        raise table.error(FormatError, [index], f"names the class {value!r}", hint="classes are integers")
     return value
 
 
@@ -90,7 +92,7 @@ def _codes(table: Table, index: int, row: TableRow, column: str) -> list[int]:
             f"has {value!r} for {column}",
             hint="give a list of classes, best first: [12, 7, 3]",
         )
-    return [_code(table, index, row, each) for each in value]
+    return [_code(table, index, row, item) for item in value]
 
 
 def _scores(table: Table, index: int, column: str, predicted: str) -> list[float]:
@@ -98,13 +100,13 @@ def _scores(table: Table, index: int, column: str, predicted: str) -> list[float
     values = row.get(column)
     if not isinstance(values, list) or len(values) != len(row[predicted]):
         raise table.error(
-            FormatError, [index], f"has {column} that do not fit its {predicted}", hint="give one a class"
+            FormatError, [index], f"has {column} that do not fit its {predicted}", hint="give one per class"
         )
     try:
-        return [float(parse_number(each)) for each in values]
+        return [float(parse_number(item)) for item in values]
     except ValueError as error:
         raise table.error(
-            FormatError, [index], f"has {column} that are no finite numbers", hint="give one a class"
+            FormatError, [index], f"has {column} that are not finite numbers", hint="give one per class"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A meter for training loops: it sees batches, forgets the logits, and meters of several processes merge."""
+"""A meter for training loops: it takes batches, does not store logits, and can be merged across processes."""
 
 from __future__ import annotations
 
@@ -37,30 +37,65 @@ SUM_NAMES = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
 MAX_CACHED_CLASSES = 1 << 14
-"""Classes up to which it is remembered what a target earns at each place: less than a megabyte."""
+"""Maximum number of classes for cached gains per rank: less than a megabyte."""
 
 
 def calculate_correct_total_prediction(
     logits: Any, true_y: Any, *, ties: Ties | str = Ties.EXPECTED, compiled: bool | None = None
 ) -> tuple[Floats, Ints, Ints]:
-    """All that a batch adds: the sums, the true labels and the top-1 predictions.
+    """Compute the sums, the true labels and the top-1 predictions of a batch.
 
-    The sums are correct@1, correct@3, correct@5, correct@10, the sum of reciprocal ranks, the sum of nDCG@10
-    and the number of rows. With fewer classes than a cutoff every row is correct at it, as clipping the
-    cutoff gives. Labels and predictions are for F1. ``compiled`` is that of ``classify``.
+    The sums are correct@1, correct@3, correct@5, correct@10, the sum of reciprocal ranks, the sum of nDCG@10 and the
+    number of rows. With fewer classes than a cutoff, every row is correct at that cutoff.
 
+    Parameters
+    ----------
+    logits
+        One row per unit, one column per class.
+    true_y
+        The true class of each row.
+    ties
+        The order of equal scores.
+    compiled
+        Whether the compiled kernel is used (extra ``fast``); by default for very large matrices.
+
+    Returns
+    -------
+    tuple of arrays
+        The seven sums, the true labels and the top-1 predictions.
+
+    Examples
+    --------
     >>> sums, true, top1 = calculate_correct_total_prediction(np.eye(12)[[3, 4]], [3, 5])
     >>> sums[[0, 6]].tolist(), true.tolist(), top1.tolist()
     ([1.0, 2.0], [3, 5], [3, 4])
     """
-    found = rank_targets(logits, true_y, compiled=compiled)
-    sums = _sums(found, Ties.parse(ties))
-    return np.array([*sums.tolist(), float(len(found.true))]), found.true, found.predicted
+    ranks = rank_targets(logits, true_y, compiled=compiled)
+    sums = _sums(ranks, Ties.parse(ties))
+    return np.array([*sums.tolist(), float(len(ranks.true))]), ranks.true, ranks.predicted
 
 
 def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties.EXPECTED) -> float:
-    """How many rows have their target among the k best classes: a count, not a share.
+    """Count the rows whose target is among the k best classes: a count, not a proportion.
 
+    Parameters
+    ----------
+    logits
+        One row per unit, one column per class.
+    targets
+        The true class of each row.
+    k
+        The cutoff.
+    ties
+        The order of equal scores. By default, a tie at the cutoff counts by its expected value.
+
+    Returns
+    -------
+    float
+        The number of correct rows.
+
+    Examples
+    --------
     >>> top_k_accuracy([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0], 2)
     2.0
     """
@@ -68,8 +103,24 @@ def top_k_accuracy(logits: Any, targets: Any, k: int, *, ties: Ties | str = Ties
 
 
 def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) -> float:
-    """The sum of the reciprocal ranks of the targets.
+    """Compute the sum (not the mean) of the reciprocal ranks of the targets.
 
+    Parameters
+    ----------
+    prediction
+        Scores: one row per unit, one column per class.
+    targets
+        The true class of each row.
+    ties
+        The order of equal scores.
+
+    Returns
+    -------
+    float
+        The sum over the rows.
+
+    Examples
+    --------
     >>> get_mrr([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [1, 0])
     1.5
     """
@@ -77,50 +128,83 @@ def get_mrr(prediction: Any, targets: Any, *, ties: Ties | str = Ties.EXPECTED) 
 
 
 def get_ndcg(prediction: Any, targets: Any, k: int = 10, *, ties: Ties | str = Ties.EXPECTED) -> float:
-    """The sum of 1/log2(rank + 1) over the targets that rank within k.
+    """Compute the sum (not the mean) of 1/log2(rank + 1) over the targets that rank within k.
 
+    Parameters
+    ----------
+    prediction
+        Scores: one row per unit, one column per class.
+    targets
+        The true class of each row.
+    k
+        The cutoff.
+    ties
+        The order of equal scores.
+
+    Returns
+    -------
+    float
+        The sum over the rows.
+
+    Examples
+    --------
     >>> get_ndcg([[0.4, 0.3, 0.2], [0.5, 0.3, 0.1]], [2, 0], k=3)
     1.5
     """
     if k < 1:
-        raise ParameterError(f"k = {k} is no cutoff", hint="cutoffs are whole numbers from 1 on")
+        raise ParameterError(f"k = {k} is not a cutoff", hint="cutoffs are positive integers")
     return _gains(rank_targets(prediction, targets).ranking().ordered(Ties.parse(ties)), k)
 
 
 def get_performance_dict(
     counts: Any, true_labels: Any = None, top1_predictions: Any = None, *, f1: float | None = None
 ) -> dict[str, float]:
-    """The sums of one batch or of many, added up, and what people quote of them, in percent.
+    """Compute metrics in percent from the sums of one batch or of several batches.
 
-    ``counts`` are the seven sums in their order, or a mapping by their names. acc@1, acc@3, acc@5, acc@10,
-    mrr, ndcg and f1 are percent, all of them; f1 is the weighted F1 of the labels, or a fraction that is
-    known already, and is left out where neither is given.
+    Parameters
+    ----------
+    counts
+        The seven sums of ``calculate_correct_total_prediction`` in their order, or a mapping by name.
+    true_labels
+        True classes, for F1.
+    top1_predictions
+        Predicted classes, for F1.
+    f1
+        A weighted F1, as a fraction, that was computed elsewhere.
 
-    >>> told = get_performance_dict([1, 2, 2, 2, 1.5, 1.63, 2], [0, 1], [0, 2])
-    >>> told["acc@1"], told["mrr"], told["f1"], told["correct@1"]
+    Returns
+    -------
+    dict
+        The sums, and acc@1, acc@3, acc@5, acc@10, mrr, ndcg and f1, all in percent. ``f1`` is the weighted F1; it is
+        left out if neither labels nor a value are given.
+
+    Examples
+    --------
+    >>> metrics = get_performance_dict([1, 2, 2, 2, 1.5, 1.63, 2], [0, 1], [0, 2])
+    >>> metrics["acc@1"], metrics["mrr"], metrics["f1"], metrics["correct@1"]
     (50.0, 75.0, 50.0, 1.0)
     """
-    sums, known = _named_sums(counts)
+    sums, f1_known = _named_sums(counts)
     if not sums["total"] > 0:
         raise InputError("the sums count no row, so nothing can be a share of them", hint="add a batch first")
-    told = dict(sums)
-    told |= {f"acc@{k}": _percent(sums[f"correct@{k}"] / sums["total"], f"acc@{k}") for k in CUTOFFS}
-    told |= {"mrr": _percent(sums["rr"] / sums["total"], "mrr")}
-    told |= {"ndcg": _percent(sums["ndcg"] / sums["total"], "ndcg")}
-    share = known if f1 is None else f1
+    performance = dict(sums)
+    performance |= {f"acc@{k}": _percent(sums[f"correct@{k}"] / sums["total"], f"acc@{k}") for k in CUTOFFS}
+    performance |= {"mrr": _percent(sums["rr"] / sums["total"], "mrr")}
+    performance |= {"ndcg": _percent(sums["ndcg"] / sums["total"], "ndcg")}
+    share = f1_known if f1 is None else f1
     if true_labels is not None and top1_predictions is not None:
         share = ClassF1("weighted").measure(Labels.of(true_labels, top1_predictions)).value
-    return told if share is None else told | {"f1": _percent(share, "f1")}
+    return performance if share is None else performance | {"f1": _percent(share, "f1")}
 
 
 def _named_sums(counts: Any) -> tuple[dict[str, float], float | None]:
-    """The sums by name, and an F1 that came with them."""
+    """The sums by name, and the F1, if given."""
     if isinstance(counts, Mapping):
         lacking = [name for name in SUM_NAMES if name not in counts]
         if lacking:
             raise InputError(f"the sums lack {', '.join(lacking)}", hint=f"they are {', '.join(SUM_NAMES)}")
-        known = counts.get("f1")
-        return {name: float(counts[name]) for name in SUM_NAMES}, None if known is None else float(known)
+        f1 = counts.get("f1")
+        return {name: float(counts[name]) for name in SUM_NAMES}, None if f1 is None else float(f1)
     column = to_numpy(counts)
     if column.shape != (len(SUM_NAMES),):
         raise ShapeError(
@@ -130,37 +214,37 @@ def _named_sums(counts: Any) -> tuple[dict[str, float], float | None]:
     return dict(zip(SUM_NAMES, column.astype(float).tolist(), strict=True)), None
 
 
-def _percent(share: float, what: str) -> float:
-    """A share in percent; anything beyond 1 is no share."""
+def _percent(share: float, name: str) -> float:
+    """A share in percent; more than 1 is an error."""
     if not -1e-9 <= share <= 1 + 1e-9:
         raise InputError(
-            f"{what} would be {share:g} of the rows, which is no share",
-            hint="the sums belong to fewer rows than total says, or f1 is percent already",
+            f"{name} would be {share:g} of the rows, which is more than 1",
+            hint="the sums belong to more rows than total, or f1 is already in percent",
         )
     return 100.0 * share
 
 
-def _sums(found: TargetRanks, ties: Ties) -> Floats:
-    """All sums but the number of rows, from how many targets landed at each place.
+def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
+    """All sums except the number of rows, from the histogram of target ranks.
 
-    Where scores are equal a place is not all there is to know, and each unit is asked what it earns.
+    With ties a single rank is not sufficient, and each unit is evaluated.
     """
-    if found.counts.has_ties or found.classes > MAX_CACHED_CLASSES:
-        return _earned(found.ranking().ordered(ties)).sum(axis=1)
-    times = np.bincount(found.counts.above)
-    sums: Floats = (_earned_at(found.classes)[:, : len(times)] * times).sum(axis=1)
+    if ranks.counts.has_ties or ranks.classes > MAX_CACHED_CLASSES:
+        return _unit_gains(ranks.ranking().ordered(ties)).sum(axis=1)
+    times = np.bincount(ranks.counts.above)
+    sums: Floats = (_gains_by_rank(ranks.classes)[:, : len(times)] * times).sum(axis=1)
     return sums
 
 
 @lru_cache(maxsize=4)
-def _earned_at(classes: int) -> Floats:
-    """What a target earns at each place among so many classes; it is the same for every batch."""
-    places = np.arange(classes)
-    none = np.zeros_like(places)
-    return _earned(Ranking.of_targets(None, above=places, tied=none, before=none, candidates=classes))
+def _gains_by_rank(classes: int) -> Floats:
+    """The gain of a target at each rank among this many classes; the same for every batch."""
+    ranks = np.arange(classes)
+    none = np.zeros_like(ranks)
+    return _unit_gains(Ranking.of_targets(None, above=ranks, tied=none, before=none, candidates=classes))
 
 
-def _earned(ranking: Ranking) -> Floats:
+def _unit_gains(ranking: Ranking) -> Floats:
     """What each unit adds to each of the sums."""
     figures = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
     return np.array([*figures, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
@@ -178,12 +262,12 @@ def _gains(ranking: Ranking, k: int) -> float:
     return float(ranking_functions.ndcg(ranking, k).sum())
 
 
-# What a meter says at the end of an epoch: every figure as a fraction, and in percent for people.
+# The summary at the end of an epoch: scores as fractions, and in percent.
 
 
 @dataclass(frozen=True)
 class PlaceSummary:
-    """The figures of all rows that a meter has seen.
+    """The scores of all rows of a meter.
 
     ``fractions`` is keyed by the names of the field (acc@1, mrr, ndcg, f1, f1_macro, f1_micro);
     ``answerable`` holds the same for the rows whose target was seen in training, ``by_user`` the means over
@@ -206,7 +290,7 @@ class PlaceSummary:
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> float:
-        """A figure as a fraction."""
+        """A score as a fraction."""
         if name not in self.fractions:
             more = "; ".join((f"there are {', '.join(self)}", *self.notes))
             raise UnknownNameError.of("figure", name, self.fractions, more=more)
@@ -217,15 +301,15 @@ class PlaceSummary:
 
     @property
     def percent(self) -> dict[str, float]:
-        """The figures in percent."""
+        """The scores in percent."""
         return to_percent(self.fractions)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {value:.2f} %" for name, value in self.percent.items())
-        return f"<PlaceSummary: {self.n} rows, {self.classes} classes; {told}>"
+        values = ", ".join(f"{name} {value:.2f} %" for name, value in self.percent.items())
+        return f"<PlaceSummary: {self.n} rows, {self.classes} classes; {values}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; the unit stands beside them."""
+        """Plain values with their unit."""
         return {
             "unit": "fraction",
             "n": self.n,
@@ -245,7 +329,7 @@ class PlaceSummary:
 
 @dataclass(frozen=True)
 class MeterBatch:
-    """What is kept of a batch: a few numbers a row."""
+    """The stored data of a batch: a few numbers per row."""
 
     seen: ClassificationOutput
     users: Ids | None = None
@@ -259,9 +343,9 @@ class PlaceMeter:
     ``ks`` are the cutoffs of the accuracy. Without them they are 1, 3, 5 and 10, as far as there are so many
     classes; the summary's ``notes`` name those that were left out. A cutoff that was given and is above the
     number of classes is an error.
-    ``padding`` names columns that are no classes, ``unseen`` classes that training never saw; rows whose
+    ``padding`` names columns that are not classes, ``unseen`` classes without training data; rows whose
     target is ``ignore_index`` are counted and left out; ``compiled`` is that of ``classify``. Only counts are
-    kept, never the logits, so a meter is small, pickles, and crosses to another process.
+    stored, not the logits, so a meter is small and can be pickled.
 
     >>> meter = PlaceMeter(ks=(1, 2))
     >>> meter.update(np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]]), [1, 1])
@@ -289,22 +373,22 @@ class PlaceMeter:
         return sum(len(batch.seen) for batch in self.batches)
 
     def update(self, logits: Any, targets: Any, *, users: Any = None, unit_ids: Any = None) -> None:
-        """Add a batch: logits (rows x classes), the target of each row, and who it is.
+        """Add a batch: logits (rows x classes), the target of each row, and the user.
 
         A batch without rows adds nothing. ``unit_ids`` are needed where systems will be compared row by row.
         """
         logits, columns = as_host_array(logits), {"users": users, "unit_ids": unit_ids}
-        kept = {name: None if each is None else as_ids(to_numpy(each), 0) for name, each in columns.items()}
-        for name, column in kept.items():
+        id_columns = {name: None if column is None else as_ids(to_numpy(column), 0) for name, column in columns.items()}
+        for name, column in id_columns.items():
             if column is not None and len(column) != len(to_numpy(targets)):
                 raise ShapeError(
-                    f"there are {len(column)} {name} for {len(to_numpy(targets))} targets", hint="one a row"
+                    f"there are {len(column)} {name} for {len(to_numpy(targets))} targets", hint="give one per row"
                 )
         if self.ignore_index is not None:
-            logits, targets, kept = self._without_ignored(logits, targets, kept)
+            logits, targets, id_columns = self._without_ignored(logits, targets, id_columns)
         if not len(logits):
             return
-        seen = classify(
+        batch = classify(
             logits,
             targets,
             padding=self.padding,
@@ -313,11 +397,11 @@ class PlaceMeter:
             compiled=self.compiled,
         )
         if self.batches:
-            self._refuse_another_kind(seen, kept)
-        self.batches.append(MeterBatch(seen, **kept))
+            self._refuse_another_kind(batch, id_columns)
+        self.batches.append(MeterBatch(batch, **id_columns))
 
     def merge(self, other: PlaceMeter) -> None:
-        """Add all that another meter has seen."""
+        """Add all rows of another meter."""
         if self._settings() != other._settings():
             raise ParameterError(
                 f"the meters count differently: {self._settings()} and {other._settings()}",
@@ -330,34 +414,36 @@ class PlaceMeter:
         self.ignored += other.ignored
 
     def reset(self) -> None:
-        """Forget everything seen, for the next epoch."""
+        """Remove all rows, for the next epoch."""
         self.batches, self.ignored = [], 0
 
     def compute(self) -> PlaceSummary:
-        """The figures of all rows seen so far."""
-        seen, users = self._whole()
-        index = np.flatnonzero(seen.answerable)
-        figures = self._figures(seen)
+        """The scores of all rows so far."""
+        output, users = self._whole()
+        index = np.flatnonzero(output.answerable)
+        figures = self._figures(output)
         return PlaceSummary(
-            n=len(seen),
-            classes=seen.classes,
+            n=len(output),
+            classes=output.classes,
             fractions=figures,
-            answerable=None if self.unseen is None else self._figures(seen.take(index)),
+            answerable=None if self.unseen is None else self._figures(output.take(index)),
             answerable_n=len(index),
-            by_user=None if users is None else self._by_user(seen, users),
+            by_user=None if users is None else self._by_user(output, users),
             users=0 if users is None else len(np.unique(users)),
-            tied=int(np.count_nonzero(seen.ranking.tied)),
-            tied_top=int(np.count_nonzero(seen.tied_top)),
+            tied=int(np.count_nonzero(output.ranking.tied)),
+            tied_top=int(np.count_nonzero(output.tied_top)),
             ignored=self.ignored,
-            settings=self._settings() | {"ks": list(self._cutoffs(seen))},
-            notes=omitted_cutoffs_note(seen.classes, f"there are {seen.classes} classes") if self.ks is None else (),
+            settings=self._settings() | {"ks": list(self._cutoffs(output))},
+            notes=omitted_cutoffs_note(output.classes, f"there are {output.classes} classes")
+            if self.ks is None
+            else (),
         )
 
     def classified(self) -> tuple[ClassificationOutput, Ids | None]:
         """All rows in the order of their ids, and their users: what ``score_classified`` takes."""
         if self.batches and self.batches[0].unit_ids is None:
             raise InputError(
-                "the rows have no ids, so that nobody could tell which row of another system is the same",
+                "the rows have no ids, so they cannot be paired with another system",
                 hint="give unit_ids to every update",
             )
         return self._whole()
@@ -371,58 +457,57 @@ class PlaceMeter:
             "ignore_index": self.ignore_index,
         }
 
-    def _cutoffs(self, seen: ClassificationOutput) -> Sequence[int]:
-        return default_cutoffs(seen.classes) if self.ks is None else self.ks
+    def _cutoffs(self, output: ClassificationOutput) -> Sequence[int]:
+        return default_cutoffs(output.classes) if self.ks is None else self.ks
 
     def _whole(self) -> tuple[ClassificationOutput, Ids | None]:
-        """All rows in an order that does not depend on how they came."""
+        """All rows in an order that does not depend on the batches."""
         if not self.batches:
             raise InputError(
-                "the meter has seen no row yet"
-                + (f"; {self.ignored} were left out by ignore_index" if self.ignored else ""),
+                "the meter has no rows" + (f"; {self.ignored} were left out by ignore_index" if self.ignored else ""),
                 hint="call update first",
             )
-        seen = ClassificationOutput.joined([batch.seen for batch in self.batches])
+        output = ClassificationOutput.joined([batch.seen for batch in self.batches])
         users, ids = (
-            None if not given else np.concatenate(given)
-            for given in (
+            None if not columns else np.concatenate(columns)
+            for columns in (
                 [batch.users for batch in self.batches if batch.users is not None],
                 [batch.unit_ids for batch in self.batches if batch.unit_ids is not None],
             )
         )
-        order = _by_content(seen, users) if ids is None else _by_id(ids)
-        seen = seen.take(order)
-        seen = seen.with_ids(np.arange(len(seen)) if ids is None else ids[order])
-        return seen, None if users is None else users[order]
+        order = _by_content(output, users) if ids is None else _by_id(ids)
+        output = output.take(order)
+        output = output.with_ids(np.arange(len(output)) if ids is None else ids[order])
+        return output, None if users is None else users[order]
 
-    def _figures(self, seen: ClassificationOutput) -> dict[str, float]:
-        ranking = seen.ranking.ordered(self.ties)
-        metrics = ranking_metrics(self._cutoffs(seen))
-        figures = {name: each.measure(ranking).value for name, each in metrics.items()}
-        return figures | {name: each.measure(seen.labels).value for name, each in label_metrics().items()}
+    def _figures(self, output: ClassificationOutput) -> dict[str, float]:
+        ranking = output.ranking.ordered(self.ties)
+        metrics = ranking_metrics(self._cutoffs(output))
+        figures = {name: metric.measure(ranking).value for name, metric in metrics.items()}
+        return figures | {name: metric.measure(output.labels).value for name, metric in label_metrics().items()}
 
-    def _by_user(self, seen: ClassificationOutput, users: Ids) -> dict[str, float]:
-        ranking = seen.ranking.ordered(self.ties)
-        metrics = ranking_metrics(self._cutoffs(seen))
-        columns = {name: each.measure(ranking).per_unit for name, each in metrics.items()}
+    def _by_user(self, output: ClassificationOutput, users: Ids) -> dict[str, float]:
+        ranking = output.ranking.ordered(self.ties)
+        metrics = ranking_metrics(self._cutoffs(output))
+        columns = {name: metric.measure(ranking).per_unit for name, metric in metrics.items()}
         _, means = user_means(columns, users)
         return {name: float(column.mean()) for name, column in means.items()}
 
     def _without_ignored(self, logits: Any, targets: Any, columns: dict[str, Any]) -> tuple[Any, Any, Any]:
         codes = to_numpy(targets)
-        kept = np.flatnonzero(codes != self.ignore_index)
-        if len(kept) == len(codes):
+        rows = np.flatnonzero(codes != self.ignore_index)
+        if len(rows) == len(codes):
             return logits, targets, columns
-        self.ignored += len(codes) - len(kept)
+        self.ignored += len(codes) - len(rows)
         return (
-            _rows_of(logits, kept),
-            codes[kept],
-            {name: None if c is None else c[kept] for name, c in columns.items()},
+            _take_rows(logits, rows),
+            codes[rows],
+            {name: None if c is None else c[rows] for name, c in columns.items()},
         )
 
-    def _refuse_another_kind(self, seen: ClassificationOutput, columns: dict[str, Any]) -> None:
+    def _refuse_another_kind(self, output: ClassificationOutput, columns: dict[str, Any]) -> None:
         first = self.batches[0]
-        widths = len(first.seen.labels.classes), len(seen.labels.classes)
+        widths = len(first.seen.labels.classes), len(output.labels.classes)
         if widths[0] != widths[1]:
             raise ShapeError(
                 f"one batch has {widths[0]} classes and another {widths[1]}", hint="score one model at a time"
@@ -443,28 +528,28 @@ def _plain(codes: Any) -> Any:
     return None if codes is None else np.atleast_1d(to_numpy(codes)).tolist()
 
 
-def _rows_of(logits: Any, kept: Ints) -> Any:
-    """Some rows of an array, where it lies."""
+def _take_rows(logits: Any, rows: Ints) -> Any:
+    """Some rows of an array, on its device."""
     if isinstance(logits, np.ndarray):
-        return logits[kept]
+        return logits[rows]
     from array_api_compat import array_namespace, device
 
     xp = array_namespace(logits)
-    return xp.take(logits, xp.asarray(kept, device=device(logits)), axis=0)
+    return xp.take(logits, xp.asarray(rows, device=device(logits)), axis=0)
 
 
 def _by_id(ids: Ids) -> Ints:
     order = np.argsort(ids, kind="stable")
     twice = np.flatnonzero(ids[order][1:] == ids[order][:-1])
     if len(twice):
-        raise DuplicateError(f"unit {ids[order][twice[0]]} came twice", hint="every row needs an id of its own")
+        raise DuplicateError(f"unit {ids[order][twice[0]]} occurs twice", hint="every row needs a unique id")
     return order
 
 
-def _by_content(seen: ClassificationOutput, users: Ids | None) -> Ints:
-    """An order of rows without names: rows that are equal in all that is kept may stand either way."""
-    ranking, labels = seen.ranking, seen.labels
-    keys = [seen.tied_top, ranking.before, ranking.tied, ranking.above, labels.predicted, labels.true]
+def _by_content(output: ClassificationOutput, users: Ids | None) -> Ints:
+    """An order of rows without ids, by content; equal rows may be in any order."""
+    ranking, labels = output.ranking, output.labels
+    keys = [output.tied_top, ranking.before, ranking.tied, ranking.above, labels.predicted, labels.true]
     if users is not None:
         keys.append(np.unique(users, return_inverse=True)[1].reshape(-1))
     return np.lexsort(keys)

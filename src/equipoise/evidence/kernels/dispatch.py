@@ -59,17 +59,17 @@ def check_score_matrix(scores: Any) -> Any:
     return scores
 
 
-def class_codes(codes: Any, width: int, what: str) -> Ints:
+def class_codes(codes: Any, width: int, name: str) -> Ints:
     """Sorted unique class codes from one code or several; each code is a column number."""
     if codes is None:
         return np.zeros(0, dtype=np.int64)
     values = list(codes) if isinstance(codes, Iterable) else [codes]
     unique = np.unique(np.asarray(values))
     if unique.size and unique.dtype.kind not in "iu":
-        raise ParameterError(f"the {what} classes are {unique.dtype} values", hint="give column numbers: 0 or [0, 1]")
+        raise ParameterError(f"the {name} classes are {unique.dtype} values", hint="give column numbers: 0 or [0, 1]")
     for code in unique[(unique < 0) | (unique >= width)]:
         raise ParameterError(
-            f"the {what} class {code} is none of the {width} columns", hint=f"classes are 0 to {width - 1}"
+            f"the {name} class {code} is none of the {width} columns", hint=f"classes are 0 to {width - 1}"
         )
     return unique.astype(np.int64)
 

@@ -64,7 +64,7 @@ class GroupedCounts:
         return cls(order, ordered, in_order, np.sort(in_order))
 
     @property
-    def own(self) -> Ints:
+    def original_keys(self) -> Ints:
         """The key of each number, in the original order."""
         keys = np.empty_like(self.in_order)
         keys[self.order] = self.in_order
@@ -72,19 +72,19 @@ class GroupedCounts:
 
     def below(self, groups: Ints, limits: Numbers) -> tuple[Ints, Ints]:
         """For each limit: how many numbers of its group are below it, and how many equal it."""
-        keys, known = self.keys_of(groups, limits)
+        keys, is_known = self.keys_of(groups, limits)
         start = np.searchsorted(self.keys, groups * (len(self.ordered) + 1))
         left = np.searchsorted(self.keys, keys)
-        equal = np.where(known, np.searchsorted(self.keys, keys, side="right") - left, 0)
+        equal = np.where(is_known, np.searchsorted(self.keys, keys, side="right") - left, 0)
         return left - start, equal
 
     def keys_of(self, groups: Ints, limits: Numbers) -> tuple[Ints, NDArray[np.bool_]]:
         """The key that each number would have in its group, and whether the number occurs at all."""
         index = np.searchsorted(self.ordered, limits)
-        known = np.zeros(len(limits), dtype=np.bool_)
+        is_known = np.zeros(len(limits), dtype=np.bool_)
         inside = index < len(self.ordered)
-        known[inside] = self.ordered[index[inside]] == limits[inside]
-        return groups * (len(self.ordered) + 1) + index, known
+        is_known[inside] = self.ordered[index[inside]] == limits[inside]
+        return groups * (len(self.ordered) + 1) + index, is_known
 
 
 TILE = 256
@@ -107,15 +107,17 @@ _SMALL_DOUBT, _LARGE_DOUBT = 1 / 256, 1 / 16
 """Error bound of float32 relative to the limit: below the first it suffices, above the second it does not."""
 
 
-def should_use_numba(points: int, wanted: bool | None = None) -> bool:
+def should_use_numba(points: int, requested: bool | None = None) -> bool:
     """Whether to use the compiled kernels: they were requested, or numba is installed and there are enough pairs.
 
     >>> should_use_numba(100), should_use_numba(1_000_000, False)
     (False, False)
     """
-    if wanted:
+    if requested:
         require_extra("numba", extra="fast")
-    return bool(wanted) or (wanted is None and points**2 >= MIN_PAIRS_TO_COMPILE and find_spec("numba") is not None)
+    return bool(requested) or (
+        requested is None and points**2 >= MIN_PAIRS_TO_COMPILE and find_spec("numba") is not None
+    )
 
 
 def count_points(relatives: PointTargets, wide: int) -> None:
@@ -164,17 +166,17 @@ class _PairCounter:
     @cached_property
     def threshold_error(self) -> Floats:
         """For each point, an upper bound of the rounding error of its thresholds."""
-        known = self.relatives
-        largest = np.full(len(known.counts), abs(known.screen.space.nearest))
-        ends = known.starts[:-1][known.asking], known.starts[1:][known.asking] - 1
-        largest[known.asking] += np.maximum(*(np.abs(known.excess[each]) for each in ends))
-        return 8.0 * float(np.finfo(np.float64).eps) * largest + _UNDERFLOW_BOUND * (1.0 + known.screen.reach)
+        relatives = self.relatives
+        largest = np.full(len(relatives.counts), abs(relatives.screen.space.nearest))
+        ends = relatives.starts[:-1][relatives.asking], relatives.starts[1:][relatives.asking] - 1
+        largest[relatives.asking] += np.maximum(*(np.abs(relatives.excess[end]) for end in ends))
+        return 8.0 * float(np.finfo(np.float64).eps) * largest + _UNDERFLOW_BOUND * (1.0 + relatives.screen.reach)
 
     @cached_property
     def thresholds(self) -> Floats:
         """For each target, the score below which no point is as near; descending within a point."""
-        known = self.relatives
-        return known.screen.space.nearest - known.excess - np.repeat(self.threshold_error, known.counts)
+        relatives = self.relatives
+        return relatives.screen.space.nearest - relatives.excess - np.repeat(self.threshold_error, relatives.counts)
 
     def count_tiles(self, screen: PairPrefilter, rows: Ints) -> None:
         """Count for all these points together; each pair is computed once."""
@@ -229,10 +231,10 @@ class _PairCounter:
         for top in range(0, len(rows), size):
             part = rows[top : top + size]
             scores = np.matmul(screen.left.take(part, axis=0)[:, :-1], right, out=space[: len(part)])
-            items, places = self.relatives.items_of(part)
+            items, positions = self.relatives.items_of(part)
             gap = 2.0 * (screen.slack[part].astype(np.float64) * screen.reach + self.threshold_error[part])
             low = _round_down(self.thresholds[items], right.dtype)
-            high = _round_up(self.thresholds[items] + gap[places], right.dtype)
+            high = _round_up(self.thresholds[items] + gap[positions], right.dtype)
             begins = np.cumsum(self.relatives.counts[part]) - self.relatives.counts[part]
             row = 0
             while row < len(part):
@@ -258,33 +260,33 @@ class _PairCounter:
 
         waiting = self.candidates[:, : self.n_candidates]
         rows, columns = waiting.astype(np.int64) if order is None else order[waiting]
-        known = self.relatives
-        excess = known.screen.excess(rows, columns)
+        relatives = self.relatives
+        excess = relatives.screen.excess(rows, columns)
         shared: Bools = np.empty(len(rows), dtype=np.bool_)
         if point_counts_numba.add_exact_counts(
             rows,
             columns,
             excess,
-            known.starts,
-            known.relatives,
-            known.excess,
+            relatives.starts,
+            relatives.relatives,
+            relatives.excess,
             self.n_reached,
             self.equal_differences,
             shared,
         ):
-            asking, places = np.unique(rows[shared], return_inverse=True)
-            tally = GroupedCounts.of(places, excess[shared])
-            items, owners = known.items_of(asking)
-            _, equal = tally.below(owners, known.excess[items])
-            known.order_equals(tally, columns[shared], owners[equal > 0], items[equal > 0])
+            asking, positions = np.unique(rows[shared], return_inverse=True)
+            tally = GroupedCounts.of(positions, excess[shared])
+            items, owners = relatives.items_of(asking)
+            _, equal = tally.below(owners, relatives.excess[items])
+            relatives.order_equals(tally, columns[shared], owners[equal > 0], items[equal > 0])
         self.n_candidates = 0
 
     def finish(self) -> None:
         """Sum the counts: a point that is nearer than one target is nearer than all farther targets."""
-        known = self.relatives
+        relatives = self.relatives
         total = np.concatenate([[0], np.cumsum(self.n_reached)])
-        known.above[:] = total[1:] - np.repeat(total[known.starts[:-1]], known.counts)
-        known.tied[:] = np.cumsum(self.equal_differences)[:-1]
+        relatives.above[:] = total[1:] - np.repeat(total[relatives.starts[:-1]], relatives.counts)
+        relatives.tied[:] = np.cumsum(self.equal_differences)[:-1]
 
 
 def _column_tiles(screen: PairPrefilter, order: Ints) -> tuple[PointArray, Floats]:
@@ -333,9 +335,9 @@ def certain_counts(numbers: Floats, limits: Floats, slack: float) -> tuple[Ints,
     np.add.at(edges, first, 1)
     np.add.at(edges, last + 1, -1)
     touched = np.cumsum(edges[:-1]) > 0
-    whole = np.bincount(bucket, minlength=_N_BUCKETS + 2)
-    whole[touched] = 0
-    return (np.cumsum(whole) - whole)[first], np.flatnonzero(touched[bucket])
+    counts = np.bincount(bucket, minlength=_N_BUCKETS + 2)
+    counts[touched] = 0
+    return (np.cumsum(counts) - counts)[first], np.flatnonzero(touched[bucket])
 
 
 def _bucket(heights: Floats, base: int) -> Ints:

@@ -64,45 +64,45 @@ def count_tile_pairs(
     lengths: Floats,
     room: Floats,
     reached: Ints,
-    kept: NDArray[np.int32],
-    held: int,
+    pair_buffer: NDArray[np.int32],
+    n_buffered: int,
 ) -> int:
     """Count each pair right of the diagonal for its row and for its column; returns the number of buffered pairs.
 
     ``tiles`` is (tiles, rows, columns); the rows start at point ``top``, the columns at point ``first``.
     ``floor`` is the last threshold of each point, infinity for a point without targets. ``reached`` (targets,) and
-    ``kept`` (2, capacity) are written.
+    ``pair_buffer`` (2, capacity) are written.
     """
     count, rows, width = tiles.shape
     for b in range(count):
         for r in range(rows):
             i = top + r
-            own = floor[i]
+            row_floor = floor[i]
             for c in range(0, width, CHUNK):
-                place = first + b * width + c
-                scores, others = tiles[b, r, c : c + CHUNK], floor[place : place + CHUNK]
+                column = first + b * width + c
+                scores, others = tiles[b, r, c : c + CHUNK], floor[column : column + CHUNK]
                 near = np.int32(0)
                 for j in range(CHUNK):
-                    least = others[j] if others[j] < own else own
+                    least = others[j] if others[j] < row_floor else row_floor
                     near += np.int32(scores[j] >= least)
                 if near == 0:
                     continue
-                for j in range(max(i + 1 - place, 0), CHUNK):
+                for j in range(max(i + 1 - column, 0), CHUNK):
                     score = scores[j]
                     for way in range(2):
                         # Columns beyond the last point score NaN, which reaches nothing.
-                        if not score >= (others[j] if way else own):
+                        if not score >= (others[j] if way else row_floor):
                             continue
-                        asker, other = (place + j, i) if way else (i, place + j)
+                        asker, other = (column + j, i) if way else (i, column + j)
                         at = first_threshold_reached(score, thresholds, begins[asker], ends[asker])
                         if at == ends[asker]:
                             continue
-                        if score > thresholds[at] + (slack[i] * lengths[place + j] + room[asker]):
+                        if score > thresholds[at] + (slack[i] * lengths[column + j] + room[asker]):
                             reached[at] += 1
                         else:
-                            kept[0, held], kept[1, held] = asker, other
-                            held += 1
-    return held
+                            pair_buffer[0, n_buffered], pair_buffer[1, n_buffered] = asker, other
+                            n_buffered += 1
+    return n_buffered
 
 
 @compiled
@@ -115,8 +115,8 @@ def count_rows(
     low: PointArray,
     high: PointArray,
     reached: Ints,
-    kept: NDArray[np.int32],
-    held: int,
+    pair_buffer: NDArray[np.int32],
+    n_buffered: int,
 ) -> tuple[int, int]:
     """Count complete rows of scores from row ``start`` on; stops when the buffer could overflow.
 
@@ -130,18 +130,18 @@ def count_rows(
     clear = np.empty(_MAX_DIRECT_THRESHOLDS, np.int64)
     for r in range(start, len(rows)):
         i, line = rows[r], scores[r]
-        if held + len(line) > kept.shape[1]:
-            return r, held
+        if n_buffered + len(line) > pair_buffer.shape[1]:
+            return r, n_buffered
         line[i] = -np.inf
         begin, end = base, base + starts[i + 1] - starts[i]
-        own = reached[starts[i] : starts[i + 1]]
-        reach, sure = low[begin:end], high[begin:end]
+        row_counts = reached[starts[i] : starts[i + 1]]
+        reach, certain = low[begin:end], high[begin:end]
         if end - begin <= _MAX_DIRECT_THRESHOLDS:
-            held = count_by_threshold(line, i, reach, sure, own, clear, kept, held)
+            n_buffered = count_by_threshold(line, i, reach, certain, row_counts, clear, pair_buffer, n_buffered)
         else:
-            held = count_by_grid(line, i, reach, sure, own, grid, kept, held)
+            n_buffered = count_by_grid(line, i, reach, certain, row_counts, grid, pair_buffer, n_buffered)
         base = end
-    return len(rows), held
+    return len(rows), n_buffered
 
 
 @compiled
@@ -152,8 +152,8 @@ def count_by_threshold(
     high: PointArray,
     reached: Ints,
     clear: Ints,
-    kept: NDArray[np.int32],
-    held: int,
+    pair_buffer: NDArray[np.int32],
+    n_buffered: int,
 ) -> int:
     """Compare a chunk of scores with one threshold after another, lowest first, until none reaches it."""
     last = len(low) - 1
@@ -162,16 +162,16 @@ def count_by_threshold(
         at, doubtful = last, False
         while at >= 0:
             least, most = low[at], high[at]
-            some, all_of_them = np.int32(0), np.int32(0)
+            n_possible, all_of_them = np.int32(0), np.int32(0)
             for j in range(len(part)):
-                some += np.int32(part[j] >= least)
+                n_possible += np.int32(part[j] >= least)
                 all_of_them += np.int32(part[j] > most)
-            if some == 0:
+            if n_possible == 0:
                 break
-            if some != all_of_them:
+            if n_possible != all_of_them:
                 doubtful = True
                 break
-            clear[at] = some
+            clear[at] = n_possible
             at -= 1
         if not doubtful:
             before = 0
@@ -187,9 +187,9 @@ def count_by_threshold(
             if score > high[at]:
                 reached[at] += 1
             else:
-                kept[0, held], kept[1, held] = i, c + j
-                held += 1
-    return held
+                pair_buffer[0, n_buffered], pair_buffer[1, n_buffered] = i, c + j
+                n_buffered += 1
+    return n_buffered
 
 
 @compiled
@@ -200,8 +200,8 @@ def count_by_grid(
     high: PointArray,
     reached: Ints,
     grid: NDArray[np.int32],
-    kept: NDArray[np.int32],
-    held: int,
+    pair_buffer: NDArray[np.int32],
+    n_buffered: int,
 ) -> int:
     """Look up each score in an even grid over the thresholds, which leaves few thresholds to search."""
     count = len(low)
@@ -225,16 +225,16 @@ def count_by_grid(
         if score > high[at]:
             reached[at] += 1
         else:
-            kept[0, held], kept[1, held] = i, j
-            held += 1
-    return held
+            pair_buffer[0, n_buffered], pair_buffer[1, n_buffered] = i, j
+            n_buffered += 1
+    return n_buffered
 
 
 @compiled
 def add_exact_counts(
     rows: Ints,
     columns: Ints,
-    found: Floats,
+    pair_excess: Floats,
     starts: Ints,
     relatives: Ints,
     excess: Floats,
@@ -250,10 +250,10 @@ def add_exact_counts(
     any_shared = False
     for k in range(len(rows)):
         end = starts[rows[k] + 1]
-        first = first_greater(found[k], excess, starts[rows[k]], end, True)
+        first = first_greater(pair_excess[k], excess, starts[rows[k]], end, True)
         behind = first
-        if first < end and excess[first] == found[k]:
-            behind = first_greater(found[k], excess, first, end, False)
+        if first < end and excess[first] == pair_excess[k]:
+            behind = first_greater(pair_excess[k], excess, first, end, False)
         if behind < end:
             reached[behind] += 1
         equal[first] += 1

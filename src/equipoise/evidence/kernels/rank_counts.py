@@ -84,9 +84,9 @@ def count_above(scores: NDArray[Any], limits: NDArray[Any]) -> Ints:
     flags = np.zeros((min(step, rows), -(-width // _BYTES_PER_WORD) * _BYTES_PER_WORD), dtype=bool)
     for start in range(0, rows, step):
         part = slice(start, min(start + step, rows))
-        some = flags[: part.stop - start]
-        np.greater(scores[part], limits[part, None], out=some[:, :width])
-        counts[part] = _count_rows(some)
+        buffer = flags[: part.stop - start]
+        np.greater(scores[part], limits[part, None], out=buffer[:, :width])
+        counts[part] = _count_rows(buffer)
     return counts
 
 
@@ -344,7 +344,7 @@ class NumpyRankCounter:
                 tops.put(slice(None), self._of_all(block, limit))
             else:
                 # In this order: ``_of_few`` reads the flags of the first pass, and ``_of_all`` overwrites them.
-                tops.put(some := np.flatnonzero(few & (left > 1)), self._of_few(block, limit, some, left))
+                tops.put(selected := np.flatnonzero(few & (left > 1)), self._of_few(block, limit, selected, left))
                 tops.put(many := np.flatnonzero(~few), self._of_all(block[many], limit[many]))
         check_no_nan(tops.largest)
         return RowCounts(left - 1 - tops.tied, tops.tied, tops.predicted, tops.largest, tops.shared)
@@ -355,12 +355,12 @@ class NumpyRankCounter:
         if not len(rows):
             return self._of_all(block[rows], limit[rows])
         starts = np.cumsum(counts) - counts
-        place = np.repeat(np.arange(len(rows)), counts)
-        column = np.flatnonzero(~self._flags.bytes[rows, :width]) - place * width
-        score = block[rows[place], column]
+        position = np.repeat(np.arange(len(rows)), counts)
+        column = np.flatnonzero(~self._flags.bytes[rows, :width]) - position * width
+        score = block[rows[position], column]
         largest = np.maximum.reduceat(score, starts)
-        at_top = score == largest[place]
-        tied = np.add.reduceat(score == limit[rows][place], starts, dtype=np.int64) - 1
+        at_top = score == largest[position]
+        tied = np.add.reduceat(score == limit[rows][position], starts, dtype=np.int64) - 1
         shared = np.add.reduceat(at_top, starts, dtype=np.int64) > 1
         predicted = np.minimum.reduceat(np.where(at_top, column, width), starts)
         return _TopScores(predicted, largest, tied, shared)

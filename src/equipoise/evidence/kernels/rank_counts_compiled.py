@@ -99,7 +99,7 @@ MIN_SCORES_TO_COMPILE = 1 << 31
 _KERNEL = "equipoise.evidence.kernels.rank_counts_llvm"
 
 
-def should_use_llvm(scores: NDArray[Any], wanted: bool | None = None) -> bool:
+def should_use_llvm(scores: NDArray[Any], requested: bool | None = None) -> bool:
     """Whether to use the compiled kernel: it supports the array, and it was requested or is faster.
 
     It is faster for very large arrays, and for any array once it is loaded for that dtype.
@@ -114,11 +114,11 @@ def should_use_llvm(scores: NDArray[Any], wanted: bool | None = None) -> bool:
         and scores.strides[1] == scores.itemsize
     )
     kernel = sys.modules.get(_KERNEL)
-    if wanted:
+    if requested:
         if kernel is None:
             require_extra("numba", extra="fast")
         return supported
-    if wanted is False or not supported:
+    if requested is False or not supported:
         return False
     if kernel is not None and kernel.supports_dtype(scores.dtype):
         return True

@@ -49,9 +49,9 @@ def _count_with_torch(scores: Any, row: Any, limit: Any) -> tuple[Any, Any]:
     step = max(1, _MAX_COMPARISONS // max(1, scores.shape[1]))
     for start in range(0, len(row), step):
         part = slice(start, start + step)
-        own = scores[row[part]]
-        above[part] = (own > limit[part, None]).sum(dim=1)
-        equal[part] = (own == limit[part, None]).sum(dim=1)
+        row_scores = scores[row[part]]
+        above[part] = (row_scores > limit[part, None]).sum(dim=1)
+        equal[part] = (row_scores == limit[part, None]).sum(dim=1)
     return above, equal
 
 
@@ -109,16 +109,16 @@ if triton is not None:
         item = tl.load(start + program) + tl.arange(0, LIMITS)
         real = item < tl.load(stop + program)
         limit = tl.load(limits + item, mask=real, other=float("nan")).to(kind)
-        over = tl.zeros([LIMITS, STEP], dtype=tl.int32)
+        n_above = tl.zeros([LIMITS, STEP], dtype=tl.int32)
         same = tl.zeros([LIMITS, STEP], dtype=tl.int32)
         lane = tl.arange(0, STEP)
-        own = scores + row * stride
+        row_scores = scores + row * stride
         for begin in range(0, width, STEP):
             inside = (begin + lane) < width
-            score = tl.load(own + begin + lane, mask=inside, other=float("nan")).to(kind)
-            over += (score[None, :] > limit[:, None]).to(tl.int32)
+            score = tl.load(row_scores + begin + lane, mask=inside, other=float("nan")).to(kind)
+            n_above += (score[None, :] > limit[:, None]).to(tl.int32)
             same += (score[None, :] == limit[:, None]).to(tl.int32)
-        tl.store(above + item, tl.sum(over, axis=1), mask=real)
+        tl.store(above + item, tl.sum(n_above, axis=1), mask=real)
         tl.store(equal + item, tl.sum(same, axis=1), mask=real)
 
 
@@ -186,8 +186,8 @@ def _target_scores(block: Any, targets: Ints) -> Any:
     from array_api_compat import array_namespace, device
 
     xp = array_namespace(block)
-    places = xp.asarray(targets, device=device(block))
-    return xp.take_along_axis(block, xp.reshape(places, (-1, 1)), axis=1)
+    columns = xp.asarray(targets, device=device(block))
+    return xp.take_along_axis(block, xp.reshape(columns, (-1, 1)), axis=1)
 
 
 def _before(block: Any, targets: Ints, rows: Ints, columns: ClassColumns) -> Ints:
@@ -202,9 +202,9 @@ def _before(block: Any, targets: Ints, rows: Ints, columns: ClassColumns) -> Int
     step = max(1, _MAX_TIED_SCORES // block.shape[1])
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        some = xp.take(block, xp.asarray(part, device=device(block)), axis=0)
-        own = xp.asarray(columns.order[targets[part]][:, None], device=device(block))
-        later = (some == _target_scores(some, targets[part])) & (order[None, :] > own)
+        selected = xp.take(block, xp.asarray(part, device=device(block)), axis=0)
+        target_order = xp.asarray(columns.order[targets[part]][:, None], device=device(block))
+        later = (selected == _target_scores(selected, targets[part])) & (order[None, :] > target_order)
         before[part] = _host(xp.count_nonzero(later, axis=1))
     return before
 
@@ -220,9 +220,9 @@ def _softmax(block: Any, targets: Ints, largest: NDArray[Any]) -> tuple[Floats, 
     kind = xp.float64 if block.dtype == xp.float64 else xp.float32
     shift = xp.asarray(np.where(hidden, 0.0, largest)[:, None], dtype=kind, device=device(block))
     sums = _host(xp.sum(xp.exp(xp.astype(block, kind) - shift), axis=1, dtype=xp.float64))
-    own = _host(xp.exp(xp.astype(_target_scores(block, targets), kind) - shift))[:, 0].astype(np.float64)
-    sums, own = np.where(hidden, block.shape[1], sums), np.where(hidden, 1.0, own)
-    return 1.0 / sums, own / sums
+    target_mass = _host(xp.exp(xp.astype(_target_scores(block, targets), kind) - shift))[:, 0].astype(np.float64)
+    sums, target_mass = np.where(hidden, block.shape[1], sums), np.where(hidden, 1.0, target_mass)
+    return 1.0 / sums, target_mass / sums
 
 
 _WIDE, _NARROW = 16_384, 64
@@ -291,17 +291,17 @@ def _launch_shape(width: int) -> tuple[int, int, int]:
 if triton is not None:
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _update_lanes(score, unknown, limit, step, seen, lost, best, first, last):  # type: ignore[no-untyped-def]
+    def _update_lanes(score, unknown, limit, step, above, lost, best, first, last):  # type: ignore[no-untyped-def]
         """The state of each lane after another score; NaN changes only ``lost``.
 
-        ``seen`` counts scores above the limit in its low half and equal scores in its high half. The first and
+        ``above`` counts scores above the limit in its low half and equal scores in its high half. The first and
         the last step with the largest score of the lane differ if it is tied.
         """
-        seen += tl.where(score > limit, 1, tl.where(score == limit, 65536, 0))
+        above += tl.where(score > limit, 1, tl.where(score == limit, 65536, 0))
         first = tl.where(score > best, step, first)
         last = tl.where(score >= best, step, last)
         best = tl.where(score > best, score, best)
-        return seen, lost | unknown, best, first, last
+        return above, lost | unknown, best, first, last
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
     def _count_rows(  # type: ignore[no-untyped-def]
@@ -323,32 +323,32 @@ if triton is not None:
         row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
         real = row < rows
         row = tl.minimum(row, rows - 1).to(tl.int64)
-        own = scores + (row * (stride_units * UNIT))[:, None]
+        row_scores = scores + (row * (stride_units * UNIT))[:, None]
         limit = tl.load(scores + row * (stride_units * UNIT) + tl.load(targets + row)).to(kind)[:, None]
         lane = tl.arange(0, STEP)[None, :]
-        seen = tl.zeros([ROWS, STEP], dtype=tl.int32)
+        above = tl.zeros([ROWS, STEP], dtype=tl.int32)
         lost = tl.zeros([ROWS, STEP], dtype=tl.int1)
         first = tl.zeros([ROWS, STEP], dtype=tl.int32)
         last = tl.zeros([ROWS, STEP], dtype=tl.int32)
         best = tl.full([ROWS, STEP], float("-inf"), dtype=kind)
         steps = width // STEP
         for step in range(0, steps):
-            score = tl.load(own + (step * STEP + lane)).to(kind)
-            seen, lost, best, first, last = _update_lanes(
-                score, score != score, limit, step, seen, lost, best, first, last
+            score = tl.load(row_scores + (step * STEP + lane)).to(kind)
+            above, lost, best, first, last = _update_lanes(
+                score, score != score, limit, step, above, lost, best, first, last
             )
         if steps * STEP < width:
             inside = (steps * STEP + lane) < width
-            score = tl.load(own + (steps * STEP + lane), mask=inside, other=float("nan")).to(kind)
+            score = tl.load(row_scores + (steps * STEP + lane), mask=inside, other=float("nan")).to(kind)
             unknown = inside & (score != score)
-            seen, lost, best, first, last = _update_lanes(score, unknown, limit, steps, seen, lost, best, first, last)
+            above, lost, best, first, last = _update_lanes(score, unknown, limit, steps, above, lost, best, first, last)
         top = tl.max(best, axis=1)
         column = first * STEP + lane
         at_top = (best == top[:, None]) & (column < width)
         times = tl.sum(tl.where(at_top, tl.where(last > first, 2, 1), 0), axis=1)
         lowest = tl.min(tl.where(at_top, column, 2147483647), axis=1)
-        tl.store(counts + row, tl.sum(seen & 65535, axis=1), mask=real)
-        tl.store(counts + rows + row, tl.sum(seen >> 16, axis=1), mask=real)
+        tl.store(counts + row, tl.sum(above & 65535, axis=1), mask=real)
+        tl.store(counts + rows + row, tl.sum(above >> 16, axis=1), mask=real)
         tl.store(counts + 2 * rows + row, lowest, mask=real)
         tl.store(counts + 3 * rows + row, times, mask=real)
         unknown_rows = tl.sum(lost.to(tl.int32), axis=1) > 0

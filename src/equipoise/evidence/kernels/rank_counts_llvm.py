@@ -81,12 +81,12 @@ class _Vectors:
         """Load the scores of the lanes in the mask; the others are not read."""
         kinds = [self.scores.as_pointer(), _INT, ir.VectorType(_BIT, self.lanes), self.scores]
         load = self.function(f"masked.load.v{self.lanes}f{self.whole.width}.p0", self.scores, kinds)
-        place = self.builder.bitcast(pointer, self.scores.as_pointer())
-        return self.builder.call(load, [place, _INT(self.size), inside, self.nothing[0]])
+        address = self.builder.bitcast(pointer, self.scores.as_pointer())
+        return self.builder.call(load, [address, _INT(self.size), inside, self.nothing[0]])
 
-    def update(self, kept: list[Any], score: Any, inside: Any = None) -> list[Any]:
+    def update(self, state: list[Any], score: Any, inside: Any = None) -> list[Any]:
         """The loop state after these scores, or after those of the lanes in the mask."""
-        builder, (largest, counts) = self.builder, kept
+        builder, (largest, counts) = self.builder, state
         above = builder.fcmp_ordered(">", score, self.limit)
         left = builder.fcmp_unordered(">=", score, self.limit)
         for mask, one in ((above, _ABOVE_INCREMENT), (left, 1 << self.half)):
@@ -97,24 +97,24 @@ class _Vectors:
     def walk(self, pointer: Any, length: Any) -> list[Any]:
         """The state after all scores: full steps, then a masked step for the remainder."""
         builder, start = self.builder, self.builder.block
-        whole = builder.and_(length, _LONG(-self.lanes))
+        vector_length = builder.and_(length, _LONG(-self.lanes))
         head, body, after = (builder.append_basic_block() for _ in range(3))
         builder.branch(head)
         builder.position_at_end(head)
         begin = [_LONG(0), *self.nothing]
-        at, *kept = now = [builder.phi(each.type) for each in begin]
-        builder.cbranch(builder.icmp_signed("<", at, whole), body, after)
+        at, *state = now = [builder.phi(value.type) for value in begin]
+        builder.cbranch(builder.icmp_signed("<", at, vector_length), body, after)
         builder.position_at_end(body)
-        then = [builder.add(at, _LONG(self.lanes)), *self.update(kept, self.load(builder.gep(pointer, [at])))]
+        then = [builder.add(at, _LONG(self.lanes)), *self.update(state, self.load(builder.gep(pointer, [at])))]
         builder.branch(head)
         for value, first, following in zip(now, begin, then, strict=True):
             value.add_incoming(first, start)
             value.add_incoming(following, body)
         builder.position_at_end(after)
         lanes = ir.Constant(ir.VectorType(_INT, self.lanes), list(range(self.lanes)))
-        rest = self.spread(builder.trunc(builder.sub(length, whole), _INT))
+        rest = self.spread(builder.trunc(builder.sub(length, vector_length), _INT))
         inside = builder.icmp_signed("<", lanes, rest)
-        return self.update(kept, self.load_some(builder.gep(pointer, [whole]), inside), inside)
+        return self.update(state, self.load_some(builder.gep(pointer, [vector_length]), inside), inside)
 
     def totals(self, counts: Any) -> tuple[Any, Any]:
         """How many scores of all lanes are above the limit, and how many are not below it."""
@@ -206,29 +206,29 @@ def rank_rows(
     ``scores`` is (address of the first row, bytes between rows, scores per row). With an array instead, numba
     would compile one kernel per memory layout.
     """
-    address, apart, width = scores
+    address, stride, width = scores
     stretch = MAX_STEPS * BYTES_PER_STEP // like.itemsize
     ties = 0
     if width <= stretch:  # a separate loop is 10 % faster
         for i in range(part[0], part[1]):
-            row = scores_at(address + i * apart, width, like)
-            over, left, top, lanes = scan_row(row, 0, width, row[targets[i]])
-            same = count_equal(row, row[targets[i]], left - over)
+            row = scores_at(address + i * stride, width, like)
+            higher, left, top, lanes = scan_row(row, 0, width, row[targets[i]])
+            same = count_equal(row, row[targets[i]], left - higher)
             if same == 0:
                 return i, ties
-            above[i], tied[i] = over, same - 1
+            above[i], tied[i] = higher, same - 1
             ties += same > 1
             predicted[i], shared[i] = first_max_index(row, top, lanes, 0, width)
         return -1, ties
     for i in range(part[0], part[1]):
-        row = scores_at(address + i * apart, width, like)
-        over, left, top, lanes, where, again = scan_segments(row, row[targets[i]], stretch)
-        same = count_equal(row, row[targets[i]], left - over)
+        row = scores_at(address + i * stride, width, like)
+        higher, left, top, lanes, position, again = scan_segments(row, row[targets[i]], stretch)
+        same = count_equal(row, row[targets[i]], left - higher)
         if same == 0:
             return i, ties
-        above[i], tied[i] = over, same - 1
+        above[i], tied[i] = higher, same - 1
         ties += same > 1
-        first, twice = first_max_index(row, top, lanes, where, min(where + stretch, width))
+        first, twice = first_max_index(row, top, lanes, position, min(position + stretch, width))
         predicted[i], shared[i] = first, again or twice
     return -1, ties
 
@@ -236,16 +236,16 @@ def rank_rows(
 @compiled
 def scan_segments(row: NDArray[Any], limit: Any, stretch: int) -> tuple[int, int, Any, Any, int, bool]:
     """Scan a row longer than one scan allows; also the segment of its maximum, and whether others have it too."""
-    over, left, top, lanes = scan_row(row, 0, stretch, limit)
-    where, again = 0, False
+    above, left, top, lanes = scan_row(row, 0, stretch, limit)
+    position, again = 0, False
     for start in range(stretch, row.shape[0], stretch):
         more_over, more_left, best, its_lanes = scan_row(row, start, min(start + stretch, row.shape[0]), limit)
-        over, left = over + more_over, left + more_left
+        above, left = above + more_over, left + more_left
         if best > top:
-            top, lanes, where, again = best, its_lanes, start, False
+            top, lanes, position, again = best, its_lanes, start, False
         elif best == top:
             again = True
-    return over, left, top, lanes, where, again
+    return above, left, top, lanes, position, again
 
 
 @compiled
@@ -281,17 +281,17 @@ def first_max_index(row: NDArray[Any], top: Any, lanes: Any, start: int, stop: i
     All indices of the lane are compared: leaving the loop early would cause a branch misprediction in every row.
     """
     step, lane = BYTES_PER_STEP // row.itemsize, start + lowest_bit(lanes)
-    whole = (stop - start) // step
-    found, nth = 0, 0
-    for k in range(whole):
+    n_steps = (stop - start) // step
+    position, nth = 0, 0
+    for k in range(n_steps):
         here = row[lane + k * step] == top
-        found += here
+        position += here
         nth += k if here else 0
-    last = lane + whole * step
+    last = lane + n_steps * step
     here = (last < stop) & (row[min(last, stop - 1)] == top)
-    found += here
-    nth += whole if here else 0
-    if found == 1 and lanes & (lanes - _ONE) == 0:
+    position += here
+    nth += n_steps if here else 0
+    if position == 1 and lanes & (lanes - _ONE) == 0:
         return lane + nth * step, False
     first, other = first_and_last_index(row[start:stop], top)
     return start + first, first != other
@@ -302,7 +302,7 @@ def first_and_last_index(row: NDArray[Any], top: Any) -> tuple[Any, Any]:
     """The first and the last index of a score that occurs in the row."""
     first, last = np.int32(row.shape[0]), np.int32(-1)
     for j in range(row.shape[0]):
-        found = row[j] == top
-        first = min(first, np.int32(j) if found else np.int32(2147483647))
-        last = max(last, np.int32(j) if found else np.int32(-1))
+        is_top = row[j] == top
+        first = min(first, np.int32(j) if is_top else np.int32(2147483647))
+        last = max(last, np.int32(j) if is_top else np.int32(-1))
     return first, last

@@ -1,4 +1,4 @@
-"""From files and folders to documents: the suffix says how a file is read, its first bytes must agree."""
+"""From files and folders to documents: the suffix selects the reader, the first bytes must agree."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from equipoise.io.text import STDIN, PathLike, display_path, read_bytes, read_er
 class TextDocument:
     """A text and what to call it: a file's name, or its path below the folder that was read.
 
-    Lines end with a line feed. Headings that the format marks stand as Markdown headings.
+    Lines end with a line feed. Headings that the format marks become Markdown headings.
     """
 
     name: str
     text: str = field(repr=False)
 
 
-# What the first bytes of a file say it is, where its suffix says otherwise.
+# Formats recognised by their first bytes, to detect wrong suffixes.
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _SIGNATURES = (
@@ -33,15 +33,15 @@ _SIGNATURES = (
     (b"PK\x03\x04", "a zip archive (Word, Excel or another)", (".docx",), "if Word wrote it, name it .docx"),
     (_OLE, "an old Office file or an encrypted one", (), "save it as .docx without a password"),
     (b"{\\rtf", "rich text (RTF)", (), "save it as .docx or .txt"),
-    (b"\x89PNG", "a picture (PNG)", (), "a picture holds no text; run it through OCR first"),
-    (b"\xff\xd8\xff", "a picture (JPEG)", (), "a picture holds no text; run it through OCR first"),
+    (b"\x89PNG", "an image (PNG)", (), "an image contains no text; run it through OCR first"),
+    (b"\xff\xd8\xff", "an image (JPEG)", (), "an image contains no text; run it through OCR first"),
 )
 _PDF_HEADER_WITHIN = 1024
 """PDF readers accept some bytes before the header."""
 
 
 def check_signature(path: PathLike, data: bytes, suffix: str) -> None:
-    """Refuse a file whose first bytes belong to another format than its suffix."""
+    """Reject a file whose first bytes belong to another format than its suffix."""
     for signature, kind, suffixes, hint in _SIGNATURES:
         if data.startswith(signature) and suffix not in suffixes:
             raise FormatError(f"{display_path(path)} is {kind} by its first bytes, and not {suffix}", hint=hint)
@@ -52,12 +52,12 @@ def check_signature(path: PathLike, data: bytes, suffix: str) -> None:
     if data and missing.get(suffix, False):
         raise FormatError(
             f"{display_path(path)} does not begin like a {suffix} file",
-            hint="was it renamed, or cut while copying?",
+            hint="was it renamed, or truncated while copying?",
         )
 
 
 def read_document(path: PathLike) -> str:
-    """The text of one file, as its suffix says; ``-`` is plain text from standard input.
+    """The text of one file, read according to its suffix; ``-`` is plain text from standard input.
 
     Line ends become line feeds. A file that holds no text is an error.
     """
@@ -65,7 +65,7 @@ def read_document(path: PathLike) -> str:
         return _plain_text(path)
     suffix = _suffix(Path(path))
     if suffix not in _READERS:
-        _refuse_suffix(path, suffix)
+        _unknown_suffix_error(path, suffix)
     check_signature(path, read_bytes(path), suffix)
     text = _READERS[suffix](path)
     if not text.strip():
@@ -77,22 +77,22 @@ def read_documents(*paths: PathLike) -> list[TextDocument]:
     """The documents of these files and folders, in this order.
 
     A folder is walked with all below it, in the order of the names; files of other kinds and hidden ones are
-    left out, and a folder without any document is an error. A file that is met twice is an error as well.
+    left out, and a folder without any document is an error. A file that is named twice is an error as well.
     """
     if not paths:
         raise ParameterError("no document was named", hint="name at least one file or folder")
-    found = [(Path(path), name) for path in paths for path, name in _files(path)]
+    files = [(Path(path), name) for path in paths for path, name in _files(path)]
     first_of: dict[Path, Path] = {}
-    for path, _ in found:
+    for path, _ in files:
         first = first_of.setdefault(path.resolve(), path)
         if first is not path:
             raise DuplicateError(
                 f"{display_path(path)} is read twice: {display_path(first)} is the same file",
                 hint="name it once, or only its folder",
             )
-    names = [name for _, name in found]
+    names = [name for _, name in files]
     return [
-        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path)) for path, name in found
+        TextDocument(name if names.count(name) == 1 else path.as_posix(), read_document(path)) for path, name in files
     ]
 
 
@@ -122,9 +122,9 @@ def _suffix(path: Path) -> str:
     return Path(path.name.casefold().removesuffix(".gz")).suffix
 
 
-def _refuse_suffix(path: PathLike, suffix: str) -> None:
+def _unknown_suffix_error(path: PathLike, suffix: str) -> None:
     if Path(path).is_dir() or not Path(path).exists():
-        read_bytes(path)  # says that it is a folder, or that there is none and what resembles it
+        read_bytes(path)  # raises: it is a folder, or does not exist (with similar names)
     hint = f"documents end in {', '.join(SUFFIXES)}"
     if suffix in _CONVERTED_BY_OFFICE:
         hint = f"soffice --headless --convert-to docx {display_path(path)}"
@@ -134,18 +134,18 @@ def _refuse_suffix(path: PathLike, suffix: str) -> None:
 
 def _files(path: PathLike) -> Iterator[tuple[Path, str]]:
     """The files of a path, and their names."""
-    place = Path(path)
-    if os.fspath(path) == STDIN or not place.is_dir():
-        yield place, place.name
+    location = Path(path)
+    if os.fspath(path) == STDIN or not location.is_dir():
+        yield location, location.name
         return
-    found = _below(place)
-    if not found:
+    files = _below(location)
+    if not files:
         raise InputError(
             f"the folder {display_path(path)} holds no document",
             hint=f"documents end in {', '.join(SUFFIXES)}",
         )
-    for file in found:
-        yield file, file.relative_to(place).as_posix()
+    for file in files:
+        yield file, file.relative_to(location).as_posix()
 
 
 def _below(folder: Path) -> list[Path]:
@@ -154,13 +154,13 @@ def _below(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise read_error(error.filename, error) from error
 
-    found: list[Path] = []
+    paths: list[Path] = []
     for here, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         # Office programs create ~$name.docx next to an open document.
-        kept = (name for name in files if not name.startswith((".", "~$")))
-        found += [Path(here, name) for name in kept if _suffix(Path(name)) in _READERS]
-    return sorted(found, key=lambda path: path.relative_to(folder).parts)
+        visible = (name for name in files if not name.startswith((".", "~$")))
+        paths += [Path(here, name) for name in visible if _suffix(Path(name)) in _READERS]
+    return sorted(paths, key=lambda path: path.relative_to(folder).parts)
 
 
 __all__ = ["SUFFIXES", "TextDocument", "read_document", "read_documents"]

@@ -40,13 +40,13 @@ def read_html(path: PathLike) -> str:
     try:
         text = data.decode(codec)
     except UnicodeError as error:
-        where = (
+        source = (
             f": the byte 0x{data[error.start]:02x} at offset {error.start}"
             if isinstance(error, UnicodeDecodeError) and error.start < len(data)
             else ""
         )
         raise FormatError(
-            f"{display_path(path)} declares itself {codec} and is not{where}",
+            f"{display_path(path)} declares itself {codec} and is not{source}",
             hint="correct the charset that it declares, or save it as UTF-8",
         ) from error
     if "\0" in text:
@@ -70,7 +70,7 @@ def _codec(path: PathLike, data: bytes) -> str:
         raise FormatError(
             f"{display_path(path)} declares the charset {label!r}, which is unknown", hint="save it as UTF-8"
         ) from error
-    # A declaration that can be read byte by byte is not UTF-16, whatever it says.
+    # A declaration that can be read byte by byte is not UTF-16, whatever it declares.
     if name.startswith("utf-16") or name.startswith("utf-32"):
         return "utf-8"
     return "cp1252" if name in _WESTERN else name
@@ -236,7 +236,7 @@ def pdf_to_text(path: PathLike) -> str:
     """The text of all pages, a blank line between two; words hyphenated at line ends are left alone.
 
     A file that only its owner's password protects is read. One that needs a password to be opened, and one
-    whose pages are pictures, are errors.
+    whose pages are images, are errors.
     """
     engine = require_extra("pypdf", extra="documents")
     data, name = read_bytes(path), display_path(path)
@@ -244,31 +244,31 @@ def pdf_to_text(path: PathLike) -> str:
         try:
             reader = engine.PdfReader(io.BytesIO(data))
             if reader.is_encrypted and not reader.decrypt(""):
-                raise _locked(name)
+                raise _encrypted_error(name)
             pages = [_whole_characters(page.extract_text()).strip() for page in reader.pages]
         except EquipoiseError:
             raise
         except engine.errors.DependencyError as error:  # as late as at the first page, for some ciphers
             raise MissingExtraError(
                 f"{name} cannot be read without a further package: {error}",
-                hint=f"{install_command('documents')} brings what opens encrypted files",
+                hint=f"{install_command('documents')} installs what opens encrypted files",
             ) from error
-        except Exception as error:  # a damaged file fails in the parser with whatever it meets
+        except Exception as error:  # a damaged file fails in the parser with any exception
             reason = str(error) or type(error).__name__
             raise FormatError(
                 f"{name} is a PDF that cannot be read: {reason}",
-                hint=f"qpdf --check {name} says what is damaged; printing it to a new PDF often repairs it",
+                hint=f"qpdf --check {name} shows the damage; printing it to a new PDF often repairs it",
             ) from error
     if not any(pages):
         count = f"{len(pages)} page{'' if len(pages) == 1 else 's'}"
         raise InputError(
-            f"{name} has {count} and no text: it is a scan or a set of pictures",
+            f"{name} has {count} and no text: it is a scan or a set of images",
             hint=f"ocrmypdf {name} with-text.pdf adds the text",
         )
     return "\n\n".join(filter(None, pages))
 
 
-def _locked(name: str) -> InputError:
+def _encrypted_error(name: str) -> InputError:
     """What the empty password, which readers try without asking, does not open."""
     return InputError(
         f"{name} is encrypted and needs a password",
@@ -299,7 +299,7 @@ _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _DEEPEST = 6
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _UNSEEN = frozenset({"del", "moveFrom", "Fallback", "pPr", "rPr"})
-"""Deleted text, and the second copy of a text box that is kept for old programs."""
+"""Deleted text, and the second copy of a text box for old programs."""
 
 
 def docx_to_text(path: PathLike) -> str:
@@ -319,7 +319,7 @@ def docx_to_text(path: PathLike) -> str:
         raise
     except Exception as error:  # a damaged archive fails in zip, XML or the package's parts
         raise FormatError(
-            f"{name} is no Word document that can be read: {error or type(error).__name__}",
+            f"{name} is not a readable Word document: {error or type(error).__name__}",
             hint="open it in a word processor and save it again as .docx",
         ) from error
 
@@ -328,13 +328,13 @@ def _heading_levels(document: Any) -> dict[str, int]:
     """The heading level of each paragraph style that is one, or is based on one; by style id."""
     levels: dict[str, int] = {}
     for style in document.styles:
-        base, seen = style, set()
-        while base is not None and base.style_id not in seen:
-            seen.add(base.style_id)
+        base, visited = style, set()
+        while base is not None and base.style_id not in visited:
+            visited.add(base.style_id)
             name = base.name or ""
-            found = _HEADING.match(name)
-            if found or name == "Title":
-                levels[style.style_id] = min(int(found[1]) if found else 1, _DEEPEST)
+            match = _HEADING.match(name)
+            if match or name == "Title":
+                levels[style.style_id] = min(int(match[1]) if match else 1, _DEEPEST)
                 break
             base = getattr(base, "base_style", None)
     return levels
@@ -346,7 +346,7 @@ def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[str]:
         kind = _tag(child)
         if kind == "p":
             text = "".join(_inline(child)).strip()
-            level = levels.get(_style_of(child), 0)
+            level = levels.get(_paragraph_style(child), 0)
             if text:
                 yield f"{'#' * level} {' '.join(text.split())}" if level else text
         elif kind == "tbl":
@@ -380,7 +380,7 @@ def _nearest(parent: Any, kind: str) -> Iterator[Any]:
 
 
 def _inline(parent: Any) -> Iterator[str]:
-    """The text of a paragraph, piece by piece."""
+    """The text of a paragraph, run by run."""
     for child in parent:
         kind = _tag(child)
         if kind == "t":
@@ -396,7 +396,7 @@ def _inline(parent: Any) -> Iterator[str]:
             yield from _inline(child)
 
 
-def _style_of(paragraph: Any) -> str:
+def _paragraph_style(paragraph: Any) -> str:
     style = paragraph.style  # the style id; None where the paragraph names no style
     return style or ""
 

@@ -1,4 +1,4 @@
-"""Any file with published figures, or a folder of them, as records."""
+"""Any file with published scores, or a folder of such files, as records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from typing import Any
 
 from equipoise.errors import EquipoiseError, FormatError, InputError
 from equipoise.io.published import json_tables
-from equipoise.io.published.json_tables import formulas_of, of_outline, of_records, of_tree
+from equipoise.io.published.json_tables import (
+    find_formulas,
+    systems_from_json,
+    systems_from_outline,
+    systems_from_records,
+)
 from equipoise.io.published.markup_tables import read_latex, read_markdown, read_plain_text
 from equipoise.io.published.numbers import PrintedNumber, parse_printed, strip_markup
 from equipoise.io.published.tables import (
@@ -23,12 +28,12 @@ from equipoise.io.published.tables import (
     TableCell,
     delimited_grid,
     numeric_labels,
-    records_of,
+    table_records,
 )
 from equipoise.io.tables import DELIMITERS
 from equipoise.io.text import STDIN, PathLike, TextFile, display_path, open_text
 
-# What the text around a table says of its figures, where a sentence says it in so many words.
+# Facts about the scores that the text around a table states literally.
 
 _PARENT = re.compile(
     r"(?:\brank(?:s|ing)?|\bretriev(?:e|es|ing))\s+(?:its|the|their)\s+(?:one |only |direct |true )?parent\b"
@@ -53,18 +58,18 @@ def stated_facts(text: str) -> tuple[StatedFact, ...]:
     >>> stated_facts("For each account we rank its parent among all others.")
     (StatedFact(label='relation', text='parent', quote='rank its parent'),)
     """
-    found = []
+    facts = []
     flat = _BROAD.sub(" ", text)
     if (match := _PARENT.search(flat)) and not _SEVERAL.search(flat):
-        found.append(StatedFact("relation", "parent", match[0]))
+        facts.append(StatedFact("relation", "parent", match[0]))
     if match := _OVER_RELEVANT.search(flat):
-        found.append(StatedFact("map_over", "relevant", match[0]))
+        facts.append(StatedFact("map_over", "relevant", match[0]))
     # A caption of this program; it escapes what Markdown or LaTeX would take for markup.
     if match := _LIKE.search(strip_markup(flat)):
-        found.append(StatedFact("like", match[1], match[0]))
+        facts.append(StatedFact("like", match[1], match[0]))
     if match := _PERCENT.search(flat):
-        found.append(StatedFact("unit", "percent", match[0]))
-    return tuple(found)
+        facts.append(StatedFact("unit", "percent", match[0]))
+    return tuple(facts)
 
 
 FORMATS = {
@@ -81,7 +86,7 @@ FORMATS = {
 }
 RESULT = "result.json"
 _BESIDE = ("manifest.json", "tuning.json", "cases.jsonl", "details.jsonl")
-"""Files of a run directory that hold no figures of the whole."""
+"""Files of a run directory without overall scores."""
 
 
 LONGEST_LINE = 5_000
@@ -92,21 +97,21 @@ Failed = Callable[[EquipoiseError], None]
 
 
 def read_published(
-    source: PathLike | Mapping[Any, Any] | Sequence[Any], known: Known, failed: Failed | None = None
+    source: PathLike | Mapping[Any, Any] | Sequence[Any], is_metric: Known, failed: Failed | None = None
 ) -> list[PublishedTable]:
-    """The figures of a file, of every file of a folder, or of values as JSON would hold them.
+    """The scores in a file, in all files of a folder, or in parsed JSON values.
 
-    ``known`` says whether a label names a figure. A file without any has no records. A file of a folder that
+    ``is_metric`` tells whether a label names a metric. A file without metrics has no records. A file of a folder that
     cannot be read is an error, unless ``failed`` takes it: then the other files are read.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        return list(_in_folder(path, known, failed)) if path.is_dir() else read_file(path, known)
-    return _tables("the table", _with_digits(source), known)
+        return list(_in_folder(path, is_metric, failed)) if path.is_dir() else read_file(path, is_metric)
+    return _tables("the table", _with_digits(source), is_metric)
 
 
-def read_file(path: PathLike, known: Known) -> list[PublishedTable]:
-    """The tables of one file, read as its suffix says."""
+def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
+    """The tables of one file, read according to its suffix."""
     name = Path(path).name.casefold().removesuffix(".gz")
     form = FORMATS.get(Path(name).suffix)
     if form is None and os.fspath(path) != STDIN and not Path(path).exists():
@@ -120,24 +125,26 @@ def read_file(path: PathLike, known: Known) -> list[PublishedTable]:
     form = form or _looks_like(file)
     if form in ("json", "jsonl"):
         value = json_tables.json_tree(file) if form == "json" else json_tables.json_lines(file)
-        return _tables(file.name, value, known)
-    file = _shortened(file)
-    grids, listed = _grids(file, form, known)
-    said = stated_facts(file.text) if form in ("markdown", "text", "latex") else ()
-    tables = [_table(grid, known, said) for grid in grids]
-    alone = [PublishedTable(file.name, (record,)) for record in _saying(listed, said)]
+        return _tables(file.name, value, is_metric)
+    file = _truncate_long_lines(file)
+    grids, listed = _grids(file, form, is_metric)
+    facts = stated_facts(file.text) if form in ("markdown", "text", "latex") else ()
+    tables = [_table(grid, is_metric, facts) for grid in grids]
+    alone = [PublishedTable(file.name, (record,)) for record in _saying(listed, facts)]
     if form in ("markdown", "text"):
         lines = tuple(line for line in file.text.splitlines() if "=" in line)
-        alone.append(PublishedTable(file.name, (), (), tuple(of_outline(file.text)), lines))
+        alone.append(PublishedTable(file.name, (), (), tuple(systems_from_outline(file.text)), lines))
     return [*tables, *alone] or [PublishedTable(file.name, ())]
 
 
-def _table(grid: RawTable, known: Known, said: tuple[StatedFact, ...]) -> PublishedTable:
-    records = _saying(records_of(grid, known), said)
-    return PublishedTable(grid.name, records, tuple(numeric_labels(grid, known)), tuple(of_records(records)))
+def _table(grid: RawTable, is_metric: Known, facts: tuple[StatedFact, ...]) -> PublishedTable:
+    records = _saying(table_records(grid, is_metric), facts)
+    return PublishedTable(
+        grid.name, records, tuple(numeric_labels(grid, is_metric)), tuple(systems_from_records(records))
+    )
 
 
-def _shortened(file: TextFile) -> TextFile:
+def _truncate_long_lines(file: TextFile) -> TextFile:
     """The file without the ends of very long lines, on which the patterns of tables take quadratic time."""
     lines = file.text.split("\n")
     if max(map(len, lines)) <= LONGEST_LINE:
@@ -145,12 +152,12 @@ def _shortened(file: TextFile) -> TextFile:
     return replace(file, data="\n".join(line[:LONGEST_LINE] for line in lines).encode())
 
 
-def _saying(records: Sequence[SystemRecord], said: tuple[StatedFact, ...]) -> tuple[SystemRecord, ...]:
-    return tuple(replace(record, said=said) for record in records)
+def _saying(records: Sequence[SystemRecord], facts: tuple[StatedFact, ...]) -> tuple[SystemRecord, ...]:
+    return tuple(replace(record, stated=facts) for record in records)
 
 
 def _looks_like(file: TextFile) -> str:
-    """The kind of a table that has no name: its first signs tell."""
+    """The kind of a table without a file name, guessed from its first characters."""
     first = file.first_line
     if first.startswith(("{", "[")):
         return "jsonl" if first.startswith("{") and "\n{" in file.text else "json"
@@ -161,41 +168,41 @@ def _looks_like(file: TextFile) -> str:
     return "tsv" if "\t" in first else "csv" if "," in first or ";" in first else "text"
 
 
-def _tables(name: str, value: Any, known: Known) -> list[PublishedTable]:
-    """The tables of a value as JSON has it; all labels are told with the first."""
-    tables = [PublishedTable(name, tuple(records)) for records in json_tables.records_from_json(value, known)]
+def _tables(name: str, value: Any, is_metric: Known) -> list[PublishedTable]:
+    """The tables of a JSON value; the first table carries all labels."""
+    tables = [PublishedTable(name, tuple(records)) for records in json_tables.records_from_json(value, is_metric)]
     first, *more = tables or [PublishedTable(name, ())]
-    labels = tuple(json_tables.labels_of(value, known))
+    labels = tuple(json_tables.number_labels(value, is_metric))
     return [
-        replace(first, labels=labels, systems=tuple(of_tree(value)), formulas=tuple(formulas_of(value))),
+        replace(first, labels=labels, systems=tuple(systems_from_json(value)), formulas=tuple(find_formulas(value))),
         *more,
     ]
 
 
-def _grids(file: TextFile, form: str, known: Known) -> tuple[list[RawTable], list[SystemRecord]]:
+def _grids(file: TextFile, form: str, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
     if form in DELIMITERS:
         return [delimited_grid(file, DELIMITERS[form])], []
     if form == "latex":
         return read_latex(file), []
-    return read_plain_text(file, known) if form == "text" else read_markdown(file, known)
+    return read_plain_text(file, is_metric) if form == "text" else read_markdown(file, is_metric)
 
 
-def _in_folder(folder: Path, known: Known, failed: Failed | None) -> Iterator[PublishedTable]:
+def _in_folder(folder: Path, is_metric: Known, failed: Failed | None) -> Iterator[PublishedTable]:
     """Every table below a folder; of a run directory, its result alone."""
-    found = False
+    any_table = False
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         names = [RESULT] if RESULT in files else sorted(files)
         for name in names:
             if Path(name).suffix.casefold() in FORMATS and name not in _BESIDE:
-                found = True
+                any_table = True
                 try:
-                    yield from read_file(Path(at) / name, known)
+                    yield from read_file(Path(at) / name, is_metric)
                 except EquipoiseError as error:
                     if failed is None:
                         raise
                     failed(error)
-    if not found:
+    if not any_table:
         raise InputError(f"there is no table in the folder {folder}", hint=f"tables end in {', '.join(FORMATS)}")
 
 
@@ -204,9 +211,9 @@ def _with_digits(value: Any) -> Any:
     if isinstance(value, float):
         return json_tables.ExactNumber(repr(value))
     if isinstance(value, Mapping):
-        return {key: _with_digits(each) for key, each in value.items()}
+        return {key: _with_digits(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_with_digits(each) for each in value]
+        return [_with_digits(item) for item in value]
     return value.item() if hasattr(value, "item") else value
 
 

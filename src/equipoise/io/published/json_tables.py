@@ -23,11 +23,11 @@ NAMES = (
 _OWN = frozenset({"unit", "better", "interval", "n", "undefined", "chance"})
 """Keys that this program writes with every value."""
 PASSED = ("findings", "manifest", "per_unit", "cases", "versions", "tuning")
-"""Parts of result files that hold no figures of the system."""
+"""Parts of result files without scores of the system."""
 _SAID_BY_BEING = ("scores_per_experiment", "best_params", "best_parameters", "best_config")
-"""Parts whose mere presence says something: a mean over experiments, a choice among configurations."""
+"""Keys whose presence is a fact: a mean over experiments, a selected configuration."""
 _OF_ONE_FIGURE = re.compile(r"(?i)(?:^|_)(?:ci|lower|upper|low|high|std|sd|se)(?:$|_)")
-"""What belongs to one figure is not passed on to those below it."""
+"""Facts about one score, which nested scores do not inherit."""
 
 
 class ExactNumber(str):
@@ -35,7 +35,7 @@ class ExactNumber(str):
 
 
 def json_tree(file: TextFile) -> Any:
-    """The value of a JSON file, its numbers with all digits; malformed files are refused."""
+    """The value of a JSON file, its numbers with all digits; malformed files are rejected."""
     parse_json(file)
     return json.loads(file.text, parse_float=ExactNumber)
 
@@ -49,52 +49,52 @@ def json_lines(file: TextFile) -> list[Any]:
 Path = tuple[str, ...]
 
 
-def records_from_json(value: Any, known: Known) -> list[list[SystemRecord]]:
+def records_from_json(value: Any, is_metric: Known) -> list[list[SystemRecord]]:
     """The records of a JSON value: every object with metric values is one record, with its surrounding labels.
 
     Sibling objects, in one list or in one object, are a table.
     """
     tables: dict[Path, list[SystemRecord]] = {}
-    for family, record in _records(value, known, (), (), ("",)):
+    for family, record in _records(value, is_metric, (), (), ("",)):
         tables.setdefault(family, []).append(record)
     return list(tables.values())
 
 
-def labels_of(value: Any, known: Known) -> list[str]:
+def number_labels(value: Any, is_metric: Known) -> list[str]:
     """The keys of numbers next to metric values; the keys of all numbers if there are no metric values."""
     adjacent: dict[str, None] = {}
     every: dict[str, None] = {}
     stack = [value]
     while stack:
-        each = stack.pop()
-        if is_figure(each):
+        node = stack.pop()
+        if is_figure(node):
             continue
-        if isinstance(each, Mapping):
-            found = {str(key): None for key, inner in each.items() if is_number(inner)}
-            every |= found
-            adjacent |= found if any(map(known, found)) else {}
+        if isinstance(node, Mapping):
+            labels = {str(key): None for key, inner in node.items() if is_number(inner)}
+            every |= labels
+            adjacent |= labels if any(map(is_metric, labels)) else {}
             stack.extend(
                 inner
-                for key, inner in each.items()
-                if key not in (*PASSED, "settings") and not _holds_a_figure(str(key), inner, known)
+                for key, inner in node.items()
+                if key not in (*PASSED, "settings") and not _holds_a_figure(str(key), inner, is_metric)
             )
-        elif isinstance(each, Sequence) and not isinstance(each, str):
-            stack.extend(each)
+        elif isinstance(node, Sequence) and not isinstance(node, str):
+            stack.extend(node)
     return list(adjacent or every)
 
 
 def _records(
-    value: Any, known: Known, path: Path, around: tuple[TableCell, ...], family: Path
+    value: Any, is_metric: Known, path: Path, around: tuple[TableCell, ...], family: Path
 ) -> Iterator[tuple[Path, SystemRecord]]:
     if isinstance(value, Mapping):
-        yield from _of_object(value, known, path, around, family)
+        yield from _object_records(value, is_metric, path, around, family)
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        figures = [(str(each["metric"]), each) for each in value if is_figure(each)]
-        for cells in _once_each([_figure(label, each) for label, each in figures]):
+        figures = [(str(entry["metric"]), entry) for entry in value if is_figure(entry)]
+        for cells in _once_each([_figure(label, entry) for label, entry in figures]):
             yield (*path, "figures"), SystemRecord("/".join(path), (*cells, *around))
-        for place, each in enumerate([] if figures else value, start=1):
-            named = isinstance(each, Mapping) and any(name in each for name in NAMES)
-            yield from _records(each, known, path if named else (*path, str(place)), around, (*path, "[]"))
+        for number, entry in enumerate([] if figures else value, start=1):
+            has_name = isinstance(entry, Mapping) and any(name in entry for name in NAMES)
+            yield from _records(entry, is_metric, path if has_name else (*path, str(number)), around, (*path, "[]"))
 
 
 def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
@@ -109,23 +109,23 @@ def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
         yield list(group.values())
 
 
-def _of_object(
-    value: Mapping[Any, Any], known: Known, path: Path, around: tuple[TableCell, ...], family: Path
+def _object_records(
+    value: Mapping[Any, Any], is_metric: Known, path: Path, around: tuple[TableCell, ...], family: Path
 ) -> Iterator[tuple[Path, SystemRecord]]:
-    name = [str(value[each]) for each in NAMES if isinstance(value.get(each), str)]
+    name = [str(value[key]) for key in NAMES if isinstance(value.get(key), str)]
     path = (*path, ", ".join(name)) if name else path
-    cells, facts, deeper = _sorted_out(value, known)
-    shared = (*facts, *(each for each in around if each.label not in value))
+    cells, facts, deeper = _partition_entries(value, is_metric)
+    shared = (*facts, *(cell for cell in around if cell.label not in value))
     if cells:
         yield family, SystemRecord("/".join(path), (*cells, *shared))
-    passed_on = tuple(each for each in shared if not _OF_ONE_FIGURE.search(each.label))
+    passed_on = tuple(cell for cell in shared if not _OF_ONE_FIGURE.search(cell.label))
     for label, inner in deeper:
         below = (*path, *([] if label == "estimates" else [label]))
-        yield from _records(inner, known, below, passed_on, (*path, "{}"))
+        yield from _records(inner, is_metric, below, passed_on, (*path, "{}"))
 
 
-def _sorted_out(
-    value: Mapping[Any, Any], known: Known
+def _partition_entries(
+    value: Mapping[Any, Any], is_metric: Known
 ) -> tuple[list[TableCell], list[TableCell], list[tuple[str, Any]]]:
     """The metric values of an object, its other entries, and its nested objects."""
     cells: list[TableCell] = []
@@ -138,45 +138,45 @@ def _sorted_out(
         if label in _SAID_BY_BEING and inner and not _is_scalar(inner):
             facts.append(TableCell(label, str(inner)))
         if _is_scalar(inner):
-            (cells if known(label) else facts).append(TableCell(label, _text(inner)))
-        elif _holds_a_figure(label, inner, known):
+            (cells if is_metric(label) else facts).append(TableCell(label, _text(inner)))
+        elif _holds_a_figure(label, inner, is_metric):
             cells.append(_figure(label, inner))
-        elif by_cutoff := _by_cutoff(label, inner, known):
+        elif by_cutoff := _by_cutoff(label, inner, is_metric):
             cells += by_cutoff
         elif _is_pair(inner) and label.casefold() in _ENDS:
             facts += [TableCell("ci_lower", _text(inner[0])), TableCell("ci_upper", _text(inner[1]))]
         elif label == "settings" and isinstance(inner, Mapping):
-            facts += [TableCell(str(name), _text(each)) for name, each in inner.items() if _is_scalar(each)]
+            facts += [TableCell(str(name), _text(fact)) for name, fact in inner.items() if _is_scalar(fact)]
         else:
             deeper.append((label, inner))
     return cells, facts, deeper
 
 
-def _by_cutoff(label: str, inner: Any, known: Known) -> list[TableCell]:
-    """``{"hit_rate": {"1": 0.3, "10": 0.9}}``: a figure for every cutoff."""
+def _by_cutoff(label: str, inner: Any, is_metric: Known) -> list[TableCell]:
+    """``{"hit_rate": {"1": 0.3, "10": 0.9}}``: one score per cutoff."""
     if not isinstance(inner, Mapping) or not inner:
         return []
     cutoffs = [str(key).lstrip("@k=") for key in inner]
-    if not all(each.isdigit() for each in cutoffs) or not all(map(_is_scalar, inner.values())):
+    if not all(cutoff.isdigit() for cutoff in cutoffs) or not all(map(_is_scalar, inner.values())):
         return []
-    cells = [TableCell(f"{label}@{k}", _text(each)) for k, each in zip(cutoffs, inner.values(), strict=True)]
-    return cells if all(known(cell.label) for cell in cells) else []
+    cells = [TableCell(f"{label}@{k}", _text(score)) for k, score in zip(cutoffs, inner.values(), strict=True)]
+    return cells if all(is_metric(cell.label) for cell in cells) else []
 
 
 def is_figure(value: Any) -> bool:
-    """Whether an object is one figure: a metric and its value."""
-    return isinstance(value, Mapping) and "metric" in value and any(each in value for each in VALUES)
+    """Whether an object is one score: a metric and its value."""
+    return isinstance(value, Mapping) and "metric" in value and any(key in value for key in VALUES)
 
 
-def _holds_a_figure(label: str, inner: Any, known: Known) -> bool:
-    """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the figure."""
-    return isinstance(inner, Mapping) and known(label) and any(each in inner for each in VALUES)
+def _holds_a_figure(label: str, inner: Any, is_metric: Known) -> bool:
+    """``{"MRR": {"value": 0.4, "n": 50}}``: the key names the metric."""
+    return isinstance(inner, Mapping) and is_metric(label) and any(key in inner for key in VALUES)
 
 
 def _figure(label: str, value: Mapping[str, Any]) -> TableCell:
-    """A figure that carries its own interval and n."""
-    number = next(value[each] for each in VALUES if each in value)
-    ends = next((value[each] for each in _ENDS if each in value), None)
+    """A score with its interval and n."""
+    number = next(value[key] for key in VALUES if key in value)
+    ends = next((value[key] for key in _ENDS if key in value), None)
     if isinstance(ends, Mapping):
         ends = [ends.get("low", ends.get("lower")), ends.get("high", ends.get("upper"))]
     text = _text(number)
@@ -211,32 +211,32 @@ _PAIR = re.compile(r"^\s*(?:[-*+]\s+)?(?P<label>[^:=]*[^:=\s])\s*[:=]\s*(?P<valu
 _COMMAS = re.compile(r",\s+(?=[^\d\s])")
 
 
-def of_records(records: Sequence[SystemRecord]) -> list[System]:
+def systems_from_records(records: Sequence[SystemRecord]) -> list[System]:
     """A system for every row of a table."""
-    return [System(each.name, {(cell.label,): cell.text for cell in each.cells}) for each in records]
+    return [System(record.name, {(cell.label,): cell.text for cell in record.cells}) for record in records]
 
 
-def of_tree(value: Any, name: str = "") -> list[System]:
+def systems_from_json(value: Any, name: str = "") -> list[System]:
     """The systems of a JSON value: objects with a name, objects of one shape side by side, or all of it."""
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [system for each in value if isinstance(each, Mapping) for system in of_tree(each)]
+        return [system for item in value if isinstance(item, Mapping) for system in systems_from_json(item)]
     if not isinstance(value, Mapping) or is_figure(value):
         return []
-    own = next((str(value[each]) for each in NAMES if isinstance(value.get(each), str)), "")
-    children = {str(key): each for key, each in value.items() if isinstance(each, Mapping)}
-    if not own and not name and _side_by_side(value, children):
-        return [system for key, each in children.items() for system in of_tree(each, key)]
+    given_name = next((str(value[key]) for key in NAMES if isinstance(value.get(key), str)), "")
+    children = {str(key): child for key, child in value.items() if isinstance(child, Mapping)}
+    if not given_name and not name and _side_by_side(value, children):
+        return [system for key, child in children.items() for system in systems_from_json(child, key)]
     numbers = dict(_leaves(value))
     if numbers:
-        return [System(own or name, numbers)]
-    return [system for key, each in value.items() if key not in PASSED for system in of_tree(each)]
+        return [System(given_name or name, numbers)]
+    return [system for key, child in value.items() if key not in PASSED for system in systems_from_json(child)]
 
 
 def _side_by_side(value: Mapping[Any, Any], children: Mapping[str, Any]) -> bool:
     """Whether the objects in an object have labels in common, as results of several systems have."""
-    if len(children) < 2 or any(is_number(each) for each in value.values()):
+    if len(children) < 2 or any(is_number(child) for child in value.values()):
         return False
-    labels = [{path[-1] for path, _ in _leaves(each)} for each in children.values()]
+    labels = [{path[-1] for path, _ in _leaves(child)} for child in children.values()]
     return bool(set.intersection(*labels))
 
 
@@ -250,10 +250,10 @@ def _leaves(value: Mapping[Any, Any], path: SystemPath = ()) -> Iterator[tuple[S
             yield from _leaves(inner, (*path, str(key)))
 
 
-def of_outline(text: str) -> list[System]:
+def systems_from_outline(text: str) -> list[System]:
     """The systems of a text whose lines name a system and then, indented or under its heading, its numbers.
 
-    >>> [each.name for each in of_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
+    >>> [each.name for each in systems_from_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
     ['minilm', 'mpnet']
     """
     systems: dict[str, dict[SystemPath, str]] = {}
@@ -280,14 +280,14 @@ def plain_line(line: str) -> str:
     return strip_markup(re.sub(r"^\s*[-*+]\s+", "", line))
 
 
-def formulas_of(value: Any) -> list[str]:
+def find_formulas(value: Any) -> list[str]:
     """The formulas of a JSON value: texts such as ``score = 0.4 * a + 0.6 * b``, or objects of them."""
     if isinstance(value, str):
         return [value] if "=" in value else []
     if isinstance(value, Mapping):
         stated = value.get("formulas")
-        named = [f"{key} = {each}" for key, each in stated.items()] if isinstance(stated, Mapping) else []
-        return named + [line for key, each in value.items() if key != "formulas" for line in formulas_of(each)]
+        lines = [f"{key} = {formula}" for key, formula in stated.items()] if isinstance(stated, Mapping) else []
+        return lines + [line for key, child in value.items() if key != "formulas" for line in find_formulas(child)]
     if isinstance(value, Sequence):
-        return [line for each in value for line in formulas_of(each)]
+        return [line for item in value for line in find_formulas(item)]
     return []

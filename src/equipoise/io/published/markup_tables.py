@@ -1,4 +1,4 @@
-"""Markdown: tables with bars, lists of figures such as ``- **HR@1**: 0.3333``, and code blocks."""
+"""Markdown: tables with bars, lists of scores such as ``- **HR@1**: 0.3333``, and code blocks."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _BULLET = re.compile(r"^\s*[-*+]\s+")
 _COMMAS = re.compile(r",\s+(?=[^\d\s])")
 
 LONGEST_LABEL = 4
-"""Words; what is longer is a sentence."""
+"""Maximum number of words of a label; longer text is a sentence."""
 
 
-def read_markdown(file: TextFile, known: Known) -> tuple[list[RawTable], list[SystemRecord]]:
-    """The tables of a Markdown or text file, and the figures that stand in its lists and code blocks."""
+def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
+    """The tables of a Markdown or text file, and the scores in its lists and code blocks."""
     grids: list[RawTable] = []
-    found: list[SystemRecord] = []
+    records: list[SystemRecord] = []
     heading = ""
     prose: list[tuple[int, str]] = []
     for kind, block in _blocks(file.text.splitlines()):
         if kind == "heading":
-            found += _listed(heading, prose, known)
+            records += _list_records(heading, prose, is_metric)
             heading, prose = strip_markup(block[0][1]), []
         elif kind == "table":
             name = f"{file.name}, {heading}" if heading else file.name
@@ -48,19 +48,19 @@ def read_markdown(file: TextFile, known: Known) -> tuple[list[RawTable], list[Sy
         elif kind == "code":
             name = f"{file.name}, {heading}" if heading else file.name
             reports, shares, block = class_reports(name, block)
-            found += [*_json_records(heading, block, known), *shares, *tuning_records(block)]
+            records += [*_json_records(heading, block, is_metric), *shares, *tuning_records(block)]
             grids += [*reports, *aligned_grids(name, block)]
             prose += block
         else:
             prose += block
-    return grids, found + _listed(heading, prose, known)
+    return grids, records + _list_records(heading, prose, is_metric)
 
 
-def read_plain_text(file: TextFile, known: Known) -> tuple[list[RawTable], list[SystemRecord]]:
+def read_plain_text(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
     """The same of a plain text, which is what a program printed: one code block."""
     lines: AlignedLines = list(enumerate(file.text.splitlines(), start=1))
     reports, shares, lines = class_reports(file.name, lines)
-    listed = [*_listed("", lines, known), *shares, *tuning_records(lines)]
+    listed = [*_list_records("", lines, is_metric), *shares, *tuning_records(lines)]
     return [*reports, *aligned_grids(file.name, lines)], listed
 
 
@@ -87,31 +87,31 @@ def _cells(line: str) -> list[str]:
     return [strip_markup(cell) for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))]
 
 
-def _listed(heading: str, lines: AlignedLines, known: Known) -> list[SystemRecord]:
+def _list_records(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
     """Figures of lines such as ``HR@1: 0.3333, HR@3: 0.6667``; where a label returns, a new record begins."""
-    found: list[SystemRecord] = []
+    records: list[SystemRecord] = []
     cells: dict[str, TableCell] = {}
     for _, line in lines:
-        for cell in _pairs(line, known):
+        for cell in _pairs(line, is_metric):
             if cell.label in cells:
-                found.append(SystemRecord(heading, tuple(cells.values())))
+                records.append(SystemRecord(heading, tuple(cells.values())))
                 cells = {}
             cells[cell.label] = cell
-    return [*found, SystemRecord(heading, tuple(cells.values()))] if cells else found
+    return [*records, SystemRecord(heading, tuple(cells.values()))] if cells else records
 
 
-def _pairs(line: str, known: Known) -> list[TableCell]:
-    """The figures of a line that consists of nothing else; a sentence that mentions one has none."""
+def _pairs(line: str, is_metric: Known) -> list[TableCell]:
+    """The scores of a line that contains only scores; a sentence that mentions one yields none."""
     matches = [_PART.match(part.strip()) for part in _COMMAS.split(strip_markup(_BULLET.sub("", line)))]
     cells = [TableCell(match["label"], match["value"]) for match in matches if match]
     sound = all(
-        known(cell.label) and len(cell.label.split()) <= LONGEST_LABEL and parse_printed(cell.text) is not None
+        is_metric(cell.label) and len(cell.label.split()) <= LONGEST_LABEL and parse_printed(cell.text) is not None
         for cell in cells
     )
     return cells if sound and len(cells) == len(matches) else []
 
 
-def _json_records(heading: str, lines: AlignedLines, known: Known) -> list[SystemRecord]:
+def _json_records(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
     """The records of a code block that is JSON; none of any other."""
     text = "\n".join(line for _, line in lines)
     if not text.lstrip().startswith(("{", "[")):
@@ -120,8 +120,8 @@ def _json_records(heading: str, lines: AlignedLines, known: Known) -> list[Syste
         value = json.loads(text, parse_float=ExactNumber)
     except ValueError:
         return []
-    records = [record for table in records_from_json(value, known) for record in table]
-    return [SystemRecord("/".join(filter(None, (heading, each.name))), each.cells) for each in records]
+    records = [record for table in records_from_json(value, is_metric) for record in table]
+    return [SystemRecord("/".join(filter(None, (heading, record.name))), record.cells) for record in records]
 
 
 # LaTeX tables: tabular and similar environments, with booktabs rules, multicolumn heads and markup in cells.
@@ -145,7 +145,7 @@ _CAPTION = re.compile(r"\\caption\*?(?:\[[^\]]*\])?\{")
 
 def read_latex(file: TextFile) -> list[RawTable]:
     """Every table of the file."""
-    # Comments give way to blanks, so that every place stays where it is.
+    # Comments are replaced by blanks, so that all offsets remain valid.
     text = _COMMENT.sub(lambda match: " " * len(match[0]), file.text)
     grids = []
     for match in _BEGIN.finditer(text):
@@ -158,14 +158,14 @@ def read_latex(file: TextFile) -> list[RawTable]:
 
 
 def _after_arguments(text: str, at: int) -> int:
-    """Where the body begins: behind the widths and the column letters."""
+    """The offset of the body, after the widths and the column letters."""
     while at < len(text) and text[at : at + 1] in "[{":
         at = _closing(text, at) + 1
     return at
 
 
 def _closing(text: str, at: int) -> int:
-    """The place of the bracket that closes the one at this place."""
+    """The offset of the bracket that closes the one at this offset."""
     opened, closed = text[at], {"{": "}", "[": "]"}[text[at]]
     depth = 0
     for match in _SIGN.finditer(text, at):
@@ -184,7 +184,7 @@ def _grid(name: str, text: str, start: int, end: int) -> RawTable | None:
     heads: list[tuple[str, list[str]]] = []
     rows: list[tuple[str, list[str]]] = []
     for at, row in _rows(body):
-        cells = _expanded(_RULES.sub("", row))
+        cells = _expand_spans(_RULES.sub("", row))
         if any(cells):
             line = line_at(text.encode(), len(text[: start + at].encode()))
             (heads if at + len(row) <= head_end else rows).append((f"line {line}", cells))
@@ -199,7 +199,7 @@ def _grid(name: str, text: str, start: int, end: int) -> RawTable | None:
 
 
 def _without_caption(body: str) -> str:
-    """A long table has its caption inside; its text gives way to blanks."""
+    """Replace the caption inside a longtable by blanks."""
     match = _CAPTION.search(body)
     if not match:
         return body
@@ -217,7 +217,7 @@ def _rows(body: str) -> Iterator[tuple[int, str]]:
     yield at, body[at:]
 
 
-def _expanded(row: str) -> list[str]:
+def _expand_spans(row: str) -> list[str]:
     """The cells of a row; a cell that spans several columns is repeated in each."""
     cells: list[str] = []
     for cell in _CELLS.split(row):

@@ -1,4 +1,4 @@
-"""A number as it is printed: nothing but its digits is known of the value behind it."""
+"""Printed numbers: the exact value is known only up to rounding."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def strip_markup(text: str) -> str:
     if not _DRESSED.search(text):
         return " ".join(text.split())
     text = _COLOUR.sub("", _RAISED.sub("", text))
-    for sign, meant in _SIGNS:
-        text = text.replace(sign, meant)
+    for sign, replacement in _SIGNS:
+        text = text.replace(sign, replacement)
     text = _SWITCH.sub("", text)
     while (bare := _WRAPPED.sub(r"\1", text)) != text:
         text = bare
     text = _TAG.sub("", text).replace("$", "") if "\\$" not in text else text
-    text = _EMPHASIS.sub("", _hidden(text))
+    text = _EMPHASIS.sub("", _unescape(text))
     return " ".join(_ARROWS.sub("", text).replace("{", "").replace("}", "").replace("\0", "").split())
 
 
-def _hidden(text: str) -> str:
-    """Escaped signs as themselves; a star or bar that was escaped is no emphasis."""
+def _unescape(text: str) -> str:
+    """Escaped signs as themselves; an escaped star or bar is not emphasis."""
     return _ESCAPED.sub(lambda match: f"\0{match[1]}", text)
 
 
@@ -75,7 +75,7 @@ _ENDS = re.compile(
     re.IGNORECASE,
 )
 _CHANGE = re.compile(rf"\s*[(\[](?=\s*[-+\u2212])\s*{_NUMBER}\s*%?\s*[)\]]")
-"""What a figure has gained or lost, as in ``82.4 (+5.4)``."""
+"""A difference printed after a score, as in ``82.4 (+5.4)``."""
 _PRESET_DIGITS = 5
 """Presets of libraries round to so many digits before they report."""
 _LARGEST_EXPONENT = 300
@@ -113,7 +113,7 @@ class PrintedNumber:
 def parse_printed(text: str) -> PrintedNumber | None:
     """The number in a cell, with its spread and its interval; None where the cell is something else.
 
-    A bound such as ``<0.01`` is no number, and neither is a range.
+    A bound such as ``<0.01`` is not a number, and neither is a range.
 
     >>> number = parse_printed("**71.4%** [59.9%, 80.7%]")
     >>> number.value, round(number.half, 4), number.percent, number.ends[0].value
@@ -127,18 +127,18 @@ def parse_printed(text: str) -> PrintedNumber | None:
         return None
     value = _plain_number(match["number"])
     rest, spread, ends = bare[match.end() :], None, None
-    if found := _SPREAD.match(rest):
-        spread, rest = _plain_number(found["number"]).value, rest[found.end() :]
+    if tail := _SPREAD.match(rest):
+        spread, rest = _plain_number(tail["number"]).value, rest[tail.end() :]
     percent = bool(match["percent"]) or (spread is not None and "%" in bare[match.end() :])
-    if found := _ENDS.match(rest):
-        ends = (_end(found[1], found[2], percent), _end(found[3], found[4], percent))
-        rest = rest[found.end() :]
-    elif found := _CHANGE.match(rest):
-        rest = rest[found.end() :]
-    finite = all(map(isfinite, (value.value, spread or 0.0, *(each.value for each in ends or ()))))
+    if tail := _ENDS.match(rest):
+        ends = (_end(tail[1], tail[2], percent), _end(tail[3], tail[4], percent))
+        rest = rest[tail.end() :]
+    elif tail := _CHANGE.match(rest):
+        rest = rest[tail.end() :]
+    finite = all(map(isfinite, (value.value, spread or 0.0, *(end.value for end in ends or ()))))
     if not _MARKS.fullmatch(rest.removeprefix("%")) or not finite:
         return None
-    # A figure that says "about" may be off by a whole unit of its last digit.
+    # A number after "about" may be off by one unit of its last digit.
     half = value.half * 2 if match["about"] else value.half
     about, sign = match["about"] or "", "%" if match["percent"] else ""
     return PrintedNumber(f"{about}{value.text}{sign}", value.value, half, percent, spread, ends)
@@ -162,7 +162,7 @@ def _end(number: str, sign: str, percent: bool) -> PrintedNumber:
 
 
 def _plain_number(text: str) -> PrintedNumber:
-    """Digits alone: thousands may stand apart, and the decimal sign may be a comma."""
+    """Parse digits: thousands may be separated, and the decimal mark may be a comma."""
     digits = text.replace("\u2212", "-")
     digits = digits.replace(",", "") if _THOUSANDS.match(text) else digits.replace(",", ".")
     mantissa, _, exponent = digits.casefold().partition("e")

@@ -1,4 +1,4 @@
-"""Tables of rows and columns, whichever of the two the metrics stand in."""
+"""Tables of rows and columns, with the metrics in either."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from equipoise.io.tables import records
 if TYPE_CHECKING:
     from equipoise.io.text import TextFile
 
-# What every published table comes to: records, one a system, of labelled figures as they are printed.
+# Every published table becomes records, one per system, of labelled scores as printed.
 
 Known = Callable[[str], bool]
-"""Whether a label names a figure; what that is, the readers need not know."""
+"""Whether a label names a metric; the readers do not interpret the metric."""
 
 
 class TableCell(NamedTuple):
-    """A label and what is printed beside it; ``n`` is the number of units that stands at the figure itself.
+    """A label and the text printed for it; ``n`` is the number of units given with the score.
 
-    ``exact`` says that this program wrote the figure: every digit is there, and shares are fractions.
+    ``exact`` means that this program wrote the score: all digits are present, and shares are fractions.
     """
 
     label: str
@@ -33,7 +33,7 @@ class TableCell(NamedTuple):
 
 
 class StatedFact(NamedTuple):
-    """A fact that a sentence states, and the words of the sentence."""
+    """A fact that a sentence states, and the quoted sentence."""
 
     label: str
     text: str
@@ -42,15 +42,15 @@ class StatedFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SystemRecord:
-    """The figures of one system on one set of data, and whatever else stands in its row.
+    """The scores of one system on one dataset, and the other cells of its row.
 
-    ``said`` is what the text around the table says of all its figures, as facts with the words that say so.
+    ``stated`` holds the facts that the text around the table states about all its scores.
     """
 
     name: str
     cells: tuple[TableCell, ...]
-    place: str = ""
-    said: tuple[StatedFact, ...] = ()
+    position: str = ""
+    stated: tuple[StatedFact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,34 +78,34 @@ class PublishedTable:
 METRIC, VALUE = "metric", "value"
 _DASHES = re.compile("[-–—]+")
 _LONG_FIGURE = (METRIC, VALUE, "low", "high", "n", "level", "undefined", "chance")
-"""Columns of the long form that belong to one figure."""
+"""Columns of the long form that belong to one score."""
 _LONG_FACTS = ("like",)
 _LONG_NAMES = ("system", "model", "run", "name", "method", "dataset", "task", "split", "seed", "fold")
 
 
 @dataclass(frozen=True, slots=True)
 class RawTable:
-    """A header and rows of text; ``places`` says of each row where it stands, as ``line 3``."""
+    """A header and rows of text; ``positions`` holds the position of each row, such as ``line 3``."""
 
     name: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    places: tuple[str, ...]
+    positions: tuple[str, ...]
 
     @classmethod
     def of(cls, name: str, lines: Sequence[tuple[str, Sequence[str]]], *, strict: bool = False) -> RawTable:
-        """From lines with their places, the header first. Short rows are filled up, or refused."""
+        """From rows with their positions, the header first. Short rows are padded or rejected."""
         (_, header), *body = lines
-        heads = tuple(each.strip() for each in header)
-        for place, row in body:
+        heads = tuple(cell.strip() for cell in header)
+        for position, row in body:
             if strict and len(row) != len(heads):
                 raise FormatError(
-                    f"{name} {place} has {len(row)} fields; the header has {len(heads)} ({', '.join(heads)})",
-                    hint="a field that holds the separator must stand in double quotes",
+                    f"{name} {position} has {len(row)} fields; the header has {len(heads)} ({', '.join(heads)})",
+                    hint="a field that holds the separator must be written in double quotes",
                 )
         width = max(len(cells) for _, cells in lines)
-        filled = [(*(each.strip() for each in row), *[""] * (width - len(row))) for _, row in body]
-        return cls(name, heads + ("",) * (width - len(heads)), tuple(filled), tuple(place for place, _ in body))
+        filled = [(*(cell.strip() for cell in row), *[""] * (width - len(row))) for _, row in body]
+        return cls(name, heads + ("",) * (width - len(heads)), tuple(filled), tuple(position for position, _ in body))
 
     @property
     def turned(self) -> RawTable:
@@ -114,20 +114,20 @@ class RawTable:
         return RawTable(self.name, columns[0], tuple(columns[1:]), tuple(f"column {c[0]!r}" for c in columns[1:]))
 
 
-def records_of(grid: RawTable, known: Known) -> list[SystemRecord]:
-    """A record a system: rows where the header names figures, columns where the first column does."""
+def table_records(grid: RawTable, is_metric: Known) -> list[SystemRecord]:
+    """One record per system: per row if the header names metrics, per column if the first column does."""
     folded = [head.casefold() for head in grid.header]
     if _is_long(folded):
         return _long(grid, folded)
-    upright = any(known(head) for head in grid.header)
-    if not upright and any(known(row[0]) for row in grid.rows if row):
+    upright = any(is_metric(head) for head in grid.header)
+    if not upright and any(is_metric(row[0]) for row in grid.rows if row):
         grid = grid.turned
     elif not upright:
         return []
-    _refuse_twice(grid)
+    _check_unique_headers(grid)
     return [
-        SystemRecord(_name(grid, row), tuple(map(TableCell, grid.header, row)), place)
-        for row, place in zip(grid.rows, grid.places, strict=True)
+        SystemRecord(_name(grid, row), tuple(map(TableCell, grid.header, row)), position)
+        for row, position in zip(grid.rows, grid.positions, strict=True)
     ]
 
 
@@ -135,8 +135,8 @@ def _is_long(folded: Sequence[str]) -> bool:
     return METRIC in folded and VALUE in folded
 
 
-def numeric_labels(grid: RawTable, known: Known) -> list[str]:
-    """The labels beside which numbers stand: heads, first column, or both where neither names a figure."""
+def numeric_labels(grid: RawTable, is_metric: Known) -> list[str]:
+    """The labels of numbers: the header, the first column, or both if neither names a metric."""
     folded = [head.casefold() for head in grid.header]
     if _is_long(folded):
         metric = folded.index(METRIC)
@@ -146,25 +146,25 @@ def numeric_labels(grid: RawTable, known: Known) -> list[str]:
         for at, head in enumerate(grid.header)
         if any(parse_printed(row[at]) is not None for row in grid.rows if row[at])
     ]
-    sides = [row[0] for row in grid.rows if row[0] and any(parse_printed(each) is not None for each in row[1:])]
-    if any(map(known, grid.header)):
+    sides = [row[0] for row in grid.rows if row[0] and any(parse_printed(cell) is not None for cell in row[1:])]
+    if any(map(is_metric, grid.header)):
         sides = []
-    elif any(map(known, sides)):
+    elif any(map(is_metric, sides)):
         heads = []
     return [label for label in dict.fromkeys([*heads, *sides]) if label and parse_printed(label) is None]
 
 
-def _refuse_twice(grid: RawTable) -> None:
+def _check_unique_headers(grid: RawTable) -> None:
     for head in grid.header:
         if head and grid.header.count(head) > 1:
             raise DuplicateError(
                 f"{grid.name} has two columns called {head!r}",
-                hint="give each a name of its own, such as the data set and the metric: 'nq nDCG@10'",
+                hint="give each a different name, such as the data set and the metric: 'nq nDCG@10'",
             )
 
 
 def _name(grid: RawTable, row: Sequence[str]) -> str:
-    """The first cell, and what else stands in the row beside numbers."""
+    """The first cell, and the other cells of the row that are not numbers."""
     words = [cell for cell in row[1:] if cell and parse_printed(cell) is None and not _DASHES.fullmatch(cell)]
     return ", ".join(dict.fromkeys(filter(None, (row[0], *words[:2]))))
 
@@ -172,14 +172,14 @@ def _name(grid: RawTable, row: Sequence[str]) -> str:
 def _long(grid: RawTable, folded: Sequence[str]) -> list[SystemRecord]:
     """One row a system and metric, as ``eq export --to csv`` writes them."""
     at = {name: folded.index(name) for name in (*_LONG_FIGURE, *_LONG_FACTS) if name in folded}
-    keys = [place for place, head in enumerate(folded) if head in _LONG_NAMES]
+    keys = [column for column, head in enumerate(folded) if head in _LONG_NAMES]
     groups: dict[tuple[str, ...], dict[str, TableCell]] = {}
-    for row, place in zip(grid.rows, grid.places, strict=True):
-        key = tuple(row[each] for each in keys)
+    for row, position in zip(grid.rows, grid.positions, strict=True):
+        key = tuple(row[column] for column in keys)
         cells = groups.setdefault(key, {})
         if row[at[METRIC]] in cells:
             raise DuplicateError(
-                f"{grid.name} {place} gives {row[at[METRIC]]} of {', '.join(key) or 'the table'} again",
+                f"{grid.name} {position} gives {row[at[METRIC]]} of {', '.join(key) or 'the table'} again",
                 hint="keep one row a system and metric",
             )
         low, high = (row[at[end]] if end in at else "" for end in ("low", "high"))
@@ -189,7 +189,7 @@ def _long(grid: RawTable, folded: Sequence[str]) -> list[SystemRecord]:
     return [SystemRecord(", ".join(key), tuple(cells.values())) for key, cells in groups.items()]
 
 
-# Tables that a program printed for a terminal: columns kept apart by bars or by two spaces and more.
+# Tables that a program printed for a terminal: columns separated by bars or by at least two spaces.
 
 _BETWEEN = re.compile(r"\s*[|│]\s*|\s{2,}|\t")
 _RULE = re.compile(r"^[\s|│┃+:=─━┄┈-]*$")
@@ -213,7 +213,7 @@ def aligned_grids(name: str, lines: AlignedLines) -> Iterator[RawTable]:
             block.append((f"line {number}", cells))
 
 
-# The report that scikit-learn prints of classes: its head has one cell fewer than its rows, and gaps.
+# The classification report of scikit-learn: its header has one cell fewer than its rows, and gaps.
 
 HEADS = ("precision", "recall", "f1-score", "support")
 _HEAD = re.compile(r"^\s*precision\s+recall\s+f1-score\s+support\s*$")
@@ -227,28 +227,28 @@ ClassificationLines = Sequence[tuple[int, str]]
 def class_reports(
     name: str, lines: ClassificationLines
 ) -> tuple[list[RawTable], list[SystemRecord], ClassificationLines]:
-    """The reports among the lines, the accuracies that stand in them, and the lines that are left."""
+    """The reports among the lines, the accuracies in them, and the remaining lines."""
     grids: list[RawTable] = []
-    found: list[SystemRecord] = []
+    records: list[SystemRecord] = []
     left: list[tuple[int, str]] = []
     block: list[tuple[str, list[str]]] | None = None
     for number, line in [*lines, (0, "the end")]:
-        place = f"line {number}"
+        position = f"line {number}"
         if _HEAD.match(line):
-            grids += _closed(name, block)
-            block = [(place, ["class", *HEADS])]
+            grids += _finish_report(name, block)
+            block = [(position, ["class", *HEADS])]
         elif block is not None and (row := _CLASS.match(line)):
-            block.append((place, list(row.groups())))
+            block.append((position, list(row.groups())))
         elif block is not None and (row := _ACCURACY.match(line)):
-            found.append(SystemRecord("", (TableCell("accuracy", row[1], row[2]),), place))
+            records.append(SystemRecord("", (TableCell("accuracy", row[1], row[2]),), position))
         elif block is None or line.strip():
-            grids += _closed(name, block)
+            grids += _finish_report(name, block)
             block = None
             left.append((number, line))
-    return grids, found, left[:-1]
+    return grids, records, left[:-1]
 
 
-def _closed(name: str, block: list[tuple[str, list[str]]] | None) -> list[RawTable]:
+def _finish_report(name: str, block: list[tuple[str, list[str]]] | None) -> list[RawTable]:
     """A report that has ended is a table if it has rows."""
     return [RawTable.of(name, block)] if block is not None and len(block) > 1 else []
 
@@ -263,7 +263,7 @@ def delimited_grid(file: TextFile, delimiter: str) -> RawTable:
         delimiter = ";"
     lines = [(f"line {number}", fields) for number, fields in records(file, delimiter)]
     if len(lines) < 2:
-        raise FormatError(f"{file.name} has a header and no rows")
+        raise FormatError(f"{file.name} has a header and no rows", hint="add a row below the header")
     return RawTable.of(file.name, lines, strict=True)
 
 
@@ -278,11 +278,11 @@ Lines = Sequence[tuple[int, str]]
 
 
 def tuning_records(lines: Lines) -> list[SystemRecord]:
-    """A record for each system whose figure after the search stands beside the one before, or its parameters.
+    """One record per system with scores before and after tuning, or with its tuned parameters.
 
-    The figures have no name of their own; they are shares of questions answered, and are read as accuracy.
+    The scores have no metric name; they are shares of questions answered, and are read as accuracy.
     """
-    found: list[SystemRecord] = []
+    records: list[SystemRecord] = []
     name, cells = "", {}
     for _, line in [*lines, (0, "the end")]:
         figure, parameters = _LINE.match(line), _PARAMETERS.match(line)
@@ -291,16 +291,16 @@ def tuning_records(lines: Lines) -> list[SystemRecord]:
         elif figure and parse_printed(figure[2]) is not None:
             label = f"{figure[1].casefold()} accuracy"
             if label in cells:
-                found, cells = _kept(found, name, cells), {}
+                records, cells = _append_tuning_record(records, name, cells), {}
             cells[label] = TableCell(label, figure[2])
         elif line.strip():
-            found, cells = _kept(found, name, cells), {}
+            records, cells = _append_tuning_record(records, name, cells), {}
             heading = _NAME.match(line)
             name = heading[1] if heading else ""
-    return found
+    return records
 
 
-def _kept(found: list[SystemRecord], name: str, cells: dict[str, TableCell]) -> list[SystemRecord]:
+def _append_tuning_record(records: list[SystemRecord], name: str, cells: dict[str, TableCell]) -> list[SystemRecord]:
     """The records with one more, if the cells hold what a search found and what it began with."""
-    after = [each for each in cells if each.split()[0] not in (*_FIRST, "best_params")]
-    return [*found, SystemRecord(name, tuple(cells.values()))] if after and len(cells) > 1 else found
+    after = [label for label in cells if label.split()[0] not in (*_FIRST, "best_params")]
+    return [*records, SystemRecord(name, tuple(cells.values()))] if after and len(cells) > 1 else records

@@ -11,7 +11,7 @@ from equipoise.io.tables import read_rows
 
 
 def load_bread() -> Dataset:
-    """61 passages, 80 questions, graded judgements; ``wording`` says how near a question is to the text."""
+    """61 passages, 80 questions, graded judgements; ``wording`` classifies how similar a question is to the text."""
     with as_file(files("equipoise.io") / "samples") as folder:
         return _read(folder)
 

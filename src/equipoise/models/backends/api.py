@@ -40,7 +40,7 @@ _FLOAT = np.dtype("<f4")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingResponse:
-    """The vectors of one request, and the tokens that it was billed for where the server says."""
+    """The vectors of one request, and the billed tokens if the server reports them."""
 
     vectors: Vectors
     tokens: int | None
@@ -50,21 +50,21 @@ def parse_response(items: Any, texts: int, dims: int | None, tokens: int | None)
     """The rows of an answer in the order of the texts; raises ``RequestFailedError`` when anything is amiss.
 
     Each item has an ``embedding``, a list of numbers or base64 of little-endian float32, and an ``index``;
-    where no item has one, they stand in order.
+    where no item has one, they are in order.
     """
     if not isinstance(items, list | tuple):
-        raise _wrong("something that is no list of vectors")
+        raise _wrong("something that is not a list of vectors")
     if len(items) != texts:
         raise _wrong(f"{len(items)} vectors for {texts} texts")
     rows = [_row(_field(item, "embedding")) for item in items]
     order = _order([_field(item, "index") for item in items])
     lengths = {len(row) for row in rows} | ({dims} if dims is not None else set())
     if len(lengths) != 1 or lengths == {0}:
-        found = " and ".join(str(length) for length in sorted(lengths))
-        raise _wrong(f"vectors of {found} dimensions, which must be equal")
+        lengths_text = " and ".join(str(length) for length in sorted(lengths))
+        raise _wrong(f"vectors of {lengths_text} dimensions, which must be equal")
     vectors = np.empty((texts, len(rows[0])), dtype=np.float32)
-    for place, row in zip(order, rows, strict=True):
-        vectors[place] = row
+    for index, row in zip(order, rows, strict=True):
+        vectors[index] = row
     if not np.isfinite(vectors).all():
         raise _wrong("a vector with NaN or infinity")
     if not vectors.any(axis=1).all():
@@ -85,14 +85,14 @@ def _row(embedding: Any) -> Vectors:
     try:
         if isinstance(embedding, str):
             return np.frombuffer(base64.b64decode(embedding, validate=True), dtype=_FLOAT)
-        # Without a dtype numpy tells what was sent: with one, "1" and true would become 1.0.
-        found = np.asarray(embedding)
-        if found.ndim != 1 or found.dtype.kind not in "iuf" or _has_bool(embedding):
-            raise _wrong("something that is no vector")
+        # No dtype here, to detect the sent type: with one, "1" and true would become 1.0.
+        row = np.asarray(embedding)
+        if row.ndim != 1 or row.dtype.kind not in "iuf" or _has_bool(embedding):
+            raise _wrong("something that is not a vector")
         with np.errstate(over="ignore"):
-            return found.astype(np.float32)
+            return row.astype(np.float32)
     except (TypeError, ValueError, OverflowError):
-        raise _wrong("something that is no vector") from None
+        raise _wrong("something that is not a vector") from None
 
 
 def _has_bool(embedding: Any) -> bool:
@@ -104,8 +104,8 @@ def _field(item: Any, name: str) -> Any:
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
-def _wrong(what: str) -> RequestFailedError:
-    return RequestFailedError(RequestFailure(f"the server answered with {what}", wrong=True))
+def _wrong(problem: str) -> RequestFailedError:
+    return RequestFailedError(RequestFailure(f"the server answered with {problem}", wrong=True))
 
 
 # Concurrent requests: the first failure stops the rest, and finished results are kept.
@@ -113,7 +113,7 @@ def _wrong(what: str) -> RequestFailedError:
 T = TypeVar("T")
 
 Job = Callable[[Event], T]
-"""Work that ends early, by an exception of its own, when the event is set."""
+"""Work that stops early, with a special exception, when the event is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def run_concurrently(jobs: Sequence[Job[T]], workers: int) -> list[RequestOutcom
 REQUEST_CHARACTERS = 400_000
 SHORTEST_CUT = 16
 _SHOWN = 40
-_AGAIN = "run the same command again: what is in the cache is not asked for twice"
+_AGAIN = "run the same command again: cached texts are not requested again"
 _WRONG_ANSWER = "the server is at fault: check its address, the name of the model and its dimensions"
 
 
@@ -165,7 +165,7 @@ _WRONG_ANSWER = "the server is at fault: check its address, the name of the mode
 class PartialEmbeddings:
     """The texts that have a vector: their indexes among those of the call, and one row for each."""
 
-    places: Ints
+    positions: Ints
     vectors: Vectors
 
 
@@ -174,7 +174,7 @@ NOTHING = PartialEmbeddings(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=
 
 @dataclass(frozen=True, slots=True)
 class ApiUsage:
-    """What a service was asked for: tokens as it counted them, cost where a price was given."""
+    """The usage of a service: billed tokens, and cost if a price was given."""
 
     requests: int = 0
     refused: int = 0
@@ -192,7 +192,7 @@ class ApiUsage:
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """How much goes into one request, how many run at once, and whether long texts may be cut."""
+    """Limits of requests: size, concurrency, and whether long texts may be truncated."""
 
     texts: int = 256
     parallel: int = 4
@@ -201,10 +201,10 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Vectors of some texts; ``whole`` when no text was cut for them."""
+    """Vectors of some texts; ``complete`` if no text was truncated."""
 
     vectors: Vectors
-    whole: bool = True
+    complete: bool = True
 
 
 Ask = Callable[[Sequence[str]], Vectors]
@@ -243,7 +243,7 @@ class ApiEncoder(Encoder):
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text, in order; raises ``PartialError`` with what was finished."""
         parts = list(_requests(texts, self._most))
-        jobs = [partial(self._job, [texts[place] for place in part], role) for part in parts]
+        jobs = [partial(self._job, [texts[index] for index in part], role) for part in parts]
         outcomes = run_concurrently(jobs, self._limits.parallel)
         done: dict[int, Vectors] = {}
         for part, outcome in zip(parts, outcomes, strict=True):
@@ -256,14 +256,14 @@ class ApiEncoder(Encoder):
                 error for error in errors if not (isinstance(error, RequestFailedError) and error.refusal is STOPPED)
             ]
             raise self._told((reason or errors)[0], texts, done)
-        return np.stack([done[place] for place in range(len(texts))]) if texts else NOTHING.vectors
+        return np.stack([done[index] for index in range(len(texts))]) if texts else NOTHING.vectors
 
     def _job(self, texts: Sequence[str], role: Role, stop: Event) -> Vectors:
         """One request of several, which gives up when another has failed."""
         patience = self._patience.until(stop)
 
-        def ask(some: Sequence[str]) -> Vectors:
-            return call_with_retries(lambda: self._counted(some, role), patience)
+        def ask(batch: Sequence[str]) -> Vectors:
+            return call_with_retries(lambda: self._counted(batch, role), patience)
 
         return self._halved(texts, ask).vectors
 
@@ -276,18 +276,18 @@ class ApiEncoder(Encoder):
         if not refusal.too_large:
             raise RequestFailedError(refusal)
         if len(texts) == 1:
-            return _Part(self._cut(texts[0], ask, refusal), whole=False)
+            return _Part(self._cut(texts[0], ask, refusal), complete=False)
         half = (len(texts) + 1) // 2
         first, second = self._halved(texts[:half], ask), self._halved(texts[half:], ask)
-        whole = first.whole and second.whole
-        if whole:
+        complete = first.complete and second.complete
+        if complete:
             # Every text passed as it is, so it was their number that was too much, and will be again.
             with self._lock:
                 self._most = min(self._most, half)
-        return _Part(np.concatenate([first.vectors, second.vectors]), whole)
+        return _Part(np.concatenate([first.vectors, second.vectors]), complete)
 
     def _cut(self, text: str, ask: Ask, refusal: RequestFailure) -> Vectors:
-        """A text that is too long by itself: cut by quarters, if that was asked for."""
+        """A single text that is too long: truncated by quarters, if requested."""
         rest = text
         while self._limits.cut and refusal.too_large and len(rest) * 3 // 4 >= SHORTEST_CUT:
             rest = rest[: len(rest) * 3 // 4]
@@ -298,7 +298,7 @@ class ApiEncoder(Encoder):
                 continue
             self._note(cut=1)
             return vectors
-        raise RequestFailedError(replace(refusal, reason=f"{_named(text)} is too long: {refusal.reason}"))
+        raise RequestFailedError(replace(refusal, reason=f"{_quote_text(text)} is too long: {refusal.reason}"))
 
     def _counted(self, texts: Sequence[str], role: Role) -> Vectors:
         try:
@@ -307,13 +307,13 @@ class ApiEncoder(Encoder):
             self._note(requests=1, refused=1)
             raise
         self._note(requests=1, tokens=answer.tokens or 0)
-        found = answer.vectors.shape[1]
+        dims = answer.vectors.shape[1]
         with self._lock:
-            known = self._dims = self._dims or found
-            self.card = replace(self.card, dims=known)
-        if found != known:
+            expected = self._dims = self._dims or dims
+            self.card = replace(self.card, dims=expected)
+        if dims != expected:
             raise RequestFailedError(
-                RequestFailure(f"the server answered with {found} dimensions, and before with {known}", wrong=True)
+                RequestFailure(f"the server answered with {dims} dimensions, and before with {expected}", wrong=True)
             )
         return answer.vectors
 
@@ -324,26 +324,28 @@ class ApiEncoder(Encoder):
             )
 
     def _told(self, trouble: Exception, texts: Sequence[str], done: dict[int, Vectors]) -> Exception:
-        """The error for people; exceptions that are no refusals pass as they are."""
+        """The error to raise; exceptions that are not failed requests are unchanged."""
         if not isinstance(trouble, RequestFailedError):
             return trouble
         refusal = trouble.refusal
         if refusal.status == 401:
             return MissingExtraError(
-                f"{self.card.name} refused the key: {refusal.reason}",
+                f"{self.card.name} rejected the key: {refusal.reason}",
                 hint="check the variable that holds it; eq ls models names it",
             )
         if refusal.too_large:
             error: PartialError = TextTooLongError(
                 f"{self.card.name}: {refusal.reason}",
-                hint="split such texts into chunks, or add truncate=true to the model to cut them",
+                hint="split such texts into chunks, or add truncate=true to the model to truncate them",
             )
         else:
             hint = _WRONG_ANSWER if refusal.wrong else _AGAIN
             error = StoppedError(self.card.name, refusal.reason, len(done), len(texts), hint=hint)
-        places = sorted(done)
-        if places:
-            error.finished = PartialEmbeddings(np.array(places, dtype=np.int64), np.stack([done[at] for at in places]))
+        positions = sorted(done)
+        if positions:
+            error.finished = PartialEmbeddings(
+                np.array(positions, dtype=np.int64), np.stack([done[at] for at in positions])
+            )
         return error
 
 
@@ -351,17 +353,17 @@ def _requests(texts: Sequence[str], most: int) -> Iterator[list[int]]:
     """Indexes that go into one request: at most so many, and not too much text."""
     part: list[int] = []
     characters = 0
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if part and (len(part) == most or characters + len(text) > REQUEST_CHARACTERS):
             yield part
             part, characters = [], 0
-        part.append(place)
+        part.append(index)
         characters += len(text)
     if part:
         yield part
 
 
-def _named(text: str) -> str:
+def _quote_text(text: str) -> str:
     """A text as an error names it."""
     begins = " ".join(text[:_SHOWN].split())
     return f"the text of {len(text):,} characters that begins {begins!r}"
@@ -373,7 +375,7 @@ SERVICE_OPTIONS = ("batch", "parallel", "timeout", "attempts", "truncate", "pric
 
 
 def limits_from(spec: ModelSpec, *, most: int | None = None) -> RequestLimits:
-    """How much goes into a request, and how many run at once; ``most`` texts where none are asked for."""
+    """Request size and concurrency; ``most`` texts by default."""
     usual = RequestLimits()
     return RequestLimits(
         texts=spec.count("batch") or most or usual.texts,
@@ -399,15 +401,15 @@ def positive_option(spec: ModelSpec, option: str) -> float | None:
 
 
 def checked_url(url: str) -> str:
-    """The address of a server, without a secret in it: addresses are printed, and kept in manifests."""
+    """Check the address of a server; it must not contain a secret, since addresses are printed and stored."""
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
-        whole = False
-    if not whole:
+        valid = False
+    if not valid:
         raise ParameterError(
-            "base_url is no address of a server", hint="for example base_url=http://localhost:11434/v1"
+            "base_url is not the address of a server", hint="for example base_url=http://localhost:11434/v1"
         )
     if parts.username or parts.password or parts.query or redact(url) != url:
         raise ParameterError(

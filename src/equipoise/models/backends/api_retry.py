@@ -26,10 +26,10 @@ RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """Why a request came to nothing: a sentence without secrets, and what may help.
+    """Why a request failed: a message without secrets, and whether a retry may help.
 
-    ``wait_seconds`` is what the server asked for; ``too_large`` that a smaller batch may pass; ``wrong`` that
-    an answer came which cannot be right, so that asking once more is of no use.
+    ``wait_seconds`` is the wait requested by the server; ``too_large``: a smaller batch may succeed; ``wrong``:
+    the response is invalid, and a retry would not help.
     """
 
     reason: str
@@ -44,7 +44,7 @@ STOPPED = RequestFailure("another request failed")
 
 
 class RequestFailedError(Exception):
-    """A request that came to nothing. It is raised outside of any handler, so that it chains to no
+    """A failed request. It is raised outside of any handler, so that it chains to no
     exception of an engine, which may hold headers and keys."""
 
     def __init__(self, refusal: RequestFailure) -> None:
@@ -99,8 +99,10 @@ def call_with_retries(call: Callable[[], T], patience: RetryPolicy) -> T:
         if attempt >= patience.attempts:
             raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempts"))
         if patience.clock() + wait > deadline:
-            asked = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
-            raise RequestFailedError(_with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {asked}"))
+            reason = f"it asks to wait {wait:.0f} s" if refusal.wait_seconds else "the time is up"
+            raise RequestFailedError(
+                _with_attempts(refusal, f"{attempt} attempt{'s' if attempt > 1 else ''}; {reason}")
+            )
         patience.sleep(wait)
 
 
@@ -108,7 +110,7 @@ def _with_attempts(refusal: RequestFailure, how: str) -> RequestFailure:
     return RequestFailure(f"{refusal.reason} (after {how})", status=refusal.status)
 
 
-# Keys come from the environment, go to the server only, and are redacted in messages.
+# Keys are read from the environment, are sent to the server only, and are redacted in messages.
 
 MAX_MESSAGE_LENGTH = 300
 _READ = 20_000
@@ -119,8 +121,8 @@ _KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|pa|co)-[A-Za-z0-9_-]{8,}")
 _MIN_SECRET_LENGTH = 6
 
 
-def secrets_of(environment: Mapping[str, str] | None = None) -> list[str]:
-    """The values in the environment whose names say that they are secret, longest first."""
+def environment_secrets(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The values in the environment whose names indicate a secret, longest first."""
     source = os.environ if environment is None else environment
     values = {
         part
@@ -141,11 +143,11 @@ def without_secrets(text: str, secrets: Iterable[str] | None = None) -> str:
     '401: Incorrect API key provided: [hidden]'
     """
     cut = len(text) > _READ
-    text = redact(redact(text[:_READ]), list(secrets_of() if secrets is None else secrets))
+    text = redact(redact(text[:_READ]), list(environment_secrets() if secrets is None else secrets))
     text = _KEY_SHAPE.sub(HIDDEN, text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
     line = " ".join(text.split())
-    # The cut may have gone through a key, of which the last characters are then too few to be known.
+    # The truncation may have split a key, whose rest is too short to be recognised.
     line = line[:-8] if cut else line
     return line if len(line) <= MAX_MESSAGE_LENGTH else f"{line[: MAX_MESSAGE_LENGTH - 3]}..."
 
@@ -181,26 +183,26 @@ _MALFORMED = (json.JSONDecodeError,)
 
 
 def classify_error(error: Exception, *, now: float | None = None) -> RequestFailure:
-    """What an exception of an engine means; nothing of the exception itself is kept."""
+    """Classify an exception of an engine; the exception itself is not kept."""
     status = _status(error)
     headers = _headers(error)
-    said = without_secrets(_message(error))
+    message = without_secrets(_message(error))
     if status is None:
-        return _without_answer(error, said)
-    reason = f"the server answered {status}: {said}" if said else f"the server answered {status}"
-    if status == 413 or (status in (400, 422) and _TOO_LARGE.search(said)):
+        return _without_answer(error, message)
+    reason = f"the server answered {status}: {message}" if message else f"the server answered {status}"
+    if status == 413 or (status in (400, 422) and _TOO_LARGE.search(message)):
         return RequestFailure(reason, too_large=True, status=status)
-    if status == 429 and _SPENT.search(said):
+    if status == 429 and _SPENT.search(message):
         return RequestFailure(reason, status=status)
     again = status in RETRYABLE_STATUS or status >= 500
-    if status >= 500 and re.search(r"input length exceeds|context length", said, re.IGNORECASE):
+    if status >= 500 and re.search(r"input length exceeds|context length", message, re.IGNORECASE):
         return RequestFailure(reason, too_large=True, status=status)
     wait = retry_after_seconds(headers, time.time() if now is None else now) if again else None
     return RequestFailure(reason, again=again, wait_seconds=wait, status=status)
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds that a server asks to wait; None where it does not say.
+    """The wait in seconds that a server requests; None if there is none.
 
     ``Retry-After`` is seconds or a date; the reset of a limit counts where nothing remains of it.
 
@@ -221,20 +223,20 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
         for name, value in folded.items()
         if "ratelimit-reset" in name and folded.get(name.replace("reset", "remaining"), "0").strip() == "0"
     ]
-    known = [seconds for seconds in resets if seconds is not None]
-    return max(known, default=None)
+    waits = [seconds for seconds in resets if seconds is not None]
+    return max(waits, default=None)
 
 
-def _without_answer(error: Exception, said: str) -> RequestFailure:
-    """No status: the connection failed, the answer was cut off, or the engine itself broke."""
+def _without_answer(error: Exception, message: str) -> RequestFailure:
+    """No status: the connection failed, the response was truncated, or the engine failed."""
     names = [kind.__name__ for kind in type(error).__mro__]
     if any(part in name for name in names for part in _TIMEOUTS) or isinstance(error, TimeoutError):
         return RequestFailure("the server did not answer in time", again=True)
     if isinstance(error, _MALFORMED) or "APIResponseValidationError" in names:
-        return RequestFailure("the answer was cut off or is not JSON", again=True)
+        return RequestFailure("the response was truncated or is not JSON", again=True)
     if any(part in name for name in names for part in _CONNECTIONS) or isinstance(error, OSError):
-        return RequestFailure(f"the connection failed: {said or type(error).__name__}", again=True)
-    return RequestFailure(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+        return RequestFailure(f"the connection failed: {message or type(error).__name__}", again=True)
+    return RequestFailure(f"{type(error).__name__}: {message}" if message else type(error).__name__)
 
 
 def _status(error: Exception) -> int | None:
@@ -243,7 +245,7 @@ def _status(error: Exception) -> int | None:
         status = getattr(holder, "status_code", None)
         if isinstance(status, int) and status >= 400:
             connection = any("Connection" in kind.__name__ for kind in type(error).__mro__)
-            # litellm gives broken connections and timeouts a status of its own making.
+            # litellm gives broken connections and timeouts an invented status.
             return None if connection or _is_timeout(error) else status
     return None
 
@@ -253,26 +255,26 @@ def _is_timeout(error: Exception) -> bool:
 
 
 def _headers(error: BaseException | None, depth: int = 5) -> Mapping[str, str]:
-    """The headers of the answer: on the error, kept apart by litellm, or on the error that led to it."""
+    """The headers of the answer: on the error, in litellm's attribute, or on its cause."""
     if error is None or not depth:
         return {}
     response = getattr(error, "response", None)
-    kept = getattr(error, "litellm_response_headers", None)
-    for headers in (kept, getattr(response, "headers", None), getattr(error, "headers", None)):
+    response_headers = getattr(error, "litellm_response_headers", None)
+    for headers in (response_headers, getattr(response, "headers", None), getattr(error, "headers", None)):
         if headers:
             return {str(name): str(value) for name, value in dict(headers).items()}
     return _headers(error.__cause__ or error.__context__, depth - 1)
 
 
 def _message(error: Exception) -> str:
-    """What the server said, without the frame that the engine puts around it."""
+    """The message of the server, without the text that the engine adds."""
     body = getattr(error, "body", None)
     if isinstance(body, Mapping):
         inner = body.get("error", body)
-        said = inner.get("message") if isinstance(inner, Mapping) else inner
-        if isinstance(said, str) and said:
+        message = inner.get("message") if isinstance(inner, Mapping) else inner
+        if isinstance(message, str) and message:
             code = inner.get("code") if isinstance(inner, Mapping) else None
-            return f"{said} ({code})" if isinstance(code, str) else said
+            return f"{message} ({code})" if isinstance(code, str) else message
     return str(getattr(error, "message", "") or error)
 
 

@@ -39,15 +39,17 @@ class HashEncoder(LocalEncoder):
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Hash every distinct word once, then add up."""
         words = [tokenize_words(text) for text in texts]
-        counts = [len(each) for each in words]
-        distinct = {word: place for place, word in enumerate(dict.fromkeys(w for each in words for w in each))}
-        hashes = np.fromiter(map(_hashed, distinct), np.uint64, len(distinct))
-        place = np.fromiter((distinct[word] for each in words for word in each), np.int64, sum(counts))
+        counts = [len(text_words) for text_words in words]
+        distinct = {
+            word: index for index, word in enumerate(dict.fromkeys(w for text_words in words for w in text_words))
+        }
+        hashes = np.fromiter(map(_hash_word, distinct), np.uint64, len(distinct))
+        columns = np.fromiter((distinct[word] for text_words in words for word in text_words), np.int64, sum(counts))
         column = (hashes >> np.uint64(1)) % np.uint64(self._dims)
         sign = np.where(hashes & np.uint64(1), 1.0, -1.0)
         row = np.repeat(np.arange(len(texts)), counts)
         sums = np.bincount(
-            row * self._dims + column[place].astype(np.int64), sign[place], minlength=len(texts) * self._dims
+            row * self._dims + column[columns].astype(np.int64), sign[columns], minlength=len(texts) * self._dims
         ).reshape(len(texts), self._dims)
         length = np.sqrt((sums**2).sum(axis=1, keepdims=True))
         unit = np.divide(sums, length, out=sums, where=length > 0.0)
@@ -64,5 +66,5 @@ def load(spec: ModelSpec) -> Encoder:
     return HashEncoder(spec.count("dims") or DIMS, str(spec))
 
 
-def _hashed(word: str) -> int:
+def _hash_word(word: str) -> int:
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")

@@ -1,7 +1,7 @@
 """``cohere:``, ``voyage:`` and ``litellm:provider/model``: other services, through litellm.
 
-Each provider's key comes from its own variable, such as ``COHERE_API_KEY``. Queries and documents are told
-apart where a service does so itself.
+Each provider's key is read from its variable, such as ``COHERE_API_KEY``. Queries and documents are
+distinguished if the service does so.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from equipoise.models.backends.api_retry import (
     RequestFailure,
     RetryPolicy,
     classify_error,
+    environment_secrets,
     missing_api_key_error,
-    secrets_of,
 )
 from equipoise.models.encoder import ModelCard
 from equipoise.redaction import note_secret
@@ -52,7 +52,7 @@ MAX_BATCH_SIZES = {"cohere": 96, "voyage": 128}
 
 
 class LitellmEncoder(ApiEncoder):
-    """A model at any service that litellm knows."""
+    """A model at any service that litellm supports."""
 
     symmetric = False
 
@@ -89,7 +89,7 @@ class LitellmEncoder(ApiEncoder):
             request["input_type"] = self._types[role]
         try:
             answer = self._engine.embedding(input=list(texts), **request)
-        except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
+        except Exception as error:  # the exception may contain the key, so it is not chained
             refusal = classify_error(error)
         else:
             usage = getattr(answer, "usage", None)
@@ -106,38 +106,38 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
             f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
         )
     provider = model.partition("/")[0]
-    for secret in secrets_of():  # litellm takes from the environment whatever a provider needs
+    for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
         note_secret(secret)
     if "base_url" in spec.options:
         checked_url(spec.options["base_url"])
     with _quiet():
         engine = require_extra("litellm", extra="litellm")
-    # Advertisements on standard output, and attempts of its own that would hide what the server said.
+    # Disable advertisements on standard output, and retries that would hide the server's message.
     engine.suppress_debug_info, engine.DEFAULT_MAX_RETRIES = True, 0  # type: ignore[attr-defined]
     if "base_url" not in spec.options:
         missing = engine.validate_environment(model).get("missing_keys") or []
         if missing:
             raise missing_api_key_error(provider, *missing)
     dims, max_tokens = _sizes(engine, model)
-    asked = spec.count("dimensions")
+    dimensions = spec.count("dimensions")
     card = ModelCard(
         name=model,
         spec=str(spec),
-        dims=asked or dims,
+        dims=dimensions or dims,
         max_tokens=max_tokens,
         licence="proprietary",
         origin=spec.options.get("base_url", provider),
         note="the server may change the model behind a name",
     )
-    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={asked or ''}"]
+    words = ["litellm", model, spec.options.get("base_url", ""), f"dimensions={dimensions or ''}"]
     identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
     return LitellmEncoder(engine, model, spec, card, identity, patience or retry_policy_from(spec))
 
 
 def _sizes(engine: ModuleType, model: str) -> tuple[int | None, int | None]:
     """Dimensions and longest input, from the table inside litellm."""
-    known = engine.model_cost.get(model) or engine.model_cost.get(model.partition("/")[2]) or {}
-    return known.get("output_vector_size"), known.get("max_input_tokens")
+    costs = engine.model_cost.get(model) or engine.model_cost.get(model.partition("/")[2]) or {}
+    return costs.get("output_vector_size"), costs.get("max_input_tokens")
 
 
 @contextmanager

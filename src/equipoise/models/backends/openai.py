@@ -1,7 +1,7 @@
 """``openai:``: the OpenAI protocol through its SDK, at OpenAI or at any compatible server.
 
-``openai:text-embedding-3-small`` asks OpenAI; ``openai:nomic-embed-text,base_url=http://localhost:11434/v1``
-asks Ollama, and so for vLLM, LM Studio and TEI. With ``api_version`` it is Azure, and the model is the name
+``openai:text-embedding-3-small`` calls OpenAI; ``openai:nomic-embed-text,base_url=http://localhost:11434/v1``
+calls Ollama, and similarly vLLM, LM Studio and TEI. With ``api_version`` it is Azure, and the model is the name
 of a deployment. Keys come from the environment: ``OPENAI_API_KEY``, for Azure ``AZURE_OPENAI_API_KEY``, or
 the variable that ``key_env`` names.
 """
@@ -48,11 +48,11 @@ SIZES = {
     "text-embedding-3-large": (3072, 8191),
     "text-embedding-ada-002": (1536, 8191),
 }
-"""Dimensions and longest input of OpenAI's own models."""
+"""Dimensions and longest input of OpenAI models."""
 
 
 class OpenAIEncoder(ApiEncoder):
-    """A model at a server that speaks the OpenAI protocol."""
+    """A model at a server with the OpenAI API."""
 
     def __init__(self, client: Any, spec: ModelSpec, card: ModelCard, identity: str, patience: RetryPolicy) -> None:
         super().__init__(
@@ -70,10 +70,10 @@ class OpenAIEncoder(ApiEncoder):
         """One request, checked."""
         refusal: RequestFailure
         try:
-            # The JSON itself: the SDK's own objects turn true into 1.0.
+            # The raw JSON: the objects of the SDK convert true to 1.0.
             reply = self._client.embeddings.with_raw_response.create(input=list(texts), **self._request)
             answer = reply.http_response.json()
-        except Exception as error:  # whatever the engine raises may hold the key, so nothing of it goes on
+        except Exception as error:  # the exception may contain the key, so it is not chained
             refusal = classify_error(error)
         else:
             usage = _member(answer, "usage")
@@ -93,17 +93,17 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncod
     client = _client(spec, url, key)
     name = spec.name or DEFAULT_MODEL
     dims, max_tokens = SIZES.get(name, (None, None)) if _host(url) == _host(OPENAI_BASE_URL) else (None, None)
-    asked = spec.count("dimensions")
+    dimensions = spec.count("dimensions")
     card = ModelCard(
         name=name,
         spec=str(spec),
-        dims=asked or dims,
+        dims=dimensions or dims,
         max_tokens=max_tokens,
         licence="proprietary" if _host(url) == _host(OPENAI_BASE_URL) else "",
         origin=_host(url),
         note="the server may change the model behind a name",
     )
-    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={asked or ''}"]
+    words = ["openai", url, name, spec.options.get("api_version", ""), f"dimensions={dimensions or ''}"]
     identity = " ".join(words) + (" cut" if spec.flag("truncate", False) else "")
     return OpenAIEncoder(client, spec, card, identity, patience or retry_policy_from(spec))
 
@@ -114,14 +114,14 @@ def _member(value: Any, name: str) -> Any:
 
 def _key_names(spec: ModelSpec) -> list[str]:
     """The variables that may hold the key, in this order."""
-    own = spec.options.get("key_env")
-    if own:
-        return [own]
+    key_variable = spec.options.get("key_env")
+    if key_variable:
+        return [key_variable]
     return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
 
 
 def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
-    """The SDK's client; its own retries are off, since ours know more of the answer."""
+    """The client of the SDK; its retries are off, since ours use the answer."""
     azure = "api_version" in spec.options
     if key is None and (azure or "key_env" in spec.options or _host(url) == _host(OPENAI_BASE_URL)):
         raise missing_api_key_error(_host(url), *_key_names(spec))
@@ -139,9 +139,9 @@ def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
 
 def _base_url(spec: ModelSpec) -> str:
     """Where the server is: the option, the environment, or OpenAI."""
-    given = spec.options.get("base_url")
+    base_url = spec.options.get("base_url")
     fallback = "AZURE_OPENAI_ENDPOINT" if "api_version" in spec.options else "OPENAI_BASE_URL"
-    return checked_url((given or os.environ.get(fallback) or OPENAI_BASE_URL).rstrip("/"))
+    return checked_url((base_url or os.environ.get(fallback) or OPENAI_BASE_URL).rstrip("/"))
 
 
 def _host(url: str) -> str:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, ShapeError
 from equipoise.io.arrays import read_array, read_matrix
+from equipoise.io.dataset import file_sha256
 from equipoise.io.tables import check_parquet
 from equipoise.io.text import open_text
-from equipoise.models.backends.model_files import sha256_of
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.types import Role, require_extra
@@ -36,24 +36,24 @@ class PrecomputedEncoder(LocalEncoder):
     block_texts = 65_536
     cacheable = False
 
-    def __init__(self, matrix: Matrix, places: dict[str, int], card: ModelCard) -> None:
+    def __init__(self, matrix: Matrix, row_of: dict[str, int], card: ModelCard) -> None:
         self.card = card
         self.identity = f"vectors {card.revision}"
         self._matrix = matrix
-        self._places = places
+        self._row_of = row_of
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The stored vector of each text; a text without one is an error."""
         try:
-            places = [self._places[text] for text in texts]
+            rows = [self._row_of[text] for text in texts]
         except KeyError as error:
             key = str(error.args[0])
-            shown = key if len(key) <= 80 else f"{key[:80]}..."
+            excerpt = key if len(key) <= 80 else f"{key[:80]}..."
             raise InputError(
-                f"{self.card.name} holds no vector for {shown!r}",
-                hint=f"it has {len(self._places):,} keys, the first is {next(iter(self._places))[:80]!r}",
+                f"{self.card.name} holds no vector for {excerpt!r}",
+                hint=f"it has {len(self._row_of):,} keys, the first is {next(iter(self._row_of))[:80]!r}",
             ) from None
-        return EncodedBatch(self._matrix[places].astype(np.float32), None)
+        return EncodedBatch(self._matrix[rows].astype(np.float32), None)
 
 
 def load(spec: ModelSpec) -> Encoder:
@@ -65,29 +65,29 @@ def load(spec: ModelSpec) -> Encoder:
     matrix, keys = readers[path.suffix.casefold()](path, spec)
     if len(keys) != len(matrix):
         raise ShapeError(f"{path} has {len(matrix)} vectors for {len(keys)} keys", hint="there must be as many")
-    places = {key: place for place, key in enumerate(keys)}
-    if len(places) != len(keys):
-        again = next(key for place, key in enumerate(keys) if places[key] != place)
+    row_of = {key: row for row, key in enumerate(keys)}
+    if len(row_of) != len(keys):
+        again = next(key for row, key in enumerate(keys) if row_of[key] != row)
         raise DuplicateError(f"{path} has the key {again[:80]!r} more than once", hint="keep one of them")
     card = ModelCard(
         path.name,
         str(spec),
         dims=matrix.shape[1],
         origin=f"file {path}",
-        revision=f"sha256:{sha256_of(path)}",
+        revision=f"sha256:{file_sha256(path)}",
         note=f"{len(keys):,} vectors",
     )
-    return PrecomputedEncoder(matrix, places, card)
+    return PrecomputedEncoder(matrix, row_of, card)
 
 
 def _npz(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     names = _members(path)
-    column = spec.options.get("column") or _found(path, names, _MATRICES, "vectors")
+    column = spec.options.get("column") or _find_name(path, names, _MATRICES, "vectors")
     matrix = read_matrix(f"{path}:{column}")
     if "ids" in spec.options:
         return matrix, _lines(as_path(spec.options["ids"]))
-    key = spec.options.get("key") or _found(path, names, _KEYS, "texts or ids")
-    return matrix, [str(each) for each in read_array(f"{path}:{key}", ndim=1).tolist()]
+    key = spec.options.get("key") or _find_name(path, names, _KEYS, "texts or ids")
+    return matrix, [str(key_value) for key_value in read_array(f"{path}:{key}", ndim=1).tolist()]
 
 
 def _members(path: Path) -> list[str]:
@@ -95,21 +95,21 @@ def _members(path: Path) -> list[str]:
         with ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except (OSError, BadZipFile) as error:
-        read_array(path)  # says what is wrong with the file
+        read_array(path)  # raises if the file is invalid
         raise FormatError(f"{path} is not a readable .npz file: {error}") from error
 
 
 def _npy(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     matrix = read_matrix(path)
-    given = spec.options.get("ids")
-    key_files = [as_path(given)] if given else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
-    found = next((file for file in key_files if file.is_file()), None)
-    if found is None:
+    ids_path = spec.options.get("ids")
+    key_files = [as_path(ids_path)] if ids_path else [path.with_suffix(end) for end in (".txt", ".ids", ".ids.txt")]
+    key_file = next((file for file in key_files if file.is_file()), None)
+    if key_file is None:
         raise InputError(
             f"{path} has no keys: {key_files[0]} does not exist",
             hint="write vectors:FILE.npy,ids=KEYS.txt, one key a line",
         )
-    return matrix, _lines(found)
+    return matrix, _lines(key_file)
 
 
 def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
@@ -118,17 +118,17 @@ def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
         raise InputError(f"there is no file {path}", hint="check the path")
     try:
         schema = list(engine.read_schema(path).names)
-        key = spec.options.get("key") or _found(path, schema, _KEYS, "texts or ids")
-        column = spec.options.get("column") or _found(path, schema, _MATRICES, "vectors")
+        key = spec.options.get("key") or _find_name(path, schema, _KEYS, "texts or ids")
+        column = spec.options.get("column") or _find_name(path, schema, _MATRICES, "vectors")
         check_parquet(path)
         table = engine.read_table(path, columns=[key, column])
     except (OSError, ValueError) as error:
-        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it cut off?") from error
-    keys = [str(each) for each in table.column(key).to_pylist()]
-    return _stacked(path, column, table.column(column).combine_chunks()), keys
+        raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it truncated?") from error
+    keys = [str(key_value) for key_value in table.column(key).to_pylist()]
+    return _stack_lists(path, column, table.column(column).combine_chunks()), keys
 
 
-def _stacked(path: Path, column: str, lists: Any) -> Matrix:
+def _stack_lists(path: Path, column: str, lists: Any) -> Matrix:
     """A column of lists as a matrix, without a Python object a number."""
     lengths = set(lists.value_lengths().to_pylist())
     if len(lengths) != 1 or None in lengths or 0 in lengths:
@@ -143,10 +143,10 @@ def _lines(path: Path) -> list[str]:
     if path.suffix == ".json":
         from equipoise.io.json import parse_json
 
-        found = parse_json(open_text(path))
-        if not isinstance(found, list):
-            raise FormatError(f"{path} is no JSON list of keys")
-        return [str(each) for each in found]
+        keys = parse_json(open_text(path))
+        if not isinstance(keys, list):
+            raise FormatError(f"{path} is not a JSON list of keys")
+        return [str(key) for key in keys]
     return list(_split(text))
 
 
@@ -158,11 +158,11 @@ def _split(text: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in lines)
 
 
-def _found(path: Path, names: Sequence[str], usual: Sequence[str], what: str) -> str:
-    found = next((name for name in usual if name in names), None)
-    if found is None:
+def _find_name(path: Path, names: Sequence[str], usual: Sequence[str], role: str) -> str:
+    match = next((name for name in usual if name in names), None)
+    if match is None:
         raise InputError(
-            f"{path} has no {what} under the usual names: it holds {', '.join(names)}",
+            f"{path} has no {role} under the usual names: it holds {', '.join(names)}",
             hint="say which with column=NAME (the vectors) and key=NAME (texts or ids)",
         )
-    return found
+    return match

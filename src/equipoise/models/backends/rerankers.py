@@ -88,7 +88,7 @@ class CrossEncoderReranker(Reranker):
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """All pairs in one run of batches; the library groups texts of similar length."""
-        pairs = [(query, text) for query, own in zip(queries, documents, strict=True) for text in own]
+        pairs = [(query, text) for query, texts in zip(queries, documents, strict=True) for text in texts]
         if not pairs:
             return [np.empty(0) for _ in queries]
         torch = require_extra("torch", extra="st")
@@ -97,7 +97,7 @@ class CrossEncoderReranker(Reranker):
                 pairs, batch_size=self._batch, show_progress_bar=False, activation_fn=torch.nn.Identity()
             )
         scores = np.asarray(logits, dtype=np.float64).reshape(len(pairs))
-        return np.split(scores, np.cumsum([len(own) for own in documents])[:-1])
+        return np.split(scores, np.cumsum([len(texts) for texts in documents])[:-1])
 
 
 def _load_cross_encoder(spec: ModelSpec, name: str, local: bool) -> Any:
@@ -110,7 +110,7 @@ def _load_cross_encoder(spec: ModelSpec, name: str, local: bool) -> Any:
                 revision=spec.options.get("revision"),
                 trust_remote_code=spec.flag("trust_remote_code", False),
             )
-    except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+    except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if local:
             raise InputError(f"the model in {name} cannot be loaded: {reason}", hint="save the model again") from error
@@ -168,14 +168,14 @@ class MaxSimReranker(Reranker):
 
     def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
         """Each distinct document of a group of queries is embedded once."""
-        asked = _normalized_rows(self._encoder, list(dict.fromkeys(queries)))
+        query_vectors = _normalized_rows(self._encoder, list(dict.fromkeys(queries)))
         scores: list[Floats] = []
         for group in _document_groups(documents):
-            known = _normalized_rows(
-                self._encoder, list(dict.fromkeys(text for own in documents[group] for text in own))
+            document_vectors = _normalized_rows(
+                self._encoder, list(dict.fromkeys(text for texts in documents[group] for text in texts))
             )
-            for query, own in zip(queries[group], documents[group], strict=True):
-                scores.append(_max_sims(asked[query], [known[text] for text in own]))
+            for query, texts in zip(queries[group], documents[group], strict=True):
+                scores.append(_max_sims(query_vectors[query], [document_vectors[text] for text in texts]))
         return scores
 
 
@@ -196,20 +196,20 @@ def _max_sims(query: Vectors, documents: Sequence[Vectors]) -> Floats:
 
 def _normalized_rows(encoder: TokenEncoder, texts: list[str]) -> dict[str, Vectors]:
     return (
-        {text: l2_normalize(own) for text, own in zip(texts, encoder.token_vectors(texts), strict=True)}
+        {text: l2_normalize(vectors) for text, vectors in zip(texts, encoder.token_vectors(texts), strict=True)}
         if texts
         else {}
     )
 
 
 def _document_groups(documents: Sequence[Sequence[str]]) -> Iterator[slice]:
-    """Slices of queries whose documents together are not too long to hold."""
+    """Slices of queries whose documents fit in memory."""
     start = characters = 0
-    for place, own in enumerate(documents):
-        size = sum(map(len, own))
-        if place > start and characters + size > _MAX_CHARACTERS:
-            yield slice(start, place)
-            start, characters = place, 0
+    for index, texts in enumerate(documents):
+        size = sum(map(len, texts))
+        if index > start and characters + size > _MAX_CHARACTERS:
+            yield slice(start, index)
+            start, characters = index, 0
         characters += size
     yield slice(start, len(documents))
 
@@ -237,18 +237,18 @@ class TorchTokenEncoder:
             return_special_tokens_mask=True,
         )  # fmt: skip
         special = ids.pop("special_tokens_mask")
-        found: list[Vectors] = [np.empty((0, 0), np.float32)] * len(texts)
+        token_vectors: list[Vectors] = [np.empty((0, 0), np.float32)] * len(texts)
         with torch_threads(self._threads), torch.inference_mode():
             for batch in token_batches([len(row) for row in ids["input_ids"]], BATCH_TOKENS):
                 padded = self._tokenizer.pad(
-                    {name: [rows[place] for place in batch] for name, rows in ids.items()},
+                    {name: [rows[index] for index in batch] for name, rows in ids.items()},
                     return_tensors="pt",
                 )
                 hidden = self._transformer(**padded).last_hidden_state.float().numpy()
-                for vectors, place in zip(hidden, batch, strict=True):
-                    own = np.flatnonzero(np.array(special[place]) == 0)
-                    found[place] = vectors[own]
-        return found
+                for vectors, index in zip(hidden, batch, strict=True):
+                    token_rows = np.flatnonzero(np.array(special[index]) == 0)
+                    token_vectors[index] = vectors[token_rows]
+        return token_vectors
 
 
 def load_token_encoder(spec: ModelSpec) -> TorchTokenEncoder:
@@ -289,7 +289,7 @@ def _load_torch_token_encoder(folder: Path | None, spec: ModelSpec, card: ModelC
     try:
         with suppress_hub_output(folder is None):
             model = engine.SentenceTransformer(str(folder or spec.name), device="cpu")
-    except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+    except Exception as error:  # hub, file and configuration problems have many types
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if folder is not None:
             raise InputError(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, ParameterError
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     ModelFolder,
     find_packaged_model,
     is_installed,
     prompts_by_role,
-    sha256_of,
 )
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
 from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
@@ -41,32 +41,32 @@ def torch_threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def no_progress_bars() -> Iterator[None]:
-    """Let nothing be drawn on the terminal while a model is loaded inside the block."""
+    """Suppress progress bars while a model is loaded inside the block."""
     logging = require_extra("transformers.utils.logging", extra="st")
-    shown = logging.is_progress_bar_enabled()
+    was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             logging.enable_progress_bar()
 
 
 def weights_digest(folder: ModelFolder) -> str:
-    """What the weights are; a folder without any is refused before a library tries the network."""
-    files = sorted(each for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for each in folder.path.rglob(kind))
+    """A digest of the weights; a folder without any is an error before a library tries the network."""
+    files = sorted(file for kind in ("*.safetensors", "*.bin", "*.pt", "*.onnx") for file in folder.path.rglob(kind))
     if not files:
         raise InputError(
             f"{folder.path} holds no weights: no .safetensors or .bin file",
             hint="name the folder that the model was saved to",
         )
-    return "sha256:" + "+".join(sha256_of(file) for file in files)
+    return "sha256:" + "+".join(file_sha256(file) for file in files)
 
 
-def hub_revision(model: Any, asked: str) -> str:
-    """The commit that a model of the hub was loaded from, or what was asked for where it does not say."""
+def hub_revision(model: Any, requested: str) -> str:
+    """The commit that a model of the hub was loaded from, or the requested revision if it is unknown."""
     config = getattr(getattr(model[0], "auto_model", None), "config", None)
-    return str(getattr(config, "_commit_hash", None) or asked)
+    return str(getattr(config, "_commit_hash", None) or requested)
 
 
 # Load from the hub without progress bars, logs, or retries if it cannot be reached.
@@ -76,10 +76,10 @@ HUB_TIMEOUT_SECONDS = 10.0
 
 
 @contextmanager
-def suppress_hub_output(asked: bool) -> Iterator[None]:
-    """Let a model be loaded inside the block in silence; ``asked`` says whether the hub is needed for it.
+def suppress_hub_output(suppress: bool) -> Iterator[None]:
+    """Load a model inside the block without output, if ``suppress`` is set.
 
-    The library asks six times for every file, over more than 20 seconds, before it looks into its cache. A
+    The library requests every file six times, over more than 20 seconds, before it looks into its cache. A
     hub that does not answer one question is taken for absent, so that the cache is looked into at once.
     """
     hub = require_extra("huggingface_hub", extra="st")
@@ -87,7 +87,7 @@ def suppress_hub_output(asked: bool) -> Iterator[None]:
     verbosity, offline = log.get_verbosity(), constants.HF_HUB_OFFLINE
     log.set_verbosity_error()
     try:
-        if asked and not offline:
+        if suppress and not offline:
             constants.HF_HUB_OFFLINE = not _hub_is_reachable()
         with no_progress_bars():
             yield
@@ -97,7 +97,7 @@ def suppress_hub_output(asked: bool) -> Iterator[None]:
 
 
 def _hub_is_reachable() -> bool:
-    """Whether the hub says anything, be it a refusal."""
+    """Whether the hub responds, even with an error."""
     hub = require_extra("huggingface_hub", extra="st")
     try:
         hub.utils.get_session().head(hub.constants.ENDPOINT, timeout=HUB_TIMEOUT_SECONDS)
@@ -111,7 +111,7 @@ BATCH_SIZE = 32
 
 
 class SentenceTransformersEncoder(LocalEncoder):
-    """The library's own ``encode``, on as many threads as were asked for and no more.
+    """The library's ``encode`` with the requested number of threads.
 
     ``threads`` of None leaves torch as it is.
     """
@@ -127,14 +127,14 @@ class SentenceTransformersEncoder(LocalEncoder):
         self._threads = threads
         self._batch = batch
         self._window = _window(model, card.max_tokens, threads or 1)
-        # Models with a part for each role must be told which; versions before 5 have no such models.
+        # Models with a part for each role need the role; versions before 5 have no such models.
         self._calls = {
             Role.QUERY: getattr(model, "encode_query", model.encode),
             Role.DOCUMENT: getattr(model, "encode_document", model.encode),
         }
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
-        """The prompt is in the text already, so the library is told to add none."""
+        """The prompt is in the text already, so the library must not add one."""
         heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
         with nullcontext() if self._threads is None else torch_threads(self._threads):
             vectors = self._calls[role](
@@ -143,7 +143,7 @@ class SentenceTransformersEncoder(LocalEncoder):
         return EncodedBatch(np.asarray(vectors, dtype=np.float32), self.token_counts(texts))
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths by the model's own tokenizer, where it is one that can be asked."""
+        """Lengths by the tokenizer of the model, if it is available."""
         return None if self._window is None else self._window.cut(texts).counts
 
 
@@ -151,11 +151,18 @@ def load(spec: ModelSpec) -> Encoder:
     """From a folder, from an installed package, or from the hub."""
     if not spec.name:
         raise ParameterError("st: names no model", hint="write st:NAME or st:FOLDER")
-    known = BY_HUB_NAME.get(spec.name)
-    if known is not None and known.alias == "minilm" and "revision" not in spec.options and is_installed("minilm"):
-        found = find_packaged_model("minilm")
-        card = ModelCard(spec.name, str(spec), licence=known.licence, origin=found.origin, revision=found.revision)
-        return _load_model(spec, found.folder / "model", card)
+    hub_model = BY_HUB_NAME.get(spec.name)
+    if (
+        hub_model is not None
+        and hub_model.alias == "minilm"
+        and "revision" not in spec.options
+        and is_installed("minilm")
+    ):
+        package = find_packaged_model("minilm")
+        card = ModelCard(
+            spec.name, str(spec), licence=hub_model.licence, origin=package.origin, revision=package.revision
+        )
+        return _load_model(spec, package.folder / "model", card)
     path = as_path(spec.name)
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
@@ -167,7 +174,7 @@ def load(spec: ModelSpec) -> Encoder:
             revision=f"{weights_digest(folder)} settings:{folder.settings()}",
         )
         return _load_model(spec, path, card)
-    card = ModelCard(spec.name, str(spec), licence=known.licence if known else "", origin="Hugging Face hub")
+    card = ModelCard(spec.name, str(spec), licence=hub_model.licence if hub_model else "", origin="Hugging Face hub")
     return _load_model(spec, None, card)
 
 
@@ -181,12 +188,12 @@ def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encode
                 revision=spec.options.get("revision"),
                 trust_remote_code=spec.flag("trust_remote_code", False),
             )
-        except Exception as error:  # hub, file and configuration problems come as a dozen kinds
+        except Exception as error:  # hub, file and configuration problems have many types
             raise _load_error(spec, folder, error) from error
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
-    asked = f"{spec.name}@{spec.options.get('revision', 'main')}"
-    card = replace(_sized(card, model), revision=card.revision or hub_revision(model, asked))
+    requested = f"{spec.name}@{spec.options.get('revision', 'main')}"
+    card = replace(_with_model_sizes(card, model), revision=card.revision or hub_revision(model, requested))
     return SentenceTransformersEncoder(
         model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH_SIZE
     )
@@ -198,12 +205,12 @@ def is_sentence_transformer(model: object) -> bool:
     return library is not None and isinstance(model, library.SentenceTransformer)
 
 
-def of_object(model: Any, card: ModelCard) -> SentenceTransformersEncoder:
+def encoder_from_model(model: Any, card: ModelCard) -> SentenceTransformersEncoder:
     """A model in hand, with its prompts and its window as ``st:`` has them."""
-    return SentenceTransformersEncoder(model, _sized(card, model), threads=None)
+    return SentenceTransformersEncoder(model, _with_model_sizes(card, model), threads=None)
 
 
-def _sized(card: ModelCard, model: Any) -> ModelCard:
+def _with_model_sizes(card: ModelCard, model: Any) -> ModelCard:
     """The card with the dimensions and the window of the model."""
     window = model.max_seq_length
     dims = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
@@ -214,7 +221,7 @@ def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Excep
     reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
     if "trust_remote_code" in str(error):
         return ParameterError(
-            f"{spec.name} brings code of its own, which is not run unasked",
+            f"{spec.name} contains custom code, which is not run without permission",
             hint=f"read that code; then write st:{spec.name},trust_remote_code=true",
         )
     if folder is not None:
@@ -226,7 +233,7 @@ def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Excep
 
 
 def _window(model: Any, max_tokens: int | None, threads: int) -> TruncatingTokenizer | None:
-    """A window over a copy of the tokenizer: the library's own keeps its settings."""
+    """A window over a copy of the tokenizer: the settings of the library's tokenizer are not changed."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
     if not callable(getattr(tokenizer, "to_str", None)):
         return None

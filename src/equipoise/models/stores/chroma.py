@@ -33,23 +33,23 @@ class ChromaStore(VectorStore):
     name_rule = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,46}[A-Za-z0-9]")
     name_words = "3 to 48 letters, digits, dots, hyphens or underscores, with a letter or digit at both ends"
 
-    def __init__(self, collection: str, shape: CollectionSchema, client: Any, place: str) -> None:
+    def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry)
         self._client = client
-        self._place = place
+        self._place = location
         self._most = int(client.get_max_batch_size())
         self._entries = client.get_collection(collection, embedding_function=None)
 
     @classmethod
     def open(cls, path: str, collection: str, dims: int | None, geometry: str, *, ef_search: int = 100) -> Self:
         """Open a folder, and a collection in it, or create them."""
-        place = str(Path(path).expanduser())
+        location = str(Path(path).expanduser())
         chromadb = require_extra("chromadb", extra="chroma")
         settings = require_extra("chromadb.config", extra="chroma").Settings(anonymized_telemetry=False)
-        with _translate_errors(place):
-            client = chromadb.PersistentClient(path=place, settings=settings)
-            found = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
-            shape, is_new = resolve_schema(collection, found, dims, geometry, place)
+        with _translate_errors(location):
+            client = chromadb.PersistentClient(path=location, settings=settings)
+            schemas = {entry.name: _schema(entry.metadata) for entry in client.list_collections()}
+            shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
             if is_new:
                 client.create_collection(
                     collection,
@@ -62,7 +62,7 @@ class ChromaStore(VectorStore):
                         }
                     },
                 )
-            return cls(collection, shape, client, place)
+            return cls(collection, shape, client, location)
 
     @property
     def exact(self) -> bool:
@@ -84,7 +84,7 @@ class ChromaStore(VectorStore):
                 self._entries.upsert(
                     ids=ids[part],
                     embeddings=rows[part],
-                    # Without a document the old one would stay, so an absent text is an empty one and a mark.
+                    # Without a document the old one would be kept, so a missing text is an empty one and a flag.
                     documents=[text or "" for text in texts[part]],
                     metadatas=[{"has_text": text is not None} for text in texts[part]],
                 )
@@ -119,12 +119,12 @@ class ChromaStore(VectorStore):
         return [texts.get(name) for name in ids]
 
     def _vectors(self, ids: list[str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        vector_by_id: dict[str, Any] = {}
         with _translate_errors(self._place):
             for part in self._parts(len(ids)):
                 answer = self._entries.get(ids=ids[part], include=["embeddings"])
-                found |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
-        return found
+                vector_by_id |= dict(zip(answer["ids"], answer["embeddings"], strict=True))
+        return vector_by_id
 
     def _similarity(self, distance: float) -> float:
         """From what the engine returns: the squared distance, or one minus the inner product."""
@@ -141,14 +141,14 @@ def _schema(metadata: dict[str, Any] | None) -> CollectionSchema:
 
 
 @contextmanager
-def _translate_errors(place: str) -> Iterator[None]:
-    """What Chroma says becomes a sentence."""
+def _translate_errors(location: str) -> Iterator[None]:
+    """Raise errors of Chroma as ``StoreError``."""
     errors = require_extra("chromadb.errors", extra="chroma")
     try:
         yield
     except (errors.ChromaError, OSError, ValueError, RuntimeError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise StoreError(
-            f"the Chroma database at {place} cannot be used: {said}",
+            f"the Chroma database at {location} cannot be used: {message}",
             hint="check that the folder can be written and was not removed or changed by another version",
         ) from error

@@ -65,9 +65,9 @@ class FaissStore(VectorStore):
         if self._hnsw:
             index.hnsw.efSearch = max(self._ef_search, k)
         queries = unit_rows(queries) if self.geometry == "cosine" else queries
-        _, places = index.search(queries, k)
-        ids, scores = self._table.names(places), self._similarities(queries, places)
-        ids[places < 0], scores[places < 0] = None, -np.inf
+        _, rows = index.search(queries, k)
+        ids, scores = self._table.names(rows), self._similarities(queries, rows)
+        ids[rows < 0], scores[rows < 0] = None, -np.inf
         order = np.argsort(-scores, axis=1, kind="stable")
         return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
@@ -95,11 +95,11 @@ class FaissStore(VectorStore):
         index.hnsw.efConstruction = self._ef_construction
         return index
 
-    def _similarities(self, queries: Vectors, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The scores of what was found, pair by pair: faiss's own may differ a bit for equal vectors."""
-        scores = np.empty(places.shape)
+    def _similarities(self, queries: Vectors, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The scores of the hits, pair by pair: those of faiss may differ slightly for equal vectors."""
+        scores = np.empty(rows.shape)
         for row, query in enumerate(queries.astype(np.float64)):
-            near = self._table.vectors[places[row]].astype(np.float64)
+            near = self._table.vectors[rows[row]].astype(np.float64)
             if self.geometry == "euclidean":
                 scores[row] = -np.einsum("ij,ij->i", near - query, near - query)
             else:

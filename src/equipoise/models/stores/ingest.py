@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from equipoise.types import Ints
 
 BATCH_ROWS = 5_000
-"""Vectors that are sent together: what is lost at most when the store goes away."""
+"""Vectors per request: the maximum that is lost when the connection fails."""
 
 Block = tuple[int, Sequence[str], Any, Sequence[str] | None]
 """The row of the first vector, the ids, the vectors and, where there are any, the texts."""
@@ -30,21 +30,21 @@ def ingest(
     blocks: Blocks,
     watch: Callable[[int], None] | None = None,
     *,
-    hint: str = "give these vectors a collection of their own",
+    hint: str = "use a separate collection for these vectors",
 ) -> int:
-    """Put ``total`` vectors into a store, in their order, going on behind what it holds; how many were sent.
+    """Put ``total`` vectors into a store, in their order, after those it already has; returns the number sent.
 
     Where some are missing further ahead, all are sent: an id that is there is replaced. A store that fails
-    keeps what it has, and the error says so. ``hint`` is the advice when it holds something else.
+    keeps its vectors, and the error reports it. ``hint`` is for a store with other vectors.
     """
-    held = store.count()
-    if held > total:
-        raise ParameterError(f"{store.named} holds {held:,} vectors and there are {total:,}", hint=hint)
-    if held == total:
+    n_stored = store.count()
+    if n_stored > total:
+        raise ParameterError(f"{store.named} holds {n_stored:,} vectors and there are {total:,}", hint=hint)
+    if n_stored == total:
         return 0
     try:
         # The last block may have arrived in part, so it is sent again.
-        sent = _send(store, blocks, held - held % BATCH_ROWS, watch)
+        sent = _send(store, blocks, n_stored - n_stored % BATCH_ROWS, watch)
         count = store.count()
         if count < total and sent < total:
             sent = _send(store, blocks, 0, watch)
@@ -52,7 +52,7 @@ def ingest(
     except StoreError as error:
         raise PartialError(
             f"{error.message}; the store was being filled",
-            hint="what is stored stays: the same command goes on behind it once the store is back",
+            hint="stored vectors are kept: the same command resumes once the store is reachable",
         ) from error
     if count != total:
         raise StoreError(f"{store.named} holds {count:,} vectors after {total:,} were put into it", hint=hint)
@@ -81,25 +81,27 @@ _ROUNDING = 1e-5
 def check_same_vectors(store: VectorStore, total: int, take: Callable[[Ints], Vectors], *, hint: str) -> None:
     """Compare some of what a store holds with the vectors by row; the id of a row is its number.
 
-    Vectors that are not there yet are no fault, unless the store is as full as it should be.
+    Missing vectors are not an error, unless the store has as many vectors as expected.
     """
-    held = store.count()
-    if not held or held > total:
+    n_stored = store.count()
+    if not n_stored or n_stored > total:
         return
-    rows = np.unique(np.linspace(0, held - 1, N_SAMPLED_ROWS).astype(np.int64))
-    found = store.vectors([str(row) for row in rows.tolist()])
-    there = ~np.isnan(found).any(axis=1)
-    if held == total and not there.all():
-        raise ParameterError(f"{store.named} holds {held:,} vectors, and none with the id {rows[~there][0]}", hint=hint)
-    with np.errstate(over="ignore"):  # what no store could take is refused when it is sent
-        own = take(rows).astype(np.float32)
-    own = unit_rows(own) if store.geometry == "cosine" else own
-    apart = np.linalg.norm(found.astype(np.float64) - own, axis=1)
-    size = np.linalg.norm(own.astype(np.float64), axis=1)
-    others = np.flatnonzero(there & (apart > _ROUNDING * size))
+    rows = np.unique(np.linspace(0, n_stored - 1, N_SAMPLED_ROWS).astype(np.int64))
+    stored = store.vectors([str(row) for row in rows.tolist()])
+    is_stored = ~np.isnan(stored).any(axis=1)
+    if n_stored == total and not is_stored.all():
+        raise ParameterError(
+            f"{store.named} holds {n_stored:,} vectors, and none with the id {rows[~is_stored][0]}", hint=hint
+        )
+    with np.errstate(over="ignore"):  # overflow is an error when the vectors are sent
+        expected = take(rows).astype(np.float32)
+    expected = unit_rows(expected) if store.geometry == "cosine" else expected
+    distances = np.linalg.norm(stored.astype(np.float64) - expected, axis=1)
+    size = np.linalg.norm(expected.astype(np.float64), axis=1)
+    others = np.flatnonzero(is_stored & (distances > _ROUNDING * size))
     if len(others):
         raise ParameterError(
-            f"{store.named} holds other vectors: {len(others):,} of the {int(there.sum()):,} that were "
+            f"{store.named} holds other vectors: {len(others):,} of the {int(is_stored.sum()):,} that were "
             f"looked at are not those of the corpus, beginning with the id {rows[others[0]]}",
             hint=hint,
         )

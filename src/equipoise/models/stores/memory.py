@@ -21,7 +21,7 @@ class VectorTable:
         self._matrix: Vectors = np.empty((0, dims), dtype=np.float32)
         self._names: list[str] = []
         self._texts: dict[str, str] = {}
-        self._place: dict[str, int] = {}
+        self._row_of: dict[str, int] = {}
         self.appended_only = True
         """Whether no row has moved since it was added; a caller that relies on it resets it."""
 
@@ -33,20 +33,20 @@ class VectorTable:
         """The rows in use; a view that the next change may invalidate."""
         return self._matrix[: len(self)]
 
-    def names(self, places: Ints) -> Ids:
+    def names(self, rows: Ints) -> Ids:
         """The ids of some rows, in an array of the same shape."""
-        found = np.empty(places.size, dtype=object)
-        found[:] = [self._names[place] for place in places.ravel().tolist()]
-        return found.reshape(places.shape)
+        names = np.empty(rows.size, dtype=object)
+        names[:] = [self._names[row] for row in rows.ravel().tolist()]
+        return names.reshape(rows.shape)
 
     def upsert(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         """Append rows, or replace those whose id is there."""
-        fresh = [name for name in ids if name not in self._place]
+        fresh = [name for name in ids if name not in self._row_of]
         self.appended_only &= len(fresh) == len(ids)
         self._reserve(len(self) + len(fresh))
-        self._place.update(zip(fresh, range(len(self), len(self) + len(fresh)), strict=True))
+        self._row_of.update(zip(fresh, range(len(self), len(self) + len(fresh)), strict=True))
         self._names += fresh
-        self._matrix[[self._place[name] for name in ids]] = vectors
+        self._matrix[[self._row_of[name] for name in ids]] = vectors
         for name, text in zip(ids, texts, strict=True):
             if text is not None:
                 self._texts[name] = text
@@ -57,14 +57,14 @@ class VectorTable:
         """Remove rows by id; the number of those that were there."""
         before = len(self)
         for name in ids:
-            place = self._place.pop(name, None)
-            if place is None:
+            row = self._row_of.pop(name, None)
+            if row is None:
                 continue
             self._texts.pop(name, None)
             last = self._names.pop()
             if last != name:
-                self._names[place], self._place[last] = last, place
-                self._matrix[place] = self._matrix[len(self)]
+                self._names[row], self._row_of[last] = last, row
+                self._matrix[row] = self._matrix[len(self)]
         self.appended_only &= len(self) == before
         return before - len(self)
 
@@ -74,7 +74,7 @@ class VectorTable:
 
     def held(self, ids: list[str]) -> dict[str, Vectors]:
         """The rows of those ids that are there."""
-        return {name: self._matrix[self._place[name]] for name in ids if name in self._place}
+        return {name: self._matrix[self._row_of[name]] for name in ids if name in self._row_of}
 
     def _reserve(self, rows: int) -> None:
         if rows > len(self._matrix):
@@ -114,8 +114,8 @@ class MemoryStore(VectorStore):
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         if self._ready is None:
             self._ready = SearchCorpus.of(self._table.vectors, self.geometry)
-        found = nearest_neighbors(queries, self._ready, k)
-        return self._table.names(found.indices), found.scores.astype(np.float64)
+        neighbors = nearest_neighbors(queries, self._ready, k)
+        return self._table.names(neighbors.indices), neighbors.scores.astype(np.float64)
 
     def _delete(self, ids: list[str]) -> int:
         self._ready = None

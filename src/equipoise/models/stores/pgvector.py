@@ -40,7 +40,7 @@ _CATALOGUE = """
 
 def connect(url: str) -> Any:
     """A connection to a database that has the extension and the catalogue of collections."""
-    place, password = without_password(url)
+    location, password = without_password(url)
     for secret in (password, os.environ.get("PGPASSWORD")):
         note_secret(secret)
     psycopg = require_extra("psycopg", extra="pgvector")
@@ -49,16 +49,16 @@ def connect(url: str) -> Any:
         connection = psycopg.connect(url, connect_timeout=10)
     except (psycopg.OperationalError, psycopg.ProgrammingError, UnicodeError) as error:
         # The last lines of the driver's message may be a query; the error is before it.
-        said = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = next((line for line in reversed(said) if not line.endswith("?")), "no answer")
+        messages = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in reversed(messages) if not line.endswith("?")), "no answer")
         raise StoreError(
-            f"the PostgreSQL server at {place} cannot be reached: {reason}",
+            f"the PostgreSQL server at {location} cannot be reached: {reason}",
             hint="check that it runs, and the host, port, database, user and password of the URL",
         ) from None
     try:
         with connection.transaction():
             connection.execute("SET client_min_messages = warning")
-            # Two programs that start at once must not both create the same things.
+            # Two programs that start at once must not both create the same tables.
             connection.execute("SELECT pg_advisory_xact_lock(7201930)")
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(_CATALOGUE)
@@ -67,27 +67,29 @@ def connect(url: str) -> Any:
     except psycopg.Error as error:
         connection.close()
         raise StoreError(
-            f"the database at {place} cannot be prepared: {str(error).splitlines()[0]}",
+            f"the database at {location} cannot be prepared: {str(error).splitlines()[0]}",
             hint="install the extension vector (pgvector) there, and let this user create tables",
         ) from None
     return connection
 
 
 @contextmanager
-def translate_errors(connection: Any, place: str) -> Iterator[None]:
-    """A transaction; what the server says becomes a sentence."""
+def translate_errors(connection: Any, location: str) -> Iterator[None]:
+    """A transaction; errors of the server are raised as ``StoreError``."""
     psycopg = require_extra("psycopg", extra="pgvector")
     try:
         with connection.transaction():
             yield
     except psycopg.Error as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if connection.closed:
             raise StoreError(
-                f"the PostgreSQL server at {place} has gone away: {said}",
+                f"the PostgreSQL server at {location} is no longer reachable: {message}",
                 hint="nothing of this call was stored; open the store again when the server is back",
             ) from None
-        raise StoreError(f"PostgreSQL at {place} refused: {said}", hint="nothing of this call was stored") from None
+        raise StoreError(
+            f"PostgreSQL at {location} returned an error: {message}", hint="nothing of this call was stored"
+        ) from None
 
 
 def without_password(url: str) -> tuple[str, str]:
@@ -116,19 +118,19 @@ _QUERY_BATCH = 256
 
 
 class PgVectorStore(VectorStore):
-    """A collection in PostgreSQL; search compares with every row unless an index is asked for.
+    """A collection in PostgreSQL; search compares with every row unless an index is requested.
 
     ``index`` is ``hnsw`` or ``ivfflat``: the index is built at the first search, when the rows are there.
     """
 
     kind = "pgvector"
 
-    def __init__(self, collection: str, shape: CollectionSchema, table: str, connection: Any, place: str) -> None:
+    def __init__(self, collection: str, shape: CollectionSchema, table: str, connection: Any, location: str) -> None:
         super().__init__(collection, shape.dims, shape.geometry)
         self._index = shape.index
         self._lists: int | None = None
         self._connection = connection
-        self._place = place
+        self._place = location
         sql = require_extra("psycopg.sql", extra="pgvector")
         self._sql: Any = sql
         self._table = sql.Identifier(table)
@@ -140,12 +142,12 @@ class PgVectorStore(VectorStore):
         """Connect, and open a collection or create it."""
         if index is not None and index not in INDEXES:
             raise UnknownNameError.of("pgvector index", index, INDEXES, more=f"known: {', '.join(INDEXES)}")
-        place, _ = without_password(url)
+        location, _ = without_password(url)
         connection = connect(url)
         try:
-            with translate_errors(connection, place):
-                shape, table = _open_table(connection, collection, dims, geometry, index or "", place)
-            return cls(collection, shape, table, connection, place)
+            with translate_errors(connection, location):
+                shape, table = _open_table(connection, collection, dims, geometry, index or "", location)
+            return cls(collection, shape, table, connection, location)
         except EquipoiseError:
             connection.close()
             raise
@@ -180,7 +182,7 @@ class PgVectorStore(VectorStore):
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        found: list[list[tuple[str, float]]] = [[] for _ in rows]
+        hits: list[list[tuple[str, float]]] = [[] for _ in rows]
         self._build_index()
         with self._work() as connection:
             self._tune(connection, k)
@@ -194,8 +196,8 @@ class PgVectorStore(VectorStore):
                     "ORDER BY vector {nearness} query.point LIMIT %s) AS hit ORDER BY 1, 3"
                 )
                 for number, name, distance in connection.execute(statement, (numbers, part, k)):
-                    found[number].append((name, self._similarity(distance)))
-        return pad_hits(found, k)
+                    hits[number].append((name, self._similarity(distance)))
+        return pad_hits(hits, k)
 
     def _delete(self, ids: list[str]) -> int:
         with self._work() as connection:
@@ -254,16 +256,16 @@ class PgVectorStore(VectorStore):
 
 
 def _open_table(
-    connection: Any, collection: str, dims: int | None, geometry: str, index: str, place: str
+    connection: Any, collection: str, dims: int | None, geometry: str, index: str, location: str
 ) -> tuple[CollectionSchema, str]:
     """The shape and the table of a collection that is there, or that is made now."""
     connection.execute("SELECT pg_advisory_xact_lock(7201930)")
     rows = connection.execute("SELECT name, number, dims, geometry, approximate FROM equipoise_collections")
     numbers: dict[str, int] = {}
-    found: dict[str, CollectionSchema] = {}
+    schemas: dict[str, CollectionSchema] = {}
     for name, number, *rest in rows:
-        numbers[name], found[name] = number, CollectionSchema(*rest)
-    shape, is_new = resolve_schema(collection, found, dims, geometry, place, index=index)
+        numbers[name], schemas[name] = number, CollectionSchema(*rest)
+    shape, is_new = resolve_schema(collection, schemas, dims, geometry, location, index=index)
     if not is_new:
         return shape, _table(numbers[collection], collection)
     if shape.dims > _MAX_INDEXED_DIMS[index]:

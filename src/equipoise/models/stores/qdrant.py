@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import Vectors
 
 IN_MEMORY = ":memory:"
-"""The client's own stand-in for a server: for trying out only, far slower than one."""
+"""The client's local mode: for experiments only, much slower than a server."""
 
 _NAMES = UUID("6d7b1a1e-52f0-4c6e-9a8f-0d7c2f6f5b11")
 _UPSERT_BATCH = 256
@@ -42,11 +42,11 @@ class QdrantStore(VectorStore):
     name_words = "1 to 48 letters, digits, dots, hyphens or underscores"
 
     def __init__(
-        self, collection: str, shape: CollectionSchema, client: Any, place: str, *, approximate: bool = False
+        self, collection: str, shape: CollectionSchema, client: Any, location: str, *, approximate: bool = False
     ) -> None:
         super().__init__(collection, shape.dims, shape.geometry)
         self._client = client
-        self._place = place
+        self._place = location
         self._approximate = approximate
         self._models: Any = require_extra("qdrant_client.models", extra="qdrant")
 
@@ -63,7 +63,9 @@ class QdrantStore(VectorStore):
     ) -> Self:
         """Connect, and open a collection or create it."""
         if url != IN_MEMORY and not url.startswith(("http://", "https://")):
-            raise ParameterError(f"{url!r} is no address of a Qdrant server", hint="write qdrant:http://localhost:6333")
+            raise ParameterError(
+                f"{url!r} is not the address of a Qdrant server", hint="write qdrant:http://localhost:6333"
+            )
         engine = require_extra("qdrant_client", extra="qdrant")
         key = os.environ.get("QDRANT_API_KEY") or None
         note_secret(key)
@@ -102,9 +104,9 @@ class QdrantStore(VectorStore):
 
     def _search(self, queries: Vectors, k: int) -> SearchResult:
         rows = unit_rows(queries) if self.geometry == "cosine" else queries
-        # The stand-in always compares with every vector, and warns when it is told to.
+        # The local mode always compares with every vector, and warns if an exact search is requested.
         depth = None if self._place == IN_MEMORY else self._models.SearchParams(exact=not self._approximate)
-        found = []
+        hits = []
         with _translate_errors(self._place):
             for part in _parts(len(rows)):
                 requests = [
@@ -112,16 +114,16 @@ class QdrantStore(VectorStore):
                     for row in rows[part].tolist()
                 ]
                 for answer in self._client.query_batch_points(self.collection, requests=requests):
-                    found.append([(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points])
-        return pad_hits(found, k)
+                    hits.append([(hit.payload["id"], self._similarity(hit.score)) for hit in answer.points])
+        return pad_hits(hits, k)
 
     def _delete(self, ids: list[str]) -> int:
         points = sorted({_uuid(name) for name in ids})
         with _translate_errors(self._place):
-            there = self._client.retrieve(self.collection, ids=points, with_payload=False)
+            existing = self._client.retrieve(self.collection, ids=points, with_payload=False)
             selected = self._models.PointIdsList(points=points)
             self._client.delete(self.collection, points_selector=selected, wait=True)
-        return len(there)
+        return len(existing)
 
     def _texts(self, ids: list[str]) -> list[str | None]:
         with _translate_errors(self._place):
@@ -141,15 +143,15 @@ class QdrantStore(VectorStore):
         return -score * score if self.geometry == "euclidean" else score
 
 
-def _schema(client: Any, collection: str, dims: int | None, geometry: str, place: str) -> CollectionSchema:
+def _schema(client: Any, collection: str, dims: int | None, geometry: str, location: str) -> CollectionSchema:
     models = require_extra("qdrant_client.models", extra="qdrant")
-    found = {entry.name: CollectionSchema(0, "of another program") for entry in client.get_collections().collections}
-    if collection in found:
+    schemas = {entry.name: CollectionSchema(0, "of another program") for entry in client.get_collections().collections}
+    if collection in schemas:
         facts = client.get_collection(collection).config.metadata or {}
-        found[collection] = CollectionSchema(
+        schemas[collection] = CollectionSchema(
             int(facts.get("dims", 0)), str(facts.get("geometry", "of another program"))
         )
-    shape, is_new = resolve_schema(collection, found, dims, geometry, place)
+    shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
     if is_new:
         distance = models.Distance.EUCLID if shape.geometry == "euclidean" else models.Distance.DOT
         client.create_collection(
@@ -161,20 +163,20 @@ def _schema(client: Any, collection: str, dims: int | None, geometry: str, place
 
 
 @contextmanager
-def _translate_errors(place: str) -> Iterator[None]:
-    """What the client says becomes a sentence."""
+def _translate_errors(location: str) -> Iterator[None]:
+    """Raise errors of the client as ``StoreError``."""
     errors = require_extra("qdrant_client.http.exceptions", extra="qdrant")
     try:
         yield
     except errors.ResponseHandlingException as error:
         raise StoreError(
-            f"the Qdrant server at {place} does not answer: {error}",
+            f"the Qdrant server at {location} does not answer: {error}",
             hint="check that it runs, and its address",
         ) from None
     except (errors.UnexpectedResponse, ValueError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise StoreError(
-            f"the Qdrant server at {place} refused: {said}", hint="check the key in QDRANT_API_KEY"
+            f"the Qdrant server at {location} returned an error: {message}", hint="check the key in QDRANT_API_KEY"
         ) from None
 
 

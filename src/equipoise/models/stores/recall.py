@@ -66,14 +66,14 @@ def index_recall(
 
     ``exact`` holds the k nearest rows of the corpus or more, as ``geometry.nearest`` gives them; ``ids`` are
     the ids of these rows in the store, the row numbers as strings when left out. Where several vectors tie
-    for the last place any of them is right: a hit counts when it is among the exact ones or scores as high as
-    the last of them, up to the rounding of float32. With ``corpus``, its rows tell what a hit scores; without
+    for the last rank any of them is correct: a hit counts when it is among the exact ones or scores as high as
+    the last of them, up to the rounding of float32. With ``corpus``, hits are scored by its rows; without
     it the store's word is taken, which is right only where it holds those very vectors.
     """
     width = min(k, store.count())
     if len(exact) != len(np.asarray(queries)):
         raise PairingError(
-            f"there are {len(np.asarray(queries))} queries and exact answers to {len(exact)}",
+            f"there are {len(np.asarray(queries))} queries and exact results for {len(exact)}",
             hint="search exactly for the same queries",
         )
     if exact.indices.shape[1] < width:
@@ -95,35 +95,35 @@ def recall_per_query(
 ) -> Floats:
     """For each query the share of its ``width`` nearest among the hits; NaN where there is nothing to find.
 
-    ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones counts by what ``truth`` says
-    of its row, and one whose id is that of no row does not count; without ``truth``, by its score as it came.
+    ``ids`` and ties are those of ``index_recall``. A hit beyond the exact ones is scored by ``truth``
+    for its row, and an unknown id does not count; without ``truth``, its reported score is used.
     """
     row_of = None if ids is None else {name: row for row, name in enumerate(ids)}
     values = np.full(len(exact), np.nan)
     for query in range(len(exact) if width else 0):
-        places, last = exact.indices[query, :width], float(exact.scores[query, width - 1])
-        right = set(places.tolist())
+        rows_exact, last = exact.indices[query, :width], float(exact.scores[query, width - 1])
+        right = set(rows_exact.tolist())
         slack = _ROUNDING * float(np.abs(exact.scores[query, :width]).max())
         rows = [(_row(name, row_of), score) for name, score in hits.pairs(query)]
         others = [(row, score) for row, score in rows if row not in right]
         scores = np.array([score for _, score in others])
         if truth is not None:
-            known = [row for row, _ in others if row >= 0]
-            scores = truth(query, np.array(known, dtype=np.int64)) if known else np.empty(0)
-        found = len(rows) - len(others) + int((scores >= last - slack).sum())
-        values[query] = min(found, width) / width
+            stored = [row for row, _ in others if row >= 0]
+            scores = truth(query, np.array(stored, dtype=np.int64)) if stored else np.empty(0)
+        n_found = len(rows) - len(others) + int((scores >= last - slack).sum())
+        values[query] = min(n_found, width) / width
     return values
 
 
 def exact_scores(corpus: Shards, queries: ArrayLike, geometry: str) -> ExactNeighbors:
-    """The scores of exact search, row by row: what a hit is worth, whatever a store says of it."""
-    asked = PreparedQueries.of(queries, geometry, corpus.dims, corpus.dtype)
+    """The exact scores of hits, independent of the scores that a store reports."""
+    prepared = PreparedQueries.of(queries, geometry, corpus.dims, corpus.dtype)
 
     def scores(query: int, rows: Ints) -> Floats:
-        held = rows[rows < len(corpus)]
-        vectors = corpus.take(held)
-        return asked.pairs(
-            np.full(len(held), query), vectors, distances.norm(vectors), np.arange(len(held), dtype=np.int64)
+        in_corpus = rows[rows < len(corpus)]
+        vectors = corpus.take(in_corpus)
+        return prepared.pairs(
+            np.full(len(in_corpus), query), vectors, distances.norm(vectors), np.arange(len(in_corpus), dtype=np.int64)
         )
 
     return scores

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.report.breakdowns import UNITS_BY_TITLE
 from equipoise.report.charts.chart import Chart, slug, unique_names
+from equipoise.report.charts.cost import cost_charts
 from equipoise.report.charts.distribution import distribution_chart
 from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
 from equipoise.report.charts.intervals import difference_chart, leaderboard_chart
@@ -25,14 +25,14 @@ def report_charts(report: Report) -> tuple[Chart, ...]:
 def _charts(report: Report) -> Iterator[Chart]:
     if report.leaderboards and report.leaderboard.rows:
         yield leaderboard_chart(report.leaderboard)
+        yield from cost_charts(report)
     if report.pairwise is not None and report.pairwise.rows:
         yield difference_chart(report.pairwise)
         yield win_matrix(report.pairwise, report.systems)
     if report.slices is not None and report.slices.rows:
         yield slice_heatmap(report.slices, report.systems)
     for distribution in report.distributions:
-        value_name = distribution.title.removeprefix(UNITS_BY_TITLE)
-        yield distribution_chart(distribution, f"distribution-{slug(value_name)}")
+        yield distribution_chart(distribution, f"distribution-{slug(distribution.title.partition(' by ')[2])}")
     for tuned in report.tuning:
         yield grid_heatmap(tuned)
         if tuned.folds:

@@ -173,7 +173,7 @@ def metric_by_dimension_chart(
         _describe_dimensions(metric, curves, chance),
         layers,
         subtitle=f"Vertical lines: {format_percent(confidence_level)} intervals."
-        + ("" if chance is None else " Dashed: chance confidence_level."),
+        + ("" if chance is None else " Dashed: chance level."),
         width=WIDTH,
         height=HEIGHT,
     )

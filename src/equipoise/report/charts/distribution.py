@@ -28,7 +28,7 @@ from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec
 from equipoise.stats.formatting import format_count, format_value
 
 if TYPE_CHECKING:
-    from equipoise.report.view_model import ValueDistribution
+    from equipoise.report.view_model import BinCounts, ValueDistribution
 
 WIDTH = 360
 MAX_STACKED = 5
@@ -48,7 +48,7 @@ def distribution_chart(distribution: ValueDistribution, name: str = "distributio
 
 
 def _histograms(distribution: ValueDistribution, name: str) -> Chart:
-    series, labels = distribution.series, distribution.labels
+    series, labels, noun = distribution.series, distribution.labels, distribution.units
     tallest = max((max(system.counts, default=0) for system in series), default=0)
     height = next(height for max_rows, height in ROW_HEIGHTS if len(series) <= max_rows)
     bars = [
@@ -56,7 +56,7 @@ def _histograms(distribution: ValueDistribution, name: str) -> Chart:
             "bin": index,
             "base": (row + 1) * height - 2,
             "top": (row + 1) * height - 2 - height * BAR_FRACTION * units / tallest,
-            "tooltip": f"{system.name}: {format_count(units)} units with {distribution.metric} {labels[index]}",
+            "tooltip": f"{system.name}: {format_count(units)} {noun} with {distribution.metric} {labels[index]}",
         }
         for row, system in enumerate(series)
         for index, units in enumerate(system.counts)
@@ -74,7 +74,7 @@ def _histograms(distribution: ValueDistribution, name: str) -> Chart:
         distribution.title,
         _describe(distribution),
         layers,
-        subtitle=f"All bars have the same scale; the tallest is {format_count(tallest)} units.",
+        subtitle=f"All bars have the same scale; the tallest is {format_count(tallest)} {distribution.units}.",
         width=WIDTH,
         height=len(series) * height + 22,
     )
@@ -124,7 +124,7 @@ def _stacked_bars(distribution: ValueDistribution, name: str) -> Chart:
     rows: list[Row] = []
     for row, system in enumerate(distribution.series):
         counts = tuple(zip(distribution.labels, system.counts, strict=True))[::-1]
-        segments += _segments(row, system.name, distribution.metric, counts, system.undefined)
+        segments += _segments(row, system, distribution, counts)
         rows.append({"row": row, "name": labels[row], "units": _units(system.counts, system.undefined)})
     left: Spec = {"field": "from", **PIXELS}
     bars: list[Spec] = [
@@ -147,7 +147,7 @@ def _stacked_bars(distribution: ValueDistribution, name: str) -> Chart:
         distribution.title,
         _describe(distribution),
         layers,
-        subtitle=f"Each bar is all units: first those with {distribution.labels[-1]}, the largest value.",
+        subtitle=f"Each bar is all {distribution.units}, those with the largest value first.",
         width=WIDTH,
         height=row_step(len(rows)),
         data={"values": rows},
@@ -159,15 +159,20 @@ def _first_that_fits(texts: tuple[str, ...], width: float) -> str:
     return next((text for text in texts if text_width([text]) + 2 * TEXT_MARGIN <= width), "")
 
 
-def _segments(row: int, system: str, metric: str, counts: tuple[tuple[str, int], ...], undefined: int) -> list[Row]:
+def _segments(
+    row: int, system: BinCounts, distribution: ValueDistribution, counts: tuple[tuple[str, int], ...]
+) -> list[Row]:
     """The segments of one bar from left to right; segments without units are left out."""
+    undefined = system.undefined
     total = sum(units for _, units in counts) + undefined
     styles = [
         ("lead", "lead", "on_high"),
         *((fill, "line", "on_low") for fill in STACK_COLORS[1 - len(counts) :]),
         ("paper", "line", "soft"),
     ]
-    texts = [(f"with {metric} {label}", f"{label}: {format_count(units)}", units) for label, units in counts]
+    texts = [
+        (f"with {distribution.metric} {label}", f"{label}: {format_count(units)}", units) for label, units in counts
+    ]
     texts.append(("undefined", format_count(undefined), undefined))
     segments, left = [], 0.0
     for (meaning, text, units), (fill, stroke, ink) in zip(texts, styles, strict=True):
@@ -183,7 +188,9 @@ def _segments(row: int, system: str, metric: str, counts: tuple[tuple[str, int],
                     "stroke": LIGHT[stroke],
                     "ink": LIGHT[ink],
                     "dashed": meaning == "undefined",
-                    "tooltip": f"{system}: {format_count(units)} of {format_count(total)} units {meaning}",
+                    "tooltip": (
+                        f"{system.name}: {format_count(units)} of {format_count(total)} {distribution.units} {meaning}"
+                    ),
                 }
             )
         left = right
@@ -203,15 +210,15 @@ def _units(counts: tuple[int, ...], undefined: int) -> str:
 
 def _describe(distribution: ValueDistribution) -> str:
     if not distribution.series:
-        return f"No unit has a value of {distribution.metric}."
+        return f"No {distribution.metric} is defined."
     first = distribution.series[0]
     total = sum(first.counts)
     if not total:
-        return f"{first.name} has no unit with a value of {distribution.metric}."
+        return f"{first.name} has no value of {distribution.metric}."
     most = max(first.counts)
     label = distribution.labels[first.counts.index(most)]
     return (
-        f"Of {format_count(total)} units of {first.name} {format_count(most)} "
+        f"Of {format_count(total)} {distribution.units} of {first.name} {format_count(most)} "
         f"({format_value(most / total, 2)} of them) have "
         f"{distribution.metric} {label}, more than any other value; undefined: {format_count(first.undefined)}."
     )

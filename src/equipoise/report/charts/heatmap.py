@@ -169,13 +169,13 @@ def slice_heatmap(table: SliceTable, systems: Sequence[SystemInfo], name: str = 
         f"Slices by {table.metric}",
         _describe_slices(table, systems),
         layers,
-        subtitle="Grey with a dashed frame: too few units." if small_samples else "",
+        subtitle=f"Grey with a dashed frame: too few {table.units}." if small_samples else "",
         **size.of(rows, columns),
     )
 
 
 def _slice_cell(row_index: int, column: int, row: SliceRow, cell: HeatCell, system: str) -> HeatmapCell:
-    too_few = " (few units)" if cell.small_sample else ""
+    too_few = " (few)" if cell.small_sample else ""
     note = f"; {cell.note}" if cell.note else ""
     return HeatmapCell(
         row_index,
@@ -195,7 +195,7 @@ def _describe_slices(table: SliceTable, systems: Sequence[SystemInfo]) -> str:
         if cell.shade is not None and not cell.small_sample
     ]
     if not shaded:
-        return f"No slice has enough units for a score on {table.metric}."
+        return f"No slice has enough {table.units} for a score on {table.metric}."
     _, best_row, best_column, best = max(shaded, key=lambda entry: entry[0])
     _, worst_row, worst_column, worst = min(shaded, key=lambda entry: entry[0])
     return (
@@ -220,7 +220,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo], name: str = 
     rows = [f"{label} · {system.letter}" for label, system in zip(labels, systems, strict=True)]
     columns = [system.letter for system in systems]
     layers = heatmap(shaded, rows, columns, size)
-    most = "wins all units" if limit == 1 else f"wins {format_value(limit, 1)} of the units"
+    most = f"wins all {table.units}" if limit == 1 else f"wins {format_value(limit, 1)} of the {table.units}"
     layers += shade_legend("wins none", most, y=len(systems) * size.height + 20)
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
@@ -267,7 +267,7 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         return f"There are no win counts for {table.metric}."
     fraction, row, column = max(fractions)
     return (
-        f"On {table.metric} {systems[row].name} wins {format_value(fraction, 2)} of the units from "
+        f"On {table.metric} {systems[row].name} wins {format_value(fraction, 2)} of the {table.units} from "
         f"{systems[column].name}, the largest fraction among {len(systems)} systems."
     )
 

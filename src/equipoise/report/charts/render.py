@@ -34,7 +34,24 @@ ElementTree.register_namespace("", SVG)
 
 
 def render_svg(chart: Chart, dark: bool = False) -> str:
-    """The chart as an SVG document with its title and description; the same chart gives the same bytes."""
+    """Render a chart as SVG. The same chart gives the same bytes.
+
+    Parameters
+    ----------
+    chart
+        A chart of a result, such as one of ``PlacesDemo.charts()``.
+    dark
+        Whether colours are for a dark background.
+
+    Returns
+    -------
+    str
+        An SVG document with title and description.
+
+    Examples
+    --------
+    >>> Path("chart.svg").write_text(render_svg(chart))  # doctest: +SKIP
+    """
     root = svg_tree(chart)
     for index, (tag, text) in enumerate((("title", chart.title), ("desc", chart.description))):
         element = ElementTree.Element(f"{{{SVG}}}{tag}", {"id": f"{chart.name}-{tag}"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
+from equipoise.report.charts.cost import cost_axis
 from equipoise.report.charts.heatmap import HeatmapCell, cell_size, heatmap, shade_legend
 from equipoise.report.charts.marks import (
     ROW_POSITION,
@@ -13,10 +14,7 @@ from equipoise.report.charts.marks import (
     column_header,
     legend,
     line,
-    linear_axis,
     literals,
-    log_axis,
-    log_scale,
     points,
     position,
     reference_line,
@@ -42,8 +40,6 @@ MAX_CHOICE = 48
 SHORT_MARKS = {BEST: "best", BASELINE: "base", BUDGET: "budget"}
 """Short texts of the marks of a cell; the number of folds is written as ×n."""
 WIDTH, HEIGHT = 600, 340
-LOG_RATIO = 20
-"""Costs that differ by this factor or more get a logarithmic axis."""
 
 
 def grid_heatmap(tuned: TuningView) -> Chart:
@@ -69,7 +65,7 @@ def grid_heatmap(tuned: TuningView) -> Chart:
         f"Grid of {shorten_label(tuned.system)} by {tuned.metric}",
         f"{tuned.system} was evaluated at {len(tuned.trials)} points of the grid on {tuned.metric}{best_text}.",
         layers,
-        subtitle="Optimistic: on the units used for selection. Framed: selected by n folds (×n).",
+        subtitle=f"Optimistic: on the {tuned.units} used for selection. Framed: selected by n folds (×n).",
         **size.of(rows, grid.columns),
     )
 
@@ -113,8 +109,8 @@ def fold_chart(tuned: TuningView) -> Chart:
         column_header("chosen", choices),
         *legend(
             [
-                ("diamond", LIGHT["paper"], LIGHT["behind"], "inner: on the units used for selection"),
-                ("circle", LIGHT["lead"], LIGHT["lead"], "outer: on held-out units"),
+                ("diamond", LIGHT["paper"], LIGHT["behind"], f"inner: on the {tuned.units} used for selection"),
+                ("circle", LIGHT["lead"], LIGHT["lead"], f"outer: on held-out {tuned.units}"),
             ]
         ),
     ]
@@ -138,8 +134,7 @@ def _fold_row(index: int, fold: FoldScore) -> Row:
         "scores": f"{fold.inner_text} → {fold.outer_text}",
         "choice": shorten_label(fold.chosen, MAX_CHOICE),
         "tooltip": (
-            f"{_fold_label(fold)}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n} units; "
-            f"chosen {fold.chosen}"
+            f"{_fold_label(fold)}: inner {fold.inner_text}, outer {fold.outer_text} on {fold.n}; chosen {fold.chosen}"
         ),
     }
 
@@ -168,7 +163,7 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
     frontier = [row for row in points if row["frontier"]]
     budget = next((view.budget for view in tuned if view.budget is not None), None)
     metric, unit = tuned[0].metric, tuned[0].cost_unit
-    x = _cost_axis([row["cost"] for row in points] + ([] if budget is None else [budget]), unit)
+    x = cost_axis([row["cost"] for row in points] + ([] if budget is None else [budget]), unit or "cost")
     y_scale = axis_scale([], [row["value"] for row in points])
     y = with_grid(scale_axis(y_scale, metric))
     where = position(x, y, "cost", "value")
@@ -185,19 +180,10 @@ def cost_frontier_chart(tuned: Sequence[TuningView], systems: Sequence[SystemInf
         f"{metric} by {unit or 'cost'}",
         _describe_frontier(tuned, budget),
         layers,
-        subtitle=f"Lines: the best {metric} at or below each cost, on the units used for selection.",
+        subtitle=f"Lines: the best {metric} at or below each cost, on the {tuned[0].units} used for selection.",
         width=WIDTH,
         height=HEIGHT,
     )
-
-
-def _cost_axis(costs: Sequence[float], unit: str) -> Spec:
-    title = f"{unit or 'cost'} per unit"
-    if min(costs) > 0 and max(costs) / min(costs) >= LOG_RATIO:
-        scale = log_scale(min(costs), max(costs))
-        return with_grid(log_axis(scale.low, scale.high, scale.ticks, f"{title} (logarithmic)"))
-    scale = axis_scale([], [0.0, max(costs)])
-    return with_grid(linear_axis(scale.low, scale.high, scale.ticks, title))
 
 
 def _trial_rows(view: TuningView, index: int) -> list[Row]:

@@ -29,7 +29,7 @@ CORRECTIONS = {"holm": "Holm 1979", "bh": "Benjamini and Hochberg 1995"}
 INTERVALS = {
     "wilson": "Wilson 1927",
     "wilson-effective": "Wilson 1927",
-    "wilson-redrawn": "Wilson 1927",
+    "wilson-bootstrap-errors": "Wilson 1927",
     "bca": "Efron 1987",
 }
 BIBLIOGRAPHY = "references.bib"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.errors import ParameterError
-from equipoise.report.tables import bounded_systems, chance_bound_sign
+from equipoise.report.tables import bounded_systems, chance_bound_sign, method_name
 from equipoise.stats.formatting import (
     format_count,
     format_interval,
@@ -187,7 +187,7 @@ def _intervals(sheet: PaperTable) -> str:
     known = [interval for interval in known if interval.known]
     if not known:
         return ""
-    methods = ", ".join(dict.fromkeys(interval.method for interval in known))
+    methods = ", ".join(dict.fromkeys(method_name(interval.method) for interval in known))
     levels = " and ".join(dict.fromkeys(format_percent(interval.confidence_level) for interval in known))
     return f"In brackets: {levels} intervals ({methods})."
 

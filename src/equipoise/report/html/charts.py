@@ -122,6 +122,7 @@ def _remove_background(root: ElementTree.Element) -> None:
 
 _SECTIONS = (
     ("leaderboard", "leaderboard"),
+    ("cost", "costs"),
     ("differences", "pairwise"),
     ("wins", "pairwise"),
     ("slices", "slices"),

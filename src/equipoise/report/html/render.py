@@ -112,6 +112,7 @@ def _content(report: Report, explorer: UnitExplorer) -> dict[str, Any]:
         "items": [[item.id, item.text, item.source] for item in explorer.items],
         "details": [None if detail is None else _detail(detail) for detail in explorer.details],
         "total": explorer.total,
+        "nouns": [report.unit, report.units],
     }
 
 
@@ -138,9 +139,10 @@ Link = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """Links that only a server can offer: the list of runs, this report sorted by other metrics, and files."""
+    """Links that only a server can offer: the list of runs, other systems, other metrics to sort by, and files."""
 
     home: str
+    system_links: tuple[Link, ...] = ()
     sort_links: tuple[Link, ...] = ()
     files: tuple[Link, ...] = ()
 
@@ -272,9 +274,10 @@ def _sections(report: Report) -> list[tuple[str, str]]:
         ("findings", "Findings", report.findings),
         ("verdict", "Verdict", True),
         ("leaderboard", "Leaderboard" if report.pairwise else "Scores", report.leaderboards),
+        ("costs", "Quality and cost" if report.costs else "Parameters", report.costs or report.parameters),
         ("pairwise", "Paired differences", report.pairwise),
         ("slices", "Slices", report.slices),
-        ("units", "Unit by unit", report.explorer),
+        ("units", f"{report.unit} by {report.unit}".capitalize(), report.explorer),
         ("distributions", "Distributions", report.distributions),
         ("tuning", "Tuning", report.tuning),
         ("projections", "Projection", report.projections),

@@ -20,6 +20,8 @@ function explore(data, home) {
   const textOf = (unit) => (data.details[unit] ? data.texts[data.details[unit][0]] : "");
   const figure = (value) => (value === null ? "n/a" : Number.isInteger(value) ? String(value) : value.toFixed(3));
 
+  const upper = (text) => text[0].toUpperCase() + text.slice(1);
+
   const whole = (count) => count.toLocaleString("en-US");
 
   const badge = (system, brief = false) => make("span", { class: "system", title: systems[system].name },
@@ -139,19 +141,19 @@ function explore(data, home) {
     choosers.forEach((each) => each.show());
     search.value = state.q;
   };
-  const filters = make("form", { class: "filters", "aria-label": "Filter the units", onsubmit: (event) => event.preventDefault() },
+  const filters = make("form", { class: "filters", "aria-label": `Filter the ${data.nouns[1]}`, onsubmit: (event) => event.preventDefault() },
     ...choosers.map((each) => each.label), make("label", {}, "Search", search), reset);
 
   // The table.
   const count = make("p", { role: "status", class: "note" });
   const headRow = make("tr");
   const body = make("tbody");
-  const table = make("table", {}, make("caption", { class: "visually-hidden" }, "Units. Choose one to see what each system retrieved."), make("thead", {}, headRow), body);
+  const table = make("table", {}, make("caption", { class: "visually-hidden" }, `${upper(data.nouns[1])}. Choose one to see what each system retrieved.`), make("thead", {}, headRow), body);
   const previous = make("button", { type: "button", onclick: () => turn(-1) }, "← Previous");
   const next = make("button", { type: "button", onclick: () => turn(1) }, "Next →");
   const where = make("span", { class: "note" });
   const pager = make("div", { class: "pager" }, previous, where, next);
-  const panel = make("div", { class: "panel", role: "region", "aria-label": "One unit", tabindex: "-1", hidden: true });
+  const panel = make("div", { class: "panel", role: "region", "aria-label": `One ${data.nouns[0]}`, tabindex: "-1", hidden: true });
 
   const turn = (step) => { state.page += step; draw(); };
 
@@ -169,13 +171,13 @@ function explore(data, home) {
 
   const draw = () => {
     select();
-    headRow.replaceChildren(header("id", "Unit"), ...(texts ? [make("th", { scope: "col" }, "Text")] : []),
+    headRow.replaceChildren(header("id", upper(data.nouns[0])), ...(texts ? [make("th", { scope: "col" }, "Text")] : []),
       ...systems.map((_, system) => header(String(system), badge(system, systems.length > CROWD))),
       ...(systems.length > 1 ? [header("spread", "Spread")] : []));
     const first = state.page * PAGE;
     body.replaceChildren(...shown.slice(first, first + PAGE).map(drawRow));
     const last = Math.min(first + PAGE, shown.length);
-    count.textContent = `${whole(shown.length)} of ${whole(data.units.length)} units. Figures are ${column().metric}; ${column().better === "up" ? "higher" : "lower"} is better.`;
+    count.textContent = `${whole(shown.length)} of ${whole(data.units.length)} ${data.nouns[1]}. Scores are ${column().metric}; ${column().better === "up" ? "higher" : "lower"} is better.`;
     where.textContent = shown.length ? `${whole(first + 1)} to ${whole(last)} of ${whole(shown.length)}` : "none";
     previous.disabled = state.page === 0;
     next.disabled = last >= shown.length;
@@ -234,9 +236,9 @@ function explore(data, home) {
     const facts = data.slices.filter((slice) => slice.of[unit] >= 0).map((slice) =>
       make("div", {}, make("dt", {}, slice.name), make("dd", {}, slice.values[slice.of[unit]])));
     panel.replaceChildren(
-      make("p", { class: "pager" }, step(-1, "← Previous unit"), step(1, "Next unit →"),
+      make("p", { class: "pager" }, step(-1, `← Previous ${data.nouns[0]}`), step(1, `Next ${data.nouns[0]} →`),
         make("button", { type: "button", onclick: close }, "Close"),
-        make("a", { href: address(unit) }, "Link to this unit")),
+        make("a", { href: address(unit) }, `Link to this ${data.nouns[0]}`)),
       make("h3", {}, data.units[unit]));
     if (detail) {
       const answers = detail[1].map((place) => data.texts[place]);
@@ -253,7 +255,7 @@ function explore(data, home) {
       make("h4", {}, badge(system)),
       make("p", { class: "note" }, `${column().metric} `, make("strong", {}, figure(valueOf(system, unit)))),
       ...(retrieved ? [drawHits(system, detail[2][system], answers)] : [])))));
-    if (!retrieved) panel.append(make("p", { class: "note" }, "What was retrieved for this unit is not kept here."));
+    if (!retrieved) panel.append(make("p", { class: "note" }, `What was retrieved for this ${data.nouns[0]} is not kept here.`));
   };
 
   const open = (unit) => {
@@ -306,7 +308,7 @@ function explore(data, home) {
   };
 
   const keys = make("p", { class: "note keys" }, make("kbd", {}, "/"), " search, ", make("kbd", {}, "↑"), " ", make("kbd", {}, "↓"),
-    " move between units, ", make("kbd", {}, "Enter"), " open, ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"),
+    ` move between ${data.nouns[1]}, `, make("kbd", {}, "Enter"), " open, ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"),
     " go through them, ", make("kbd", {}, "Esc"), " close.");
   home.append(filters, count, make("div", { class: "wide", role: "region", "aria-label": "Units", tabindex: "0" }, table), pager, keys, panel);
   home.hidden = false;

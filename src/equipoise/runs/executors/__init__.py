@@ -1,9 +1,9 @@
-"""What an engine is: it maps a pure function over cells, and hands each back as it is finished."""
+"""Executors: they apply a pure function to items, in this process or on a cluster, and nothing else."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -11,27 +11,24 @@ from typing import Generic, Self, TypeVar
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.runs.progress import ProgressCallback
 
-Cell = TypeVar("Cell")
+Item = TypeVar("Item")
 Shared = TypeVar("Shared")
 Value = TypeVar("Value")
 
-Function = Callable[[Cell, Shared, ProgressCallback], Value]
-"""A pure function of a cell and of what all cells share; it tells a step when it begins one."""
-
-MAX_CONSECUTIVE_FAILURES = 8
-"""So many failures without a success between them say that no cell will succeed."""
+Function = Callable[[Item, Shared, ProgressCallback], Value]
+"""A pure function of an item and of what all items share; it reports the start of each step."""
 
 
 @dataclass(frozen=True)
 class Completed(Generic[Value]):
-    """A cell that came to an end: what it gave, or why it gave nothing."""
+    """The outcome of one item: its value, or the exception that it raised."""
 
-    place: int
-    """Where the cell stands among those that were given."""
+    index: int
+    """The position of the item in the input."""
     outcome: Value | Exception
 
     def value(self) -> Value:
-        """What the cell gave; raises what went wrong with it.
+        """The value; raises the exception of a failed item.
 
         >>> Completed(0, 7).value()
         7
@@ -42,77 +39,44 @@ class Completed(Generic[Value]):
 
 
 class Executor(ABC):
-    """Runs cells somewhere. Used with ``with``, so that what it holds there is let go.
+    """Applies functions to items. A context manager, so that its resources are released.
 
-    Nothing is kept here: whoever maps writes a finished cell down before asking for the next one, and leaves
-    out what lies there already. Then whatever dies, no finished cell is lost, and the same call goes on.
+    An executor stores nothing. The caller stores each outcome before it asks for the next one, and leaves out
+    items that are stored already (see ``runs.runner``).
     """
 
     name: str
-    unit = "a piece of the work"
-    """What people call a cell here, such as a model or a block of texts."""
-    tell: ProgressCallback | None = None
-    """Called with what happens to cells on their way, when it happens."""
+    is_remote = True
+    """Whether items are sent to other processes or machines."""
+    item_label = "a job"
+    """What an item is, in messages: a model, a block of texts."""
+    on_message: ProgressCallback | None = None
+    """Called with a message when an item is started again, or a node is excluded."""
 
     @abstractmethod
     def map(
         self,
-        function: Function[Cell, Shared, Value],
-        cells: Sequence[Cell],
+        function: Function[Item, Shared, Value],
+        items: Sequence[Item],
         shared: Shared,
         *,
-        step: ProgressCallback | None = None,
-        cores: int = 1,
+        progress: ProgressCallback | None = None,
+        n_cores: int = 1,
     ) -> Iterator[Completed[Value]]:
-        """Every cell once, in the order in which they are finished.
+        """The outcome of every item, in the order in which they complete.
 
-        A cell that fails is handed back with its error, and the others go on. ``cores`` are those that one
-        cell uses.
+        The exception of an item is its outcome, and the other items continue. ``n_cores`` is the number of
+        cores that one item uses.
         """
-
-    def in_order(self, work: Callable[[Cell], Value], items: Iterable[Cell]) -> Iterator[Value]:
-        """What ``map`` of Python gives, from this engine; the first error is raised when its turn comes.
-
-        For whoever splits work by a function alone, such as ``nearest_in_shards(..., over=engine.in_order)``.
-        The function is shared, so that what is bound to it travels once.
-        """
-        early: dict[int, Completed[Value]] = {}
-        turn = 0
-        for each in self.map(_apply, list(items), work):
-            early[each.place] = each
-            while turn in early:
-                yield early.pop(turn).value()
-                turn += 1
-
-    def as_finished(
-        self, work: Callable[[Cell], Value], items: Sequence[Cell], *, cores: int = 1
-    ) -> Iterator[tuple[int, Value]]:
-        """The place of an item and its answer, in the order in which they are finished.
-
-        An item that fails keeps no other from being handed over: the first error is raised when all others
-        are there, or when nothing but failures comes.
-        """
-        failure: Exception | None = None
-        in_a_row = 0
-        for each in self.map(_apply, items, work, cores=cores):
-            if isinstance(each.outcome, Exception):
-                failure, in_a_row = failure or each.outcome, in_a_row + 1
-                if in_a_row == MAX_CONSECUTIVE_FAILURES:
-                    break
-            else:
-                in_a_row = 0
-                yield each.place, each.outcome
-        if failure is not None:
-            raise failure
 
     @property
-    def place(self) -> str:
-        """Where the cells run, for people."""
+    def description(self) -> str:
+        """Where the items run."""
         return "this process"
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What happened to cells on their way."""
+    def messages(self) -> tuple[str, ...]:
+        """The items that were started again, and the nodes that were excluded."""
         return ()
 
     def __enter__(self) -> Self:
@@ -121,59 +85,74 @@ class Executor(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of whatever is held."""
+        """Release all resources."""
         return
 
 
-def _apply(cell: Cell, work: Callable[[Cell], Value], step: ProgressCallback) -> Value:
-    return work(cell)
-
-
-# Cells in this process, one after the other.
-
-
 class LocalExecutor(Executor):
-    """Runs each cell when it is asked for; nothing is copied, so that anything may be a cell.
+    """Applies the function in this process, one item at a time, when its outcome is requested. Nothing is copied.
 
-    >>> engine = LocalExecutor()
-    >>> [each.value() for each in engine.map(lambda cell, shared, step: cell * shared, [1, 2], 10)]
+    >>> [done.value() for done in LocalExecutor().map(lambda item, shared, progress: item * shared, [1, 2], 10)]
     [10, 20]
     """
 
     name = "local"
+    is_remote = False
 
     def map(
         self,
-        function: Function[Cell, Shared, Value],
-        cells: Sequence[Cell],
+        function: Function[Item, Shared, Value],
+        items: Sequence[Item],
         shared: Shared,
         *,
-        step: ProgressCallback | None = None,
-        cores: int = 1,
+        progress: ProgressCallback | None = None,
+        n_cores: int = 1,
     ) -> Iterator[Completed[Value]]:
-        """Every cell in turn."""
-        for place, cell in enumerate(cells):
+        """Every item in turn."""
+        for index, item in enumerate(items):
             try:
-                value = function(cell, shared, step or _silent)
-            except Exception as error:  # whatever one cell does, the others go on
-                yield Completed(place, error)
+                value = function(item, shared, progress or ignore_progress)
+            except Exception as error:  # one failing item must not stop the others
+                yield Completed(index, error)
             else:
-                yield Completed(place, value)
+                yield Completed(index, value)
 
 
-def _silent(text: str) -> None:
-    """Nobody listens."""
+def ignore_progress(text: str) -> None:
+    """The progress callback that does nothing."""
 
 
-# The engines by name.
+def check_device(device: str | None, engine: Executor | None) -> None:
+    """Raise an error for a device with a remote executor; can be called before any work starts."""
+    if device is not None and engine is not None and engine.is_remote:
+        raise ParameterError(
+            f"the device {device} can only be used on this machine, and the engine {engine.name} uses the CPUs of "
+            "its nodes",
+            hint=f"leave out --device {device}, or --engine {engine.name}",
+        )
+
 
 EXECUTORS = ("local", "ray")
 
 
 def executor(name: str = "local", address: str | None = None) -> Executor:
-    """The engine of a name, to be used with ``with``; the address is that of a cluster.
+    """Create an executor by name. It is a context manager: use it in a ``with`` statement.
 
-    >>> executor().place
+    Parameters
+    ----------
+    name
+        ``local`` or ``ray``.
+    address
+        Address of a Ray cluster, such as ``ray://head:10001``.
+
+    Returns
+    -------
+    Executor
+        Maps pure functions over jobs, in this process or on the cluster.
+
+    Examples
+    --------
+    >>> executor().description
     'this process'
     """
     if name not in EXECUTORS:
@@ -184,7 +163,7 @@ def executor(name: str = "local", address: str | None = None) -> Executor:
         return RayExecutor(address)
     if address is not None:
         raise ParameterError(
-            f"the address {address} is of no use to the engine local, which stays in this process",
+            f"the address {address} cannot be used with the engine local, which runs in this process",
             hint=f"--engine ray --address {address} runs on that cluster",
         )
     return LocalExecutor()

@@ -55,7 +55,7 @@ def test_deep_trees_stay_inside_the_ball() -> None:
     found = tree_embedder("combinatorial").fit(path, 2)
     assert np.isfinite(found.vectors).all()
     assert distances.norm(found.vectors).max() < 1.0
-    with pytest.raises(ParameterError, match="float64 can represent points of the ball up to 30"):
+    with pytest.raises(ParameterError, match=r"float64 can.*30"):
         tree_embedder("combinatorial", edge=5.0).fit(path, 2)
 
 

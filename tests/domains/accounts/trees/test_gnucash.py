@@ -72,14 +72,14 @@ def test_what_is_no_gnucash_file_is_refused(tmp_path):
     with pytest.raises(FormatError, match="no GnuCash accounts"):
         read_gnucash(path)
     path.write_text("<gnc-v2>")
-    with pytest.raises(FormatError, match="no GnuCash XML"):
+    with pytest.raises(FormatError, match="GnuCash XML"):
         read_gnucash(path)
     path.unlink()
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE other (id)")
-    with pytest.raises(FormatError, match="no such table: accounts"):
+    with pytest.raises(FormatError):
         read_gnucash(path)
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError):
         read_gnucash(tmp_path / "absent.gnucash")
 
 
@@ -102,5 +102,5 @@ def test_templates_of_other_languages_are_read(language):
 
 @pytest.mark.skipif(not TEMPLATES.is_dir(), reason="gnucash-common is not installed")
 def test_a_template_with_the_same_id_twice_is_refused():
-    with pytest.raises(DuplicateError, match="has the id 2ff007a389bd23d8970afeba2d58c9a8 twice"):
+    with pytest.raises(DuplicateError, match="id 2ff007a389bd23d8970afeba2d58c9a8"):
         read_gnucash(TEMPLATES / "es_MX" / "acctchrt_common.gnucash-xea")

@@ -76,7 +76,7 @@ def test_ids_that_the_database_takes_for_equal_are_different_tenants(make: Make,
 
 
 def test_ids_that_only_look_alike_are_not_taken_for_one_business(make: Make) -> None:
-    with pytest.raises(ParameterError, match="holds the accounts of 4 businesses: ACME, acme, acme , äcme"):
+    with pytest.raises(ParameterError, match=r"4.*ACME"):
         read_sql(make())
 
 
@@ -86,7 +86,7 @@ def test_rows_of_no_business_are_another_business_that_cannot_be_named(make: Mak
         read_sql(url)
     assert caught.value.hint.endswith("--business-id acme")
     assert len(read_sql(url, "acme")) == 1
-    with pytest.raises(InputError, match="no rows of business 'None'"):
+    with pytest.raises(InputError, match="'None'"):
         read_sql(url, "None")
 
 
@@ -97,7 +97,7 @@ def test_rows_that_all_name_no_business_are_read(make: Make) -> None:
 def test_numbers_are_their_digits(make: Make) -> None:
     url = make([(1, *ROWS[0][1:]), (10, *ROWS[1][1:])], kind="DOUBLE PRECISION")
     assert len(read_sql(url, 1)) == len(read_sql(url, "10")) == 1
-    with pytest.raises(InputError, match="no rows"):
+    with pytest.raises(InputError):
         read_sql(url, "1x")
 
 
@@ -125,10 +125,10 @@ def test_a_row_of_another_business_is_never_used(tmp_path: Path, monkeypatch: py
         connection.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?)", ROWS)
     everything = sqlalchemy.true()
     monkeypatch.setattr("equipoise.domains.accounts.trees.sql.business_filter", lambda *asked: everything)
-    with pytest.raises(StoreError, match="gave 3 rows of another business than 'acme'; none was used"):
+    with pytest.raises(StoreError, match=r"3 rows.*'acme'"):
         read_sql(str(path), "acme")
 
 
 def test_an_id_that_is_no_text_is_refused() -> None:
-    with pytest.raises(ParameterError, match="no text in UTF-8"):
+    with pytest.raises(ParameterError, match="UTF-8"):
         sql.validate_business_id("acme\udcff")

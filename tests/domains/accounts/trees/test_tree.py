@@ -137,7 +137,7 @@ def test_names_may_be_given_and_default_to_the_id():
 
 
 def test_an_unknown_node_is_named_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="edges has no node 'asset'") as caught:
+    with pytest.raises(UnknownNameError, match=r"edges.*'asset'") as caught:
         Tree.from_edges(CHART).subtree("asset")
     assert caught.value.hint == "did you mean assets?"
 
@@ -170,7 +170,7 @@ def test_what_is_no_hierarchy_is_refused_by_name(nodes, edges, kind, sentence):
 
 def test_a_long_cycle_is_shown_in_part():
     nodes = [f"n{number}" for number in range(40)]
-    with pytest.raises(InputError, match="a cycle of 40 nodes") as caught:
+    with pytest.raises(InputError, match="40 nodes") as caught:
         Tree.of(nodes, zip(nodes, [*nodes[1:], nodes[0]], strict=True))
     assert "... 30 more" in str(caught.value)
 

@@ -31,7 +31,7 @@ def test_the_closure_of_the_nouns_has_the_published_size_and_one_root():
 
 @installed
 def test_other_parts_have_no_hypernyms():
-    with pytest.raises(UnknownNameError, match="no part of WordNet with hypernyms is called 'adj'"):
+    with pytest.raises(UnknownNameError, match=r"WordNet.*'adj'"):
         read_wordnet("adj")
 
 
@@ -51,6 +51,6 @@ def test_circles_lose_their_last_edge_and_instances_may_be_left_out(tmp_path):
 
 
 def test_an_absent_wordnet_says_what_to_install(tmp_path):
-    with pytest.raises(InputError, match="there is no WordNet at") as caught:
+    with pytest.raises(InputError, match="WordNet") as caught:
         read_wordnet(folder=tmp_path / "nowhere")
     assert "wordnet-base" in caught.value.hint

@@ -224,7 +224,7 @@ def test_a_document_of_one_chunk_is_too_short() -> None:
 
 @pytest.mark.parametrize("document", ["", " \n\t", [], [TextDocument("a", " ")]])
 def test_an_empty_document_is_refused(document: object) -> None:
-    with pytest.raises(InputError, match="the document is empty"):
+    with pytest.raises(InputError):
         check([{"question": "Who?", "answer": "Ada"}], document)
 
 

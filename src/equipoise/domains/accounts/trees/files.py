@@ -17,7 +17,7 @@ from equipoise.io.dag import transitive_reduction
 from equipoise.io.edge_list import Edge
 from equipoise.io.edge_list import edges as read_pairs
 from equipoise.io.json import parse_json
-from equipoise.io.tables import Table, delimiter_of, format_of, table_of_json
+from equipoise.io.tables import Table, find_delimiter, table_format, table_of_json
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ PARENT_COLUMNS = (
 NAME_COLUMNS = ("name", "account_name", "title", "label", "description", "text")
 
 
-def guess_column(known: tuple[str, ...], columns: Iterable[str]) -> str | None:
+def guess_column(aliases: tuple[str, ...], columns: Iterable[str]) -> str | None:
     """The column that bears one of the known names, whatever its case; the first known name wins.
 
     >>> guess_column(PARENT_COLUMNS, ["Account", "Parent Account", "Name"])
     'Parent Account'
     """
-    spelled = {_plain(column): column for column in reversed(list(columns))}
-    return next((spelled[name] for name in known if name in spelled), None)
+    by_plain_name = {_plain(column): column for column in reversed(list(columns))}
+    return next((by_plain_name[name] for name in aliases if name in by_plain_name), None)
 
 
 def _plain(column: str) -> str:
@@ -61,30 +61,54 @@ def read_table(
     parent: str | None = None,
     name: str | None = None,
 ) -> Tree:
-    """The tree of a CSV, TSV, JSONL or parquet file with a row for every node.
+    """Read a tree from a CSV, TSV, JSONL or parquet file with one row per node.
 
-    A row without a parent is a root. Columns that are not named are looked for by the names people
-    use: ``id``, ``account`` or ``code``; ``parent`` or ``parent_id``; ``name``, ``title`` or ``label``.
-    A column of names may be missing; then the ids serve. A CSV may be separated by semicolons or tabs.
+    A row without a parent is a root. A CSV file may be separated by semicolons or tabs.
+
+    Parameters
+    ----------
+    path
+        The file.
+    id
+        Column of the ids; by default ``id``, ``account`` or ``code``.
+    parent
+        Column of the parent ids; by default ``parent`` or ``parent_id``.
+    name
+        Column of the names; by default ``name``, ``title`` or ``label``. Without such a column the ids are the names.
+
+    Returns
+    -------
+    Tree
+        One node per row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "chart.csv")
+    ...     _ = file.write_text("id,parent,name" + chr(10) + "1,,Assets" + chr(10) + "11,1,Cash" + chr(10))
+    ...     read_table(file).named_edges()
+    [('11', '1')]
     """
     return tree_from_table(open_table(path), id, parent, name)
 
 
 def open_table(path: PathLike) -> Table:
-    """The rows of a file; text that is no JSON is separated by whatever its first line is."""
-    form = tables.format_of(path)
+    """The rows of a file; text that is not JSON is split by the delimiter of its first line."""
+    form = tables.table_format(path)
     if form not in (None, *tables.DELIMITERS):
         return tables.read_table(path)
     file = open_text(path)
-    return tables.parse_table(file, form or "csv", tables.delimiter_of(file, form))
+    return tables.parse_table(file, form or "csv", tables.find_delimiter(file, form))
 
 
 def tree_from_table(table: Table, key: str | None, parent: str | None, name: str | None) -> Tree:
-    """The same from rows that were read already; an error shows the lines it speaks of."""
-    known = list(dict.fromkeys(str(column) for row in table.rows for column in row))
-    key_column = _column(table.name, known, key, ID_COLUMNS, "ids")
-    parent_column = _column(table.name, known, parent, PARENT_COLUMNS, "parents")
-    name_column = _column(table.name, known, name, (), "names") if name else guess_column(NAME_COLUMNS, known)
+    """``tree_from_table`` for rows in memory; errors show the affected lines."""
+    columns = list(dict.fromkeys(str(column) for row in table.rows for column in row))
+    key_column = _column(table.name, columns, key, ID_COLUMNS, "ids")
+    parent_column = _column(table.name, columns, parent, PARENT_COLUMNS, "parents")
+    name_column = _column(table.name, columns, name, (), "names") if name else guess_column(NAME_COLUMNS, columns)
     # A record of JSON may leave out what it has nothing to say of: a root its parent.
     rows = [
         (
@@ -101,18 +125,18 @@ def tree_from_table(table: Table, key: str | None, parent: str | None, name: str
     def excerpt(ids: Sequence[str]) -> str:
         if table.file is None:
             return ""
-        wanted = set(ids)
-        places = [place for place, row in zip(table.places, rows, strict=True) if row[0] in wanted]
-        return table.file.excerpt(*places[:5])
+        requested = set(ids)
+        line_numbers = [line for line, row in zip(table.line_numbers, rows, strict=True) if row[0] in requested]
+        return table.file.excerpt(*line_numbers[:5])
 
     edges = [(node, above) for node, above, _ in rows if above]
     return Tree.of([(node, title) for node, _, title in rows], edges, source=table.name, excerpt=excerpt)
 
 
 def cell_text(value: object, source: str = "a table") -> str:
-    """What stands in a cell, as an id or a name: without white space around it, nothing for None.
+    """The content of a cell as an id or a name: stripped, empty for None.
 
-    Bytes are text in UTF-8; others are an error, which names the source.
+    Bytes are text in UTF-8; others are an error that names the file.
 
     >>> cell_text(" 1010 "), cell_text(7), cell_text(7.0), cell_text(None), cell_text(b"1010")
     ('1010', '7', '7', '', '1010')
@@ -120,30 +144,30 @@ def cell_text(value: object, source: str = "a table") -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, bytes | bytearray | memoryview):
-        return _decoded(bytes(value), source).strip()
+        return _decode_cell(bytes(value), source).strip()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _decoded(value: bytes, source: str) -> str:
+def _decode_cell(value: bytes, source: str) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(
             f"{source} has the bytes 0x{value[:16].hex()} where an id or a name should be",
-            hint="give them as text, for example by a view that spells them in hexadecimal",
+            hint="give them as text, for example by a view that converts them to hexadecimal",
         ) from error
 
 
-def _column(source: str, known: list[str], asked: str | None, usual: tuple[str, ...], what: str) -> str:
-    """The column that was asked for, or the one that bears a usual name."""
-    found = next((each for each in known if each == asked), None) if asked else guess_column(usual, known)
-    if found is not None:
-        return found
-    if asked:
-        hint = did_you_mean(asked, known) or f"there are: {', '.join(known)}"
-        raise FormatError(f"{source} has no column {asked}", hint=hint)
+def _column(source: str, columns: list[str], requested: str | None, usual: tuple[str, ...], role: str) -> str:
+    """The requested column, or the first one with a known name."""
+    column = next((name for name in columns if name == requested), None) if requested else guess_column(usual, columns)
+    if column is not None:
+        return column
+    if requested:
+        hint = did_you_mean(requested, columns) or f"there are: {', '.join(columns)}"
+        raise FormatError(f"{source} has no column {requested}", hint=hint)
     raise FormatError(
-        f"{source} has no column of {what}: it has {', '.join(known)}",
+        f"{source} has no column of {role}: it has {', '.join(columns)}",
         hint=f"call one of them {usual[0]}, or name it: --columns {usual[0]}=...; a file of edges has two "
         "columns: child, parent",
     )
@@ -152,18 +176,38 @@ def _column(source: str, known: list[str], asked: str | None, usual: tuple[str, 
 # Trees in files of edges: one (child, parent) pair a line, or every (descendant, ancestor) pair.
 
 READ_AS_CLOSURE = "(read as a closure)"
-"""What the source of a tree says where nobody said that the pairs are closed."""
+"""The note on a tree whose pairs were detected as a transitive closure."""
 
 
 def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
-    """The tree of a CSV or TSV file of child, parent; a header and a weight are known and passed over.
+    """Read a tree from a CSV or TSV file of ``child, parent`` pairs.
 
-    A first line that may be a header of unknown words is read as an edge, and the source of the tree says so.
+    A header and a column of weights are recognised. A first line that may be a header of unknown words is read as an
+    edge, and ``Tree.source`` says so.
 
-    ``closure=True`` says that the pairs are descendants and all their ancestors. Those that follow from
-    others are then left out of the edges, and ``Tree.closure`` gives the pairs of the file. Left alone, pairs
-    of which some follow from others and none is missing are read so, and the source of the tree says it;
-    ``closure=False`` takes every pair for an edge to a parent.
+    Parameters
+    ----------
+    path
+        The file.
+    closure
+        Whether the pairs are descendants with all their ancestors. Pairs that follow from others are then not edges,
+        and ``Tree.closure`` returns the pairs of the file. By default this is detected: some pairs follow from others,
+        and none is missing; ``Tree.source`` says so. With False every pair is an edge.
+
+    Returns
+    -------
+    Tree
+        The nodes in the order of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "edges.csv")
+    ...     _ = file.write_text("cash,assets" + chr(10) + "bank,assets" + chr(10))
+    ...     read_edges(file).named_edges()
+    [('cash', 'assets'), ('bank', 'assets')]
     """
     pairs = read_pairs(path)
     source = f"{display_path(path)}{_doubt(path, pairs)}"
@@ -173,18 +217,18 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     if closure is None:
         direct, missing = transitive_reduction(len(tree), tree.edges)
         if not len(missing) and not direct.all():
-            return _reduced(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
+            return _direct_edges(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
     return tree
 
 
 def _doubt(path: PathLike, pairs: list[Edge]) -> str:
-    """What to say of a first edge whose nodes come nowhere else, and which may be a header."""
+    """The note on a first edge whose nodes occur nowhere else, and which may be a header."""
     first, *others = pairs
     if not others or any(node in edge for edge in others for node in first):
         return ""
     file = open_text(path)
-    fields = next(csv.reader([file.first_line], delimiter=delimiter_of(file, format_of(path))))
-    if [each.strip() for each in fields[:2]] != list(first):
+    fields = next(csv.reader([file.first_line], delimiter=find_delimiter(file, table_format(path))))
+    if [field.strip() for field in fields[:2]] != list(first):
         return ""
     return f" (line 1 was read as an edge: {first[0]} -> {first[1]})"
 
@@ -194,17 +238,17 @@ def tree_from_closure(pairs: list[Edge], source: str) -> Tree:
     closed = Tree.from_edges(pairs, source=source)
     direct, missing = transitive_reduction(len(closed), closed.edges)
     if len(missing):
-        low, high = (closed.ids[place] for place in missing[0])
+        low, high = (closed.ids[index] for index in missing[0])
         between = _between(closed, *missing[0])
         raise InputError(
             f"{source} is not closed: it has {low} -> {between} -> {high}, but not {low} -> {high}, "
             f"and {len(missing)} such pairs in all",
             hint="if the pairs are edges to parents, read it without closure",
         )
-    return _reduced(closed, direct, source)
+    return _direct_edges(closed, direct, source)
 
 
-def _reduced(closed: Tree, direct: Bools, source: str) -> Tree:
+def _direct_edges(closed: Tree, direct: Bools, source: str) -> Tree:
     """The same nodes with the direct edges alone."""
     edges = closed.edges[direct]
     edges.setflags(write=False)
@@ -212,7 +256,7 @@ def _reduced(closed: Tree, direct: Bools, source: str) -> Tree:
 
 
 def _between(tree: Tree, low: int, high: int) -> str:
-    """One node above the first that stands below the second."""
+    """One node between the first and the second."""
     return tree.ids[int(np.intersect1d(tree.parents(low), tree.children(high))[0])]
 
 
@@ -224,9 +268,28 @@ _EXAMPLE = '{"id": "1", "name": "Assets", "children": [...]}'
 
 
 def read_json(path: PathLike) -> Tree:
-    """The tree of a JSON file: nested objects with ``children``, or records with ``id`` and ``parent``.
+    """Read a tree from a JSON file.
 
-    A nested object without an id is known by the names on the way to it: ``Assets / Cash``.
+    Parameters
+    ----------
+    path
+        Nested objects with ``children``, or a list of records with ``id`` and ``parent``. The id of a nested object
+        without one is its path of names: ``Assets / Cash``.
+
+    Returns
+    -------
+    Tree
+        The nodes in the order of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "chart.json")
+    ...     _ = file.write_text('{"name": "Assets", "children": [{"name": "Cash"}]}')
+    ...     list(read_json(file).ids)
+    ['Assets', 'Assets / Cash']
     """
     file = open_text(path)
     return tree_from_json(file, parse_json(file))
@@ -235,8 +298,8 @@ def read_json(path: PathLike) -> Tree:
 def tree_from_json(file: TextFile, value: Any) -> Tree:
     """The same from a value that was parsed already."""
     tops = [value] if isinstance(value, dict) else value
-    if isinstance(tops, list) and any(isinstance(each, dict) and CHILDREN in each for each in tops):
-        return _nested(file.name, tops)
+    if isinstance(tops, list) and any(isinstance(top, dict) and CHILDREN in top for top in tops):
+        return _tree_from_nested(file.name, tops)
     if isinstance(value, dict):
         raise FormatError(
             f"{file.name} is one JSON object without {CHILDREN!r}; no tree is in it",
@@ -245,7 +308,7 @@ def tree_from_json(file: TextFile, value: Any) -> Tree:
     return tree_from_table(table_of_json(file, value), None, None, None)
 
 
-def _nested(source: str, tops: list[Any]) -> Tree:
+def _tree_from_nested(source: str, tops: list[Any]) -> Tree:
     nodes: list[tuple[str, str]] = []
     edges: list[Edge] = []
     waiting: list[tuple[Any, str | None]] = [(top, None) for top in reversed(tops)]
@@ -261,20 +324,20 @@ def _nested(source: str, tops: list[Any]) -> Tree:
 
 def _identity(source: str, value: Any, parent: str | None) -> tuple[str, str]:
     """The id and the name of a nested object."""
-    where = f"below {parent!r}" if parent is not None else "at the top"
+    location = f"below {parent!r}" if parent is not None else "at the top"
     if not isinstance(value, dict):
-        raise FormatError(f"{source} has {value!r} {where}, which is no JSON object", hint=f"write {_EXAMPLE}")
-    held = [guess_column(known, value) for known in (ID_COLUMNS, NAME_COLUMNS)]
-    key, name = (cell_text(value[column]) if column else "" for column in held)
+        raise FormatError(f"{source} has {value!r} {location}, which is not a JSON object", hint=f"write {_EXAMPLE}")
+    keys = [guess_column(aliases, value) for aliases in (ID_COLUMNS, NAME_COLUMNS)]
+    key, name = (cell_text(value[column]) if column else "" for column in keys)
     if not key and not name:
-        raise FormatError(f"{source} has an object {where} with neither id nor name", hint=f"write {_EXAMPLE}")
+        raise FormatError(f"{source} has an object {location} with neither id nor name", hint=f"write {_EXAMPLE}")
     return key or (name if parent is None else f"{parent}{SEPARATOR}{name}"), name
 
 
 def _children(source: str, value: dict[str, Any], key: str) -> list[Any]:
     children = value.get(CHILDREN) or []
     if not isinstance(children, list):
-        raise FormatError(f"{source}: the children of {key!r} are no list", hint=f"write {_EXAMPLE}")
+        raise FormatError(f"{source}: the children of {key!r} are not a list", hint=f"write {_EXAMPLE}")
     return children
 
 
@@ -291,13 +354,30 @@ def from_codes(
     missing: str = "skip",
     source: str = "codes",
 ) -> Tree:
-    """The tree of codes, each a code or (code, name), by their parts.
+    """Build a tree from hierarchical codes.
 
-    The parts stand between separators (``102-0001-003``, ``1.2.3``), or have fixed ``widths``:
-    ``widths=(1, 1, 2)`` reads 1120 as 1, 1, 20. Parts of zeros at the end only fill up, so 1000 is above
-    1100 and 102-0000 is 102. Where the code directly above is not listed, ``missing`` decides: ``skip``
-    takes the next one above, ``add`` makes it, ``refuse`` is an error.
+    The parts of a code are separated (``102-0001-003``, ``1.2.3``) or have fixed widths. Trailing parts of zeros are
+    padding, so 1000 is the parent of 1100, and 102-0000 is 102.
 
+    Parameters
+    ----------
+    codes
+        Codes, or tuples of code and name.
+    widths
+        Widths of the parts of codes without separators: ``(1, 1, 2)`` reads 1120 as 1, 1, 20.
+    missing
+        What happens if the direct parent of a code is not listed: ``skip`` uses the nearest listed ancestor, ``add``
+        adds the parent, ``refuse`` is an error.
+    source
+        The name of the tree.
+
+    Returns
+    -------
+    Tree
+        One node per code.
+
+    Examples
+    --------
     >>> tree = from_codes(["102", "102-0001", "102-0001-003"])
     >>> tree.named_edges()
     [('102-0001', '102'), ('102-0001-003', '102-0001')]
@@ -312,14 +392,14 @@ def from_codes(
         path = _path(code, widths, source)
         if paths.setdefault(path, code) != code:
             raise InputError(
-                f"{source}: the codes {paths[path]} and {code} name the same place",
+                f"{source}: the codes {paths[path]} and {code} name the same node",
                 hint="parts of zeros at the end only fill up; keep one of the two",
             )
     listed = len(paths)
     if missing == "add":
         for path, code in list(paths.items()):
             for size in range(1, len(path)):
-                paths.setdefault(path[:size], _spelled(code, size, widths))
+                paths.setdefault(path[:size], _group_code(code, size, widths))
     edges = []
     for path, code in paths.items():
         above = next((path[:size] for size in range(len(path) - 1, 0, -1) if path[:size] in paths), ())
@@ -334,12 +414,37 @@ def from_codes(
 
 
 def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: str = "skip") -> Tree:
-    """The tree of a table with a column of codes, and perhaps of names, or of a text with a code a line."""
-    if format_of(path) is None:
+    """Build a tree from the hierarchical codes in a file.
+
+    Parameters
+    ----------
+    path
+        A table with a column of codes and optionally one of names, or a text file with one code per line.
+    widths
+        As in ``from_codes``.
+    missing
+        As in ``from_codes``.
+
+    Returns
+    -------
+    Tree
+        One node per code.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "codes.txt")
+    ...     _ = file.write_text("102" + chr(10) + "102-0001" + chr(10))
+    ...     read_codes(file).named_edges()
+    [('102-0001', '102')]
+    """
+    if table_format(path) is None:
         lines = [line.decode("utf-8").strip() for line in open_text(path).lines]
         return from_codes((line for line in lines if line), widths=widths, missing=missing, source=display_path(path))
     table = open_table(path)
-    key, name = (guess_column(known, table.rows[0]) for known in (ID_COLUMNS, NAME_COLUMNS))
+    key, name = (guess_column(aliases, table.rows[0]) for aliases in (ID_COLUMNS, NAME_COLUMNS))
     if key is None:
         raise FormatError(
             f"{table.name} has no column of codes: it has {', '.join(map(str, table.rows[0]))}",
@@ -350,8 +455,8 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
 
 
 def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
-    """The parts of a code, without parts of zeros at its end; the first part always stays."""
-    parts = _cut(code, widths, source) if widths else _PART.findall(code)
+    """The parts of a code, without parts of zeros at its end; the first part is always kept."""
+    parts = _split_code(code, widths, source) if widths else _PART.findall(code)
     if not parts:
         raise InputError(f"{source}: the code {code!r} has no letters or digits", hint="drop it")
     while len(parts) > 1 and not parts[-1].strip("0"):
@@ -359,8 +464,8 @@ def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
     return tuple(parts)
 
 
-def _cut(code: str, widths: Sequence[int], source: str) -> list[str]:
-    ends = [sum(widths[: place + 1]) for place in range(len(widths))]
+def _split_code(code: str, widths: Sequence[int], source: str) -> list[str]:
+    ends = [sum(widths[: index + 1]) for index in range(len(widths))]
     if any(width < 1 for width in widths):
         raise ParameterError(f"the widths are {list(widths)}", hint="a part has one character at least")
     if len(code) not in ends:
@@ -371,7 +476,7 @@ def _cut(code: str, widths: Sequence[int], source: str) -> list[str]:
     return [code[end - width : end] for end, width in zip(ends, widths, strict=True) if end <= len(code)]
 
 
-def _spelled(code: str, size: int, widths: Sequence[int] | None) -> str:
+def _group_code(code: str, size: int, widths: Sequence[int] | None) -> str:
     """The code of a group that was added: the beginning of a code below it, up to so many parts."""
     if widths:
         return code[: sum(widths[:size])]

@@ -1,4 +1,4 @@
-"""The accounts of GnuCash: books in XML or SQLite, and the account templates that come with it."""
+"""The accounts of GnuCash: books in XML or SQLite, and its account templates."""
 
 from __future__ import annotations
 
@@ -35,42 +35,56 @@ class _Account(NamedTuple):
 
 
 def read_gnucash(path: PathLike) -> Tree:
-    """The accounts of a GnuCash file, by guid: XML plain or gzipped, SQLite, or a ``.gnucash-xea`` template.
+    """Read the accounts of a GnuCash file.
 
-    The invisible "Root Account" is left out, so that Assets, Income and so on are the roots; so are the
-    accounts of scheduled transactions.
+    The hidden root account is left out, so that Assets, Income and so on are the roots. Accounts of scheduled
+    transactions are left out, too.
+
+    Parameters
+    ----------
+    path
+        XML (plain or gzipped), SQLite, or a ``.gnucash-xea`` template.
+
+    Returns
+    -------
+    Tree
+        One node per account; the ids are the GUIDs.
+
+    Examples
+    --------
+    >>> tree = read_gnucash("books.gnucash")  # doctest: +SKIP
     """
     data = read_bytes(path)
-    accounts = _without_templates(*_rows(path)) if data.startswith(MAGIC) else _parsed(display_path(path), data)
-    hidden = {each.guid for each in accounts if each.kind == ROOT_TYPE}
-    kept = [each for each in accounts if each.guid not in hidden]
-    if not kept:
+    accounts = _without_templates(*_rows(path)) if data.startswith(MAGIC) else _parse_xml(display_path(path), data)
+    hidden = {account.guid for account in accounts if account.kind == ROOT_TYPE}
+    visible = [account for account in accounts if account.guid not in hidden]
+    if not visible:
         raise InputError(f"{display_path(path)} holds no accounts", hint="is it a GnuCash file?")
-    edges = [(each.guid, each.parent) for each in kept if each.parent and each.parent not in hidden]
-    return Tree.of([(each.guid, each.name) for each in kept], edges, source=display_path(path))
+    edges = [(account.guid, account.parent) for account in visible if account.parent and account.parent not in hidden]
+    return Tree.of([(account.guid, account.name) for account in visible], edges, source=display_path(path))
 
 
 def is_gnucash_database(path: PathLike) -> bool:
     """Whether a SQLite file has books, and accounts with the columns that are read of them."""
     with explained_damage(path), closing(open_sqlite(path)) as connection:
         books = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'books'")
-        held = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
-        return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= held
+        columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(accounts)")}
+        return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= columns
 
 
-def _parsed(source: str, data: bytes) -> list[_Account]:
+def _parse_xml(source: str, data: bytes) -> list[_Account]:
     try:
         top = ElementTree.fromstring(data)
     except ElementTree.ParseError as error:
-        raise FormatError(f"{source} is no GnuCash XML: {error}", hint="GnuCash writes XML or SQLite") from error
+        raise FormatError(f"{source} is not GnuCash XML: {error}", hint="GnuCash writes XML or SQLite") from error
     scheduled = {id(account) for part in top.iter(_TEMPLATES) for account in part.iter(_ACCOUNT)}
-    found = [_account(element) for element in top.iter(_ACCOUNT) if id(element) not in scheduled]
-    if not found:
+    accounts = [_account(element) for element in top.iter(_ACCOUNT) if id(element) not in scheduled]
+    if not accounts:
         raise FormatError(
             f"{source} is XML, but no GnuCash accounts are in it",
             hint="export the accounts from GnuCash again",
         )
-    return found
+    return accounts
 
 
 def _account(element: ElementTree.Element) -> _Account:
@@ -88,7 +102,7 @@ def _rows(path: PathLike) -> tuple[list[_Account], list[str]]:
             return accounts, [str(guid) for (guid,) in connection.execute(_TEMPLATE_ROOTS)]
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise FormatError(
-            f"{display_path(path)} is no GnuCash database: {error}",
+            f"{display_path(path)} is not a GnuCash database: {error}",
             hint="other databases are read by their URL",
         ) from error
 
@@ -96,8 +110,8 @@ def _rows(path: PathLike) -> tuple[list[_Account], list[str]]:
 def _without_templates(accounts: list[_Account], roots: Iterable[str]) -> list[_Account]:
     """The accounts that do not hang from a root of scheduled transactions."""
     children: dict[str, list[str]] = {}
-    for each in accounts:
-        children.setdefault(each.parent, []).append(each.guid)
+    for account in accounts:
+        children.setdefault(account.parent, []).append(account.guid)
     gone: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -105,10 +119,10 @@ def _without_templates(accounts: list[_Account], roots: Iterable[str]) -> list[_
         if guid not in gone:
             gone.add(guid)
             waiting.extend(children.get(guid, ()))
-    return [each for each in accounts if each.guid not in gone]
+    return [account for account in accounts if account.guid not in gone]
 
 
-# The hypernyms of WordNet as a tree, read from its own files (Debian: ``apt install wordnet-base``).
+# The hypernyms of WordNet as a tree, read from its files (Debian: ``apt install wordnet-base``).
 
 FOLDER = Path("/usr/share/wordnet")
 PARTS = {"noun": "n", "verb": "v"}
@@ -117,7 +131,7 @@ HYPERNYM, INSTANCE = "@", "@i"
 
 @dataclass(frozen=True, slots=True)
 class _Synset:
-    """One line of a data file: where it stands, its words, and its pointers upwards."""
+    """One line of a data file: offset, words, and pointers to hypernyms."""
 
     offset: str
     words: list[str]
@@ -132,31 +146,51 @@ def read_wordnet(
     isolated: bool = False,
     folder: PathLike = FOLDER,
 ) -> Tree:
-    """The synsets of a part of speech, by names such as ``mammal.n.01``, and their hypernyms.
+    """Read the synsets of a part of speech and their hypernyms from the files of WordNet.
 
-    ``instances`` counts "is an instance of" as well (Einstein is a physicist). ``root`` gives the subtree
-    of one synset. Synsets without any relation are left out unless ``isolated``. Debian's files have no
-    circle of hypernyms; other releases have had some among the verbs, and there the edge of the circle
-    that comes last in the file is left out.
+    If the hypernyms of a release contain a cycle (some have one among the verbs), the edge of the cycle that is last in
+    the file is left out.
+
+    Parameters
+    ----------
+    part
+        ``noun`` or ``verb``.
+    root
+        A synset such as ``mammal.n.01``, to read only its subtree.
+    instances
+        Whether "is an instance of" (Einstein is a physicist) counts as a hypernym.
+    isolated
+        Whether synsets without any relation are kept.
+    folder
+        The folder with WordNet's database files; by default that of Debian's package ``wordnet-base``.
+
+    Returns
+    -------
+    Tree
+        One node per synset.
+
+    Examples
+    --------
+    >>> mammals = read_wordnet("noun", root="mammal.n.01")  # doctest: +SKIP
     """
     if part not in PARTS:
         raise UnknownNameError.of("part of WordNet with hypernyms", part, PARTS, more="there are: noun, verb")
-    place = Path(folder)
-    if not place.is_dir():
+    location = Path(folder)
+    if not location.is_dir():
         raise InputError(
-            f"there is no WordNet at {place}",
+            f"there is no WordNet at {location}",
             hint="apt install wordnet-base, or name the folder of data.noun",
         )
     kinds = {HYPERNYM, INSTANCE} if instances else {HYPERNYM}
-    senses = _senses(place / f"index.{part}")
-    synsets = list(_synsets(place / f"data.{part}", PARTS[part]))
-    name_of = {each.offset: _name(each, PARTS[part], senses) for each in synsets}
-    nodes = [(name_of[each.offset], each.words[0].replace("_", " ")) for each in synsets]
+    senses = _senses(location / f"index.{part}")
+    synsets = list(_synsets(location / f"data.{part}", PARTS[part]))
+    name_of = {synset.offset: _name(synset, PARTS[part], senses) for synset in synsets}
+    nodes = [(name_of[synset.offset], synset.words[0].replace("_", " ")) for synset in synsets]
     edges = _without_cycles(
         {
-            (name_of[each.offset], name_of[above]): None
-            for each in synsets
-            for kind, above in each.above
+            (name_of[synset.offset], name_of[above]): None
+            for synset in synsets
+            for kind, above in synset.above
             if kind in kinds
         }
     )
@@ -175,21 +209,21 @@ def _synsets(path: Path, letter: str) -> Iterator[_Synset]:
         count = int(fields[3], 16)
         pointers = fields[4 + 2 * count :]
         above = [
-            (pointers[place], pointers[place + 1])
-            for place in range(1, 1 + 4 * int(pointers[0]), 4)
-            if pointers[place] in {HYPERNYM, INSTANCE} and pointers[place + 2] == letter
+            (pointers[field], pointers[field + 1])
+            for field in range(1, 1 + 4 * int(pointers[0]), 4)
+            if pointers[field] in {HYPERNYM, INSTANCE} and pointers[field + 2] == letter
         ]
         yield _Synset(fields[0], fields[4 : 4 + 2 * count : 2], above)
 
 
 def _senses(path: Path) -> dict[str, list[str]]:
     """The offsets of each word's synsets, the most frequent sense first."""
-    found = {}
+    senses = {}
     for line in read_text(path).splitlines():
         if not line.startswith(" "):
             fields = line.split()
-            found[fields[0]] = fields[-int(fields[2]) :]
-    return found
+            senses[fields[0]] = fields[-int(fields[2]) :]
+    return senses
 
 
 def _name(synset: _Synset, letter: str, senses: dict[str, list[str]]) -> str:
@@ -201,7 +235,7 @@ def _name(synset: _Synset, letter: str, senses: dict[str, list[str]]) -> str:
 def _without_cycles(edges: dict[Edge, None]) -> dict[Edge, None]:
     """The edges without the last one of every cycle."""
     left = dict(edges)
-    order = {edge: place for place, edge in enumerate(edges)}
+    order = {edge: index for index, edge in enumerate(edges)}
     while cycle := find_cycle(left):
         left.pop(max(zip(cycle, [*cycle[1:], cycle[0]], strict=True), key=order.__getitem__))
     return left
@@ -211,7 +245,23 @@ def _without_cycles(edges: dict[Edge, None]) -> dict[Edge, None]:
 
 
 def read_obo_tree(path: PathLike) -> Tree:
-    """The terms of an OBO file or an OBO graph and their ``is_a`` parents; obsolete terms are left out."""
+    """Read the terms of an ontology and their ``is_a`` parents as a tree. Obsolete terms are left out.
+
+    Parameters
+    ----------
+    path
+        An OBO text file or an OBO-graph JSON file.
+
+    Returns
+    -------
+    Tree
+        One node per term.
+
+    Examples
+    --------
+    >>> read_obo_tree("hp.obo")  # doctest: +SKIP
+    Tree('hp.obo', 19034 nodes, 23392 edges, 1 roots, 15 levels)
+    """
     terms = [term for term in read_obo(path).terms if not term.obsolete]
     return Tree.of(
         [(term.id, term.name) for term in terms],
@@ -226,15 +276,33 @@ DIRECTIONS = ("down", "up")
 
 
 def from_networkx(graph: Any, direction: str = "down", *, name: str = "name") -> Tree:
-    """The tree of a directed graph, whose edges lead ``down`` to the children or ``up`` to the parents.
+    """Build a tree from a directed NetworkX graph.
 
-    Ids are the nodes as text; the attribute ``name`` of a node is its name.
+    Parameters
+    ----------
+    graph
+        The graph. The ids of the tree are the nodes as text.
+    direction
+        Whether edges point ``down`` to the children or ``up`` to the parents.
+    name
+        The node attribute that is the name.
+
+    Returns
+    -------
+    Tree
+        One node per node of the graph.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from_networkx(networkx.DiGraph([("assets", "cash")])).named_edges()
+    [('cash', 'assets')]
     """
     if direction not in DIRECTIONS:
         raise UnknownNameError.of("direction", direction, DIRECTIONS, more="edges lead down or up")
     if not graph.is_directed():
         raise InputError(
-            "the graph has no directions, so nobody can tell parent from child",
+            "the graph is undirected, so parents and children are unknown",
             hint="networkx.bfs_tree(graph, root) gives a directed tree",
         )
     nodes = [(str(node), str(data.get(name) or node)) for node, data in graph.nodes(data=True)]

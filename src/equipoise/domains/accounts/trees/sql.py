@@ -50,7 +50,7 @@ MAGIC = b"SQLite format 3\0"
 
 
 def open_sqlite(path: PathLike) -> sqlite3.Connection:
-    """A connection that cannot write; what is no SQLite file is an error."""
+    """A connection that cannot write; a file that is not SQLite is an error."""
     try:
         with open(path, "rb") as stream:
             start = stream.read(len(MAGIC))
@@ -58,14 +58,14 @@ def open_sqlite(path: PathLike) -> sqlite3.Connection:
         raise read_error(path, error) from error
     if start != MAGIC:
         raise InputError(
-            f"{display_path(path)} is no SQLite database", hint="a file of any other kind is read with --tree"
+            f"{display_path(path)} is not a SQLite database", hint="a file of any other kind is read with --tree"
         )
     return sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
 
 
 @contextmanager
 def explained_damage(path: PathLike) -> Iterator[None]:
-    """A database that SQLite cannot read is an error in the file, wherever the damage is met."""
+    """A database that SQLite cannot read is an error of the file."""
     try:
         yield
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
@@ -83,10 +83,10 @@ _DRIVERS = {
     "mysql": {"pymysql": "pymysql", "MySQLdb": "mysqldb"},
     "mariadb": {"pymysql": "pymysql", "mariadb": "mariadbconnector"},
 }
-"""What SQLAlchemy calls the drivers of a database, by the module that each comes in."""
+"""SQLAlchemy's names of database drivers, by their module."""
 
 _DENIED = ("password", "authentication", "access denied", "permission denied", "no pg_hba.conf")
-"""How servers begin to say that somebody may not come in."""
+"""How error messages of servers about access begin."""
 
 _UNKNOWN = ("does not exist", "unknown database")
 """How they say that they know no such user or database."""
@@ -104,9 +104,9 @@ def connect(url: str) -> Iterator[tuple[Connection, str]]:
         with engine.connect() as connection:
             yield connection, source
     except sql.exc.SQLAlchemyError as error:
-        told = str(getattr(error, "orig", None) or error).strip()
-        reason = told.splitlines()[0]
-        raise StoreError(f"{source} cannot be read: {reason}", hint=_hint(source, told)) from error
+        message = str(getattr(error, "orig", None) or error).strip()
+        reason = message.splitlines()[0]
+        raise StoreError(f"{source} cannot be read: {reason}", hint=_hint(source, message)) from error
     finally:
         engine.dispose()
 
@@ -115,15 +115,15 @@ def _hint(source: str, reason: str) -> str:
     """What to look at, as far as the words of the database say.
 
     >>> _hint("postgresql://ann@localhost/book", 'FATAL:  database "book" does not exist')
-    'check the user and the name of the database in the URL: the server answered, and knows no such'
+    'check the user and the name of the database in the URL: the server does not know one of them'
     """
-    told = reason.casefold()
-    if any(word in told for word in _DENIED):
+    message = reason.casefold()
+    if any(word in message for word in _DENIED):
         return "check the user and the password in the URL, and what this user may read"
-    if "://" in source and any(word in told for word in _UNKNOWN):
-        return "check the user and the name of the database in the URL: the server answered, and knows no such"
+    if "://" in source and any(word in message for word in _UNKNOWN):
+        return "check the user and the name of the database in the URL: the server does not know one of them"
     if "://" not in source:
-        return "check that the file is whole, and that nobody is writing it"
+        return "check that the file is complete, and not being written"
     return "check the address, and that the server runs"
 
 
@@ -165,7 +165,7 @@ def _address(url: str) -> Any:
     return address.set(drivername=f"{name}+{driver}" if driver else name)
 
 
-# Tenants kept apart: business ids compared byte by byte, whatever a database takes for equal.
+# Separation of tenants: business ids are compared byte by byte, whatever collation a database uses.
 
 TENANTS_EXTRA = "accounts"
 MYSQL = ("mysql", "mariadb")
@@ -175,13 +175,13 @@ _LISTED = 5
 def bytewise(value: Any, dialect: str) -> Any:
     """The text of a column or of a parameter as an expression that is equal only where every byte is.
 
-    Numbers are their digits; SQLite's real numbers that are whole have no decimals.
+    Numbers are their digits; integral real numbers of SQLite have no decimals.
     """
     sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
     if dialect == "sqlite":
-        whole = sql.cast(value, sql.BigInteger)
-        is_whole = sql.and_(sql.func.typeof(value) == "real", value == whole)
-        text = sql.case((is_whole, sql.cast(whole, sql.Text)), else_=sql.cast(value, sql.Text))
+        integer = sql.cast(value, sql.BigInteger)
+        is_whole = sql.and_(sql.func.typeof(value) == "real", value == integer)
+        text = sql.case((is_whole, sql.cast(integer, sql.Text)), else_=sql.cast(value, sql.Text))
         return sql.cast(text, sql.LargeBinary)
     if dialect in MYSQL:
         from sqlalchemy.dialects.mysql import VARCHAR
@@ -195,10 +195,10 @@ def bytewise(value: Any, dialect: str) -> Any:
 def business_filter(column: Any, business_id: str, dialect: str) -> Any:
     """The condition that a column holds this business id; the id is a bound parameter."""
     sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
-    asked = sql.bindparam("business", business_id, type_=sql.Text())
+    parameter = sql.bindparam("business", business_id, type_=sql.Text())
     if dialect == "sqlite":
-        return bytewise(column, dialect) == sql.cast(asked, sql.LargeBinary)
-    return bytewise(column, dialect) == (bytewise(asked, dialect) if dialect in MYSQL else asked)
+        return bytewise(column, dialect) == sql.cast(parameter, sql.LargeBinary)
+    return bytewise(column, dialect) == (bytewise(parameter, dialect) if dialect in MYSQL else parameter)
 
 
 def validate_business_id(business_id: str | int) -> str:
@@ -208,17 +208,17 @@ def validate_business_id(business_id: str | int) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise ParameterError(
-            f"the business id {text!r} is no text in UTF-8", hint="write it as the database does"
+            f"the business id {text!r} is not UTF-8 text", hint="write it as the database does"
         ) from error
     return text
 
 
-def check_rows_of_business(found: list[Any], business_id: str, source: str) -> None:
+def check_rows_of_business(owners: list[Any], business_id: str, source: str) -> None:
     """A second look at what the database selected: a row of another business is never used."""
-    strangers = sum(_text(each) != business_id for each in found)
-    if strangers:
+    n_foreign = sum(_text(owner) != business_id for owner in owners)
+    if n_foreign:
         raise StoreError(
-            f"{source} gave {strangers:,} rows of another business than {business_id!r}; none was used",
+            f"{source} returned {n_foreign:,} rows of another business than {business_id!r}; none was used",
             hint="this database compares texts in a way that is unknown here; read a view of one business",
         )
 
@@ -227,16 +227,16 @@ def check_single_business(connection: Connection, column: Any, source: str) -> N
     """Without a business id the rows must be those of one business."""
     sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
     chosen = sql.select(bytewise(column, connection.dialect.name)).distinct()
-    found = [_text(each) for each in connection.scalars(chosen)]
-    if len(found) < 2:
+    owners = [_text(owner) for owner in connection.scalars(chosen)]
+    if len(owners) < 2:
         return
-    named = sorted(each for each in found if each is not None)
-    shown = ", ".join(named[:_LISTED]) + (", ..." if len(named) > _LISTED else "")
-    nameless = ", and rows that name none" if None in found else ""
-    noun = "business" if len(named) == 1 else "businesses"
+    owner_ids = sorted(owner for owner in owners if owner is not None)
+    listing = ", ".join(owner_ids[:_LISTED]) + (", ..." if len(owner_ids) > _LISTED else "")
+    nameless = ", and rows that name none" if None in owners else ""
+    noun = "business" if len(owner_ids) == 1 else "businesses"
     raise ParameterError(
-        f"{source} holds the accounts of {len(named)} {noun}: {shown}{nameless}",
-        hint=f"name one of them as the business id: --business-id {quote(named[0])}",
+        f"{source} holds the accounts of {len(owner_ids)} {noun}: {listing}{nameless}",
+        hint=f"name one of them as the business id: --business-id {quote(owner_ids[0])}",
     )
 
 
@@ -262,22 +262,42 @@ def read_sql(
     schema: str | None = None,
     columns: TableColumns = TableColumns(),  # noqa: B008  (frozen)
 ) -> Tree:
-    """The tree of one business in a table or a view; ``url`` is an SQLAlchemy URL or a SQLite file.
+    """Read the tree of one business from a database table or view.
 
-    A row whose parent is null or empty is a root. A parent that is no row of the same business is an
-    error. Without ``business_id`` the table must hold the rows of one business only, or have no such
-    column. A table without a column of names is read with its ids as names.
+    A row whose parent is null or empty is a root. A parent that is not a row of the same business is an error.
+
+    Parameters
+    ----------
+    url
+        An SQLAlchemy URL, or the path of a SQLite file.
+    business_id
+        The business whose rows are read. It can be left out if the table has no such column or one business only.
+    table
+        The name of the table or view.
+    schema
+        The schema of the table.
+    columns
+        The names of the columns. Without a column of names the ids are the names.
+
+    Returns
+    -------
+    Tree
+        One node per row.
+
+    Examples
+    --------
+    >>> tree = read_sql("postgresql://user@host/books", "acme")  # doctest: +SKIP
     """
     with connect(url) as (connection, source):
         read = _TableReader(connection, source, table, schema, columns)
-        asked = None if business_id is None else validate_business_id(business_id)
-        rows = read.rows(asked)
-    return _tree(rows, f"{source} {table}", asked)
+        owner_id = None if business_id is None else validate_business_id(business_id)
+        rows = read.rows(owner_id)
+    return _tree(rows, f"{source} {table}", owner_id)
 
 
 @dataclass(frozen=True, slots=True)
 class _TableReader:
-    """One open database, and the table in it that is asked for."""
+    """One open database, and the table in it that was requested."""
 
     connection: Connection
     source: str
@@ -290,32 +310,34 @@ class _TableReader:
         sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
         self._refuse_unknown_schema()
         table = self._name_of_table()
-        known = [each["name"] for each in sql.inspect(self.connection).get_columns(table, schema=self.schema)]
-        ids, parents = (self._column(each, known) for each in (self.columns.id, self.columns.parent))
-        names = _match(self.columns.name, known)
+        columns = [column["name"] for column in sql.inspect(self.connection).get_columns(table, schema=self.schema)]
+        ids, parents = (self._column(column, columns) for column in (self.columns.id, self.columns.parent))
+        names = _match(self.columns.name, columns)
         if names is None and self.columns.name != TableColumns().name:
-            names = self._column(self.columns.name, known)
-        business = _match(self.columns.business, known)
-        held = sql.table(_quoted(table), *(sql.column(_quoted(each)) for each in known), schema=self.schema)
-        chosen = [held.c[ids], held.c[parents], held.c[names or ids]]
+            names = self._column(self.columns.name, columns)
+        business = _match(self.columns.business, columns)
+        selectable = sql.table(
+            _quoted_name(table), *(sql.column(_quoted_name(column)) for column in columns), schema=self.schema
+        )
+        chosen = [selectable.c[ids], selectable.c[parents], selectable.c[names or ids]]
         if business_id is not None:
-            owner = held.c[business or self._column(self.columns.business, known)]
-            found = self._of_business(chosen, owner, business_id)
+            owner = selectable.c[business or self._column(self.columns.business, columns)]
+            rows = self._of_business(chosen, owner, business_id)
         else:
             if business is not None:
-                check_single_business(self.connection, held.c[business], self._called)
-            found = list(self.connection.execute(sql.select(*chosen)))
-        ordered = sorted((tuple(row) for row in found), key=_order)
+                check_single_business(self.connection, selectable.c[business], self._called)
+            rows = list(self.connection.execute(sql.select(*chosen)))
+        ordered = sorted((tuple(row) for row in rows), key=_order)
         return [(self._cell(key), self._cell(parent), self._cell(name)) for key, parent, name in ordered]
 
     def _of_business(self, chosen: list[Any], owner: Any, business_id: str) -> list[Any]:
         """The rows of one business, selected by the database and looked at once more."""
         sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
         dialect = self.connection.dialect.name
-        asked = sql.select(*chosen, bytewise(owner, dialect)).where(business_filter(owner, business_id, dialect))
-        found = list(self.connection.execute(asked))
-        check_rows_of_business([row[-1] for row in found], business_id, self._called)
-        return [row[:-1] for row in found]
+        query = sql.select(*chosen, bytewise(owner, dialect)).where(business_filter(owner, business_id, dialect))
+        rows = list(self.connection.execute(query))
+        check_rows_of_business([row[-1] for row in rows], business_id, self._called)
+        return [row[:-1] for row in rows]
 
     def _cell(self, value: Any) -> str:
         return cell_text(value, self._called)
@@ -327,48 +349,48 @@ class _TableReader:
     def _refuse_unknown_schema(self) -> None:
         if self.schema is None:
             return
-        known = require_extra("sqlalchemy", extra=TENANTS_EXTRA).inspect(self.connection).get_schema_names()
-        if self.schema not in known:
+        schemas = require_extra("sqlalchemy", extra=TENANTS_EXTRA).inspect(self.connection).get_schema_names()
+        if self.schema not in schemas:
             raise UnknownNameError(
                 f"{self.source} has no schema {self.schema!r}",
-                hint=did_you_mean(self.schema, known) or f"there are: {', '.join(known)}",
+                hint=did_you_mean(self.schema, schemas) or f"there are: {', '.join(schemas)}",
             )
 
     def _name_of_table(self) -> str:
         sql = require_extra("sqlalchemy", extra=TENANTS_EXTRA)
         inspector = sql.inspect(self.connection)
-        known = [
+        tables = [
             *inspector.get_table_names(schema=self.schema),
             *inspector.get_view_names(schema=self.schema),
         ]
-        found = _match(self.table, known)
-        if found is None:
-            where = "the database" if self.schema is None else f"the schema {self.schema}"
-            listed = f"there are: {', '.join(sorted(known)[:8])}" if known else f"{where} has no tables"
+        match = _match(self.table, tables)
+        if match is None:
+            location = "the database" if self.schema is None else f"the schema {self.schema}"
+            listed = f"there are: {', '.join(sorted(tables)[:8])}" if tables else f"{location} has no tables"
             raise UnknownNameError(
-                f"{self.source} has no table {self.table!r}", hint=did_you_mean(self.table, known) or listed
+                f"{self.source} has no table {self.table!r}", hint=did_you_mean(self.table, tables) or listed
             )
-        return found
+        return match
 
-    def _column(self, name: str, known: list[str]) -> str:
-        found = _match(name, known)
-        if found is None:
+    def _column(self, name: str, columns: list[str]) -> str:
+        match = _match(name, columns)
+        if match is None:
             raise UnknownNameError(
                 f"{self.source} {self.table} has no column {name!r}",
-                hint=did_you_mean(name, known) or f"there are: {', '.join(known)}",
+                hint=did_you_mean(name, columns) or f"there are: {', '.join(columns)}",
             )
-        return found
+        return match
 
 
-def _match(name: str, known: list[str]) -> str | None:
-    """The name as the database spells it: the same letters, or the only one that differs in case."""
-    if name in known:
+def _match(name: str, names: list[str]) -> str | None:
+    """The name in the database: an exact match, or the only one that differs in case."""
+    if name in names:
         return name
-    near = [each for each in known if each.casefold() == name.casefold()]
+    near = [candidate for candidate in names if candidate.casefold() == name.casefold()]
     return near[0] if len(near) == 1 else None
 
 
-def _quoted(name: str) -> Any:
+def _quoted_name(name: str) -> Any:
     return require_extra("sqlalchemy", extra=TENANTS_EXTRA).sql.quoted_name(name, quote=True)
 
 
@@ -383,11 +405,11 @@ def _tree(rows: list[tuple[str, str, str]], source: str, business_id: str | None
         raise InputError(f"{source} has no rows{of_business}", hint="business ids are matched letter by letter")
     nodes = [(key, name) for key, _, name in rows]
     edges = [(key, parent) for key, parent, _ in rows if parent]
-    known = {key for key, _ in nodes}
+    node_ids = {key for key, _ in nodes}
     for child, parent in edges:
-        if parent not in known:
+        if parent not in node_ids:
             raise InputError(
-                f"{source}: the parent of {child} is {parent!r}, which is no account{of_business}",
+                f"{source}: the parent of {child} is {parent!r}, which is not an account{of_business}",
                 hint="it does not exist, or belongs to another business; correct the parent, or empty it",
             )
     return Tree.of(nodes, edges, source=f"{source}{of_business}")

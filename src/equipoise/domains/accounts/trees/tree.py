@@ -1,4 +1,4 @@
-"""A hierarchy: nodes with names, and who is whose parent. Several roots and several parents are normal."""
+"""A hierarchy: nodes with names, and edges to their parents. Several roots and several parents are allowed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from equipoise.types import Bools, Floats, Ints
 
 Node = str | tuple[str, str]
 ErrorExcerpt = Callable[[Sequence[str]], str]
-"""Given ids, the lines of the file that they stand in; what an error shows."""
+"""The lines of the file that contain the given ids, shown with an error."""
 
 _SHOWN = 12
 
 
 def validate_nodes(nodes: Iterable[Node], source: str, excerpt: ErrorExcerpt) -> dict[str, str]:
-    """Names by id, in order; no nodes, an empty id and an id that stands twice are errors."""
+    """Names by id, in order; no nodes, an empty id and a duplicate id are errors."""
     names: dict[str, str] = {}
     for node in nodes:
         key, name = (node, node) if isinstance(node, str) else node
@@ -47,7 +47,7 @@ def validate_nodes(nodes: Iterable[Node], source: str, excerpt: ErrorExcerpt) ->
 
 def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, excerpt: ErrorExcerpt) -> Ints:
     """(child, parent) positions of edges between known ids, none of them twice, and no cycle."""
-    seen: dict[Edge, None] = {}
+    pairs_so_far: dict[Edge, None] = {}
     pairs = []
     for child, parent in edges:
         edge = (child, parent)
@@ -60,19 +60,19 @@ def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, exce
                 excerpt=excerpt([child]),
                 hint="leave the parent of a root empty",
             )
-        if edge in seen:
+        if edge in pairs_so_far:
             raise DuplicateError(
                 f"{source} gives the edge {child} -> {parent} twice",
                 excerpt=excerpt([child]),
                 hint="keep one of them",
             )
-        seen[edge] = None
+        pairs_so_far[edge] = None
         pairs.append((ids[child], ids[parent]))
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    parents, children = Links.of(len(ids), found), Links.of(len(ids), found[:, ::-1])
+    edge_array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    parents, children = Links.of(len(ids), edge_array), Links.of(len(ids), edge_array[:, ::-1])
     if (longest_paths(parents, children) < 0).any():
-        raise _cycle(find_cycle(seen), source, excerpt)
-    return found
+        raise _cycle(find_cycle(pairs_so_far), source, excerpt)
+    return edge_array
 
 
 def unknown_node_error(name: str, ids: Iterable[str], source: str) -> UnknownNameError:
@@ -99,9 +99,9 @@ def _orphan(edge: Edge, absent: str, ids: Iterable[str], source: str, excerpt: E
 
 def _cycle(nodes: list[str], source: str, excerpt: ErrorExcerpt) -> InputError:
     path = [*nodes, nodes[0]]
-    shown = path if len(path) <= _SHOWN else [*path[: _SHOWN - 2], f"... {len(path) - _SHOWN + 1} more", path[-1]]
+    cycle_nodes = path if len(path) <= _SHOWN else [*path[: _SHOWN - 2], f"... {len(path) - _SHOWN + 1} more", path[-1]]
     return InputError(
-        f"{source} has a cycle of {len(nodes)} nodes: {' -> '.join(shown)}",
+        f"{source} has a cycle of {len(nodes)} nodes: {' -> '.join(cycle_nodes)}",
         excerpt=excerpt(nodes[:5]),
         hint="an ancestor cannot be its own descendant; remove one of these edges",
     )
@@ -141,27 +141,27 @@ class Tree:
     ) -> Tree:
         """A tree of nodes, each an id or (id, name), and of (child id, parent id) edges.
 
-        Ids that stand twice, edges to unknown ids, nodes that are their own parent, edges that stand
+        Duplicate ids, edges to unknown ids, nodes that are their own parent, edges that stand
         twice and cycles are errors that name them. ``excerpt`` gives the lines of a file for some ids.
         """
         names = validate_nodes(nodes, source, excerpt)
-        positions = {key: place for place, key in enumerate(names)}
-        found = validate_edges(edges, positions, source, excerpt)
-        return cls(tuple(names), tuple(names.values()), _frozen(found), source)
+        positions = {key: index for index, key in enumerate(names)}
+        edge_array = validate_edges(edges, positions, source, excerpt)
+        return cls(tuple(names), tuple(names.values()), _frozen(edge_array), source)
 
     @classmethod
     def from_edges(
         cls, pairs: Iterable[Edge], names: Mapping[str, str] | None = None, *, source: str = "edges"
     ) -> Tree:
-        """A tree of the nodes that stand in the (child, parent) pairs, in order of appearance.
+        """A tree of the nodes in the (child, parent) pairs, in order of appearance.
 
         >>> Tree.from_edges([("cash", "assets"), ("bank", "assets")]).ids
         ('cash', 'assets', 'bank')
         """
-        held = list(pairs)
-        known = names or {}
-        ids = dict.fromkeys(each for pair in held for each in pair)
-        return cls.of([(each, known.get(each, each)) for each in ids], held, source=source)
+        edges = list(pairs)
+        name_of = names or {}
+        ids = dict.fromkeys(node for pair in edges for node in pair)
+        return cls.of([(node, name_of.get(node, node)) for node in ids], edges, source=source)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -173,11 +173,11 @@ class Tree:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Where each id stands."""
-        return {key: place for place, key in enumerate(self.ids)}
+        """The index of each id."""
+        return {key: index for index, key in enumerate(self.ids)}
 
     def position(self, key: str) -> int:
-        """Where this id stands; an unknown one is an error with the nearest known."""
+        """The index of this id; an unknown id is an error with a suggestion."""
         if key not in self.positions:
             raise unknown_node_error(key, self.ids, self.source)
         return self.positions[key]
@@ -207,12 +207,12 @@ class Tree:
         >>> Tree.from_edges([("c", "b"), ("b", "a"), ("c", "a")]).first_parents.tolist()
         [2, 2, -1]
         """
-        found = np.full(len(self), -1, dtype=np.int64)
+        parents = np.full(len(self), -1, dtype=np.int64)
         child, parent = self.edges[:, 0], self.edges[:, 1]
         shortest = self.depth[parent] + 1.0 == self.depth[child]
-        # Written from the last edge to the first, so that the first one stays.
-        found[child[shortest][::-1]] = parent[shortest][::-1]
-        return _frozen(found)
+        # Written from the last edge to the first, so that the first one is kept.
+        parents[child[shortest][::-1]] = parent[shortest][::-1]
+        return _frozen(parents)
 
     @cached_property
     def roots(self) -> Ints:
@@ -255,7 +255,7 @@ class Tree:
 
         That is the root it hangs from; where only one root has children, the child of that root. A
         node of several branches takes the one with the shortest path, then the first in order. A root
-        above the branches and an isolated node are branches of their own.
+        above the branches and an isolated node are separate branches.
         """
         carriers = self.roots[self.down.counts[self.roots] > 0]
         tops = self.children(int(carriers[0])) if len(carriers) == 1 else carriers
@@ -268,7 +268,7 @@ class Tree:
             below, carried = below[next_layer], branch[layer[owners[next_layer]]]
             branch[below] = len(self)
             np.minimum.at(branch, below, carried)
-        return tuple(self.ids[place] for place in branch)
+        return tuple(self.ids[index] for index in branch)
 
     def closure(self) -> Ints:
         """All (descendant, ancestor) positions, each pair once, in order."""
@@ -295,7 +295,7 @@ class Tree:
     def rooted(self, name: str = "(root)") -> Tree:
         """The same hierarchy under one root: an invented one, unless there is one root already.
 
-        The invented root comes last, so that all positions stay.
+        The artificial root is last, so that all indices are unchanged.
         """
         if len(self.roots) == 1:
             return self
@@ -313,10 +313,10 @@ class Tree:
 
     def taken(self, positions: Ints) -> Tree:
         """The nodes of these positions and the edges among them."""
-        place = np.full(len(self), -1, dtype=np.int64)
-        place[positions] = np.arange(len(positions))
-        edges = place[self.edges]
-        ids, names = ([held[each] for each in positions] for held in (self.ids, self.names))
+        new_index = np.full(len(self), -1, dtype=np.int64)
+        new_index[positions] = np.arange(len(positions))
+        edges = new_index[self.edges]
+        ids, names = ([column[position] for position in positions] for column in (self.ids, self.names))
         return Tree(tuple(ids), tuple(names), _frozen(edges[(edges >= 0).all(axis=1)]), self.source)
 
     def named_edges(self) -> list[Edge]:

@@ -150,15 +150,15 @@ class _ScopeFinder:
         # The full stop of a cue such as *V.a.* does not end a sentence.
         within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] == "."}
         self._borders = [*(start for start in statement_starts(text) if start not in within), len(text)]
-        taken = bytearray(len(text))
+        covered = bytearray(len(text))
         for match in self._matches:
-            taken[match.start : match.end] = b"\1" * (match.end - match.start)
+            covered[match.start : match.end] = b"\1" * (match.end - match.start)
         self._ends = {
-            kind: [match.span() for match in pattern.finditer(text) if not any(taken[slice(*match.span())])]
+            kind: [match.span() for match in pattern.finditer(text) if not any(covered[slice(*match.span())])]
             for kind, pattern in rules.terminator_patterns.items()
         }
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
-        self._affirmed_starts = sorted(self._statements(taken))
+        self._affirmed_starts = sorted(self._statements(covered))
         self._brackets = BracketIndex(text)
         sections = (match for match in self._matches if match.cues and match.cues.direction is CueDirection.SECTION)
         self._headings = [match.start for match in sections]
@@ -194,8 +194,8 @@ class _ScopeFinder:
         """The end of a forward scope: terminator, semicolon, closing bracket, or a new statement."""
         assert match.cues is not None
         ends = self._ends[match.cues.assertion]
-        place = bisect_left(ends, (match.end, 0))
-        stops = [limit, *(start for start, _ in ends[place : place + 1])]
+        index = bisect_left(ends, (match.end, 0))
+        stops = [limit, *(start for start, _ in ends[index : index + 1])]
         semicolon, closing = self._text.find(";", match.end, limit), self._brackets.closing(match.end)
         stops += [] if semicolon < 0 else [semicolon]
         stops += [] if closing is None else [closing]
@@ -223,10 +223,10 @@ class _ScopeFinder:
     def _is_about_patient(self, start: int) -> bool:
         return bool(self._rules.patient_pattern.match(self._text, start))
 
-    def _statements(self, taken: bytearray) -> Iterator[int]:
+    def _statements(self, covered: bytearray) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
         for match in self._rules.affirmed_pattern.finditer(self._text):
-            if any(taken[slice(*match.span())]):
+            if any(covered[slice(*match.span())]):
                 continue
             sentence = self._borders[bisect_right(self._borders, match.start()) - 1]
             comma = self._text.rfind(",", max(sentence, match.start() - _SHORT_LINE), match.start())
@@ -286,13 +286,13 @@ def _is_term_independent(match: _Match) -> bool:
 
 def _longest_matches(text: str, rules: AssertionRules) -> list[_Match]:
     """The longest of overlapping matches, in text order."""
-    kept: list[_Match] = []
-    taken = bytearray(len(text))
+    matches: list[_Match] = []
+    covered = bytearray(len(text))
     for match in sorted(_all_matches(text, rules), key=lambda match: (match.start - match.end, match.start)):
-        if not any(taken[match.start : match.end]):
-            kept.append(match)
-            taken[match.start : match.end] = b"\1" * (match.end - match.start)
-    return sorted(kept, key=lambda match: match.start)
+        if not any(covered[match.start : match.end]):
+            matches.append(match)
+            covered[match.start : match.end] = b"\1" * (match.end - match.start)
+    return sorted(matches, key=lambda match: match.start)
 
 
 def _skip_whitespace(text: str, position: int) -> int:
@@ -370,8 +370,24 @@ class DetectedAssertion:
 
 
 def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") -> list[Assertion]:
-    """The assertion of each span.
+    """Detect whether each span is affirmed, negated, uncertain, hypothetical or family history.
 
+    Parameters
+    ----------
+    text
+        The text.
+    spans
+        Start and end offsets in the text.
+    language
+        ``en`` or ``de``.
+
+    Returns
+    -------
+    list of Assertion
+        One assertion per span.
+
+    Examples
+    --------
     >>> text = "No fever or rash, but cough. His mother has asthma."
     >>> spans = [(text.index(word), text.index(word) + len(word)) for word in ("rash", "cough", "asthma")]
     >>> [str(assertion) for assertion in detect_assertions(text, spans)]

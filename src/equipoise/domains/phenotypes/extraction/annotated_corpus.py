@@ -14,7 +14,7 @@ from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json, parse_line
-from equipoise.io.tables import Table, format_of, parse_table
+from equipoise.io.tables import Table, parse_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text
 
 CharSpan = tuple[int, int]
@@ -61,31 +61,31 @@ class AnnotatedDocument:
     dataset: str = ""
 
 
-def parse_assertion(given: str) -> str:
+def parse_assertion(text: str) -> str:
     """One of ``ASSERTIONS`` from the aliases that corpora use.
 
     >>> parse_assertion("PRESENT"), parse_assertion("Family history")
     ('affirmed', 'family_history')
     """
-    name = re.sub(r"[\s\-_]+", "_", given.strip().casefold())
-    found = _ASSERTION_ALIASES.get(name, name)
-    if found not in ASSERTIONS:
+    name = re.sub(r"[\s\-_]+", "_", text.strip().casefold())
+    assertion = _ASSERTION_ALIASES.get(name, name)
+    if assertion not in ASSERTIONS:
         raise FormatError(
-            f"has the assertion {given!r}",
+            f"has the assertion {text!r}",
             hint=did_you_mean(name, [*ASSERTIONS, *_ASSERTION_ALIASES]) or f"write one of {', '.join(ASSERTIONS)}",
         )
-    return found
+    return assertion
 
 
-def term_id(given: str) -> str:
+def term_id(name: str) -> str:
     """An id in the canonical form of its ontology, if that is known; otherwise stripped.
 
     >>> term_id("hp_1250"), term_id(" HP:0001250 "), term_id("heart-12")
     ('HP:0001250', 'HP:0001250', 'heart-12')
     """
-    match = _NUMBERED.fullmatch(given.strip())
+    match = _NUMBERED.fullmatch(name.strip())
     if match is None or match[1].upper() not in _SEVEN_DIGITS:
-        return given.strip()
+        return name.strip()
     return f"{match[1].upper()}:{int(match[2]):07d}"
 
 
@@ -107,26 +107,26 @@ def parse_document(value: Any, *, name: str, dataset: str = "") -> tuple[Annotat
     """
     if not isinstance(value, Mapping):
         raise FormatError("is no JSON object", hint=f"write {EXAMPLE}")
-    given = _first(value, IDS)
-    called = str(given).strip() if isinstance(given, str | int) and str(given).strip() else name
+    document_id = _first(value, IDS)
+    called = str(document_id).strip() if isinstance(document_id, str | int) and str(document_id).strip() else name
     text = _first(value, TEXTS)
     if not isinstance(text, str):
         raise FormatError(f"has no text: no key {' or '.join(TEXTS)}", hint=f"write {EXAMPLE}")
     if not text.strip():
         raise FormatError("has an empty text", hint="fill it in, or take the document out")
-    found = _first(value, ANNOTATIONS)
-    if not isinstance(found, list):
+    entries = _first(value, ANNOTATIONS)
+    if not isinstance(entries, list):
         raise FormatError(
             f"has no list of annotations: no key {', '.join(ANNOTATIONS)}",
             hint="a document in which nothing was found has an empty list",
         )
-    told: list[str] = []
-    gold = _merge_mentions([_parse_annotation(each, text, told) for each in found])
+    messages: list[str] = []
+    gold = _merge_mentions([_parse_annotation(entry, text, messages) for entry in entries])
     of = _text(value, "dataset") or dataset
-    return AnnotatedDocument(called, text, gold, _text(value, "language"), of), told
+    return AnnotatedDocument(called, text, gold, _text(value, "language"), of), messages
 
 
-def _parse_annotation(value: Any, text: str, told: list[str]) -> Annotation:
+def _parse_annotation(value: Any, text: str, messages: list[str]) -> Annotation:
     if isinstance(value, str):
         value = {TERMS[0]: value}
     if not isinstance(value, Mapping):
@@ -140,12 +140,14 @@ def _parse_annotation(value: Any, text: str, told: list[str]) -> Annotation:
     spans = _first(value, SPANS)
     if spans is not None and not isinstance(spans, list):
         raise FormatError(f"has the spans {spans!r} for {term}", hint="give a list of spans")
-    places = [_parse_span(each, text, term, told) for each in spans or ()]
-    return Annotation(term_id(term), parse_assertion(asserted or "affirmed"), tuple(each for each in places if each))
+    parsed_spans = [_parse_span(span, text, term, messages) for span in spans or ()]
+    return Annotation(
+        term_id(term), parse_assertion(asserted or "affirmed"), tuple(span for span in parsed_spans if span)
+    )
 
 
-def _parse_span(value: Any, text: str, term: str, told: list[str]) -> CharSpan | None:
-    """The offsets of a span; None, with a problem in ``told``, if it is invalid."""
+def _parse_span(value: Any, text: str, term: str, messages: list[str]) -> CharSpan | None:
+    """The offsets of a span; None, with a problem in ``messages``, if it is invalid."""
     words: Any = None
     if isinstance(value, Mapping):
         start, end, words = (_first(value, keys) for keys in (STARTS, ENDS, WORDS))
@@ -154,11 +156,11 @@ def _parse_span(value: Any, text: str, term: str, told: list[str]) -> CharSpan |
     else:
         start = end = None
     if type(start) is not int or type(end) is not int:
-        told.append(f"a span of {term} has no integer start_char and end_char")
+        messages.append(f"a span of {term} has no integer start_char and end_char")
     elif not 0 <= start < end <= len(text):
-        told.append(f"a span of {term} goes from {start} to {end} in a text of {len(text)} characters")
+        messages.append(f"a span of {term} goes from {start} to {end} in a text of {len(text)} characters")
     elif words is not None and text[start:end] != words:
-        told.append(f"a span of {term} from {start} to {end} reads {text[start:end]!r}, not {words!r}")
+        messages.append(f"a span of {term} from {start} to {end} reads {text[start:end]!r}, not {words!r}")
     else:
         return start, end
     return None
@@ -167,9 +169,9 @@ def _parse_span(value: Any, text: str, term: str, told: list[str]) -> CharSpan |
 def _merge_mentions(annotations: list[Annotation]) -> tuple[Annotation, ...]:
     """Mentions of the same term with the same assertion are one entry with several spans."""
     spans: dict[tuple[str, str], set[CharSpan]] = {}
-    for each in annotations:
-        spans.setdefault((each.term, each.assertion), set()).update(each.spans)
-    return tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
+    for annotation in annotations:
+        spans.setdefault((annotation.term, annotation.assertion), set()).update(annotation.spans)
+    return tuple(Annotation(*entry, tuple(sorted(positions))) for entry, positions in spans.items())
 
 
 def _text(value: Mapping[str, Any], key: str) -> str:
@@ -218,12 +220,12 @@ class AnnotatedCorpus:
     @property
     def lost(self) -> tuple[AnnotationIssue, ...]:
         """The documents that could not be read."""
-        return tuple(each for each in self.problems if each.lost)
+        return tuple(problem for problem in self.problems if problem.lost)
 
     @property
     def without_gold(self) -> tuple[str, ...]:
         """The documents without annotations, for which recall is undefined."""
-        return tuple(each.id for each in self.documents if not each.annotations)
+        return tuple(document.id for document in self.documents if not document.annotations)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -233,14 +235,27 @@ class AnnotatedCorpus:
 
 
 def read_annotated_corpus(source: PathLike, dataset: str | None = None) -> AnnotatedCorpus:
-    """The documents of a folder, of a JSON or JSONL file, or the sample called ``notes``.
+    """Read annotated documents.
 
-    A folder holds ``annotations/*.json``, a document a file, or several datasets that do; ``dataset`` picks
-    one. A flat file holds a list of such documents, or an object with it under ``documents``; JSONL one a
-    line; there ``dataset`` picks the documents that name it under that key. Spans are compared with the text
-    and ids are normalised. A document that cannot be read is a lost one among the problems; only when none
-    is left is that an error.
+    Spans are compared with the text, and ids are normalised. A document that cannot be read is listed in ``problems``;
+    if none can be read, that is an error.
 
+    Parameters
+    ----------
+    source
+        A folder with ``annotations/*.json`` (one document per file) or with several such datasets; a JSON file with a
+        list of documents, or an object with that list under ``documents``; a JSONL file with one document per line; or
+        ``notes`` for the included sample.
+    dataset
+        One dataset of a folder, or the documents of a file whose key ``dataset`` has this value.
+
+    Returns
+    -------
+    AnnotatedCorpus
+        The documents, and the problems that were found.
+
+    Examples
+    --------
     >>> notes = read_annotated_corpus("notes", dataset="german")
     >>> len(notes) > 9, notes.problems, notes.documents[0].language
     (True, (), 'de')
@@ -255,21 +270,21 @@ def _read_corpus(path: Path, dataset: str | None, source: str) -> AnnotatedCorpu
     documents: dict[str, AnnotatedDocument] = {}
     problems: list[AnnotationIssue] = []
     first_error: InputError | None = None
-    found = _read_folder(path, dataset) if path.is_dir() else _read_single_file(path, dataset)
-    for where, name, of, value in found:
+    records = _read_folder(path, dataset) if path.is_dir() else _read_single_file(path, dataset)
+    for location, name, of, value in records:
         try:
             if isinstance(value, InputError):
                 raise value
-            document, told = parse_document(value, name=name, dataset=of)
+            document, messages = parse_document(value, name=name, dataset=of)
             if document.id in documents:
                 raise FormatError(f"has the id {document.id}, as a document before it", hint="rename one")
         except InputError as error:
             first_error = first_error or error
-            sentence = error.message.removeprefix(where).strip()
-            problems.append(AnnotationIssue(where, sentence, lost=True, hint=error.hint))
+            sentence = error.message.removeprefix(location).strip()
+            problems.append(AnnotationIssue(location, sentence, lost=True, hint=error.hint))
             continue
         documents[document.id] = document
-        problems += [AnnotationIssue(where, each, lost=False) for each in told]
+        problems += [AnnotationIssue(location, message, lost=False) for message in messages]
     if not documents:
         of = "" if dataset is None else f"the dataset {dataset} of "
         fact = str(problems[0]) if problems else f"{of}{source} holds no document"
@@ -294,53 +309,53 @@ def _read_folder(folder: Path, dataset: str | None) -> Iterator[RawDocument]:
                 more=f"{display_path(folder)} has {', '.join(datasets) or 'none'}",
             )
         datasets = {dataset: datasets[dataset]}
-    for name, place in datasets.items():
-        for file in sorted(place.iterdir()):
-            if format_of(file) in ("json", "jsonl"):
+    for name, folder_path in datasets.items():
+        for file in sorted(folder_path.iterdir()):
+            if table_format(file) in ("json", "jsonl"):
                 yield from _read_file(file, name)
 
 
 def _read_single_file(path: Path, dataset: str | None) -> Iterator[RawDocument]:
     """The documents of a flat file, or those that say of themselves that they are of a dataset."""
-    found = list(_read_file(path, "", alone=True))
+    records = list(_read_file(path, "", alone=True))
     if dataset is None:
-        yield from found
+        yield from records
         return
-    told = [value.get("dataset") if isinstance(value, dict) else None for _, _, _, value in found]
-    known = sorted({each for each in told if isinstance(each, str)})
-    if dataset not in known:
-        more = f"the documents of {display_path(path)} are of {', '.join(known)}"
+    dataset_names = [value.get("dataset") if isinstance(value, dict) else None for _, _, _, value in records]
+    datasets = sorted({name for name in dataset_names if isinstance(name, str)})
+    if dataset not in datasets:
+        more = f"the documents of {display_path(path)} are of {', '.join(datasets)}"
         raise UnknownNameError.of(
             "dataset",
             dataset,
-            known,
-            more=more if known else f"no document of {display_path(path)} names a dataset",
+            datasets,
+            more=more if datasets else f"no document of {display_path(path)} names a dataset",
         )
-    for each, of in zip(found, told, strict=True):
-        if of == dataset or isinstance(each[-1], InputError):
-            yield each
+    for record, of in zip(records, dataset_names, strict=True):
+        if of == dataset or isinstance(record[-1], InputError):
+            yield record
 
 
 def _datasets(folder: Path) -> dict[str, Path]:
     """The folders that hold documents, by the names of their datasets."""
     if (folder / FOLDER).is_dir():
         return {folder.name: folder / FOLDER}
-    below = {each.name: each / FOLDER for each in sorted(folder.iterdir()) if (each / FOLDER).is_dir()}
+    below = {entry.name: entry / FOLDER for entry in sorted(folder.iterdir()) if (entry / FOLDER).is_dir()}
     return below or {folder.parent.name if folder.name == FOLDER else folder.name: folder}
 
 
 def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[RawDocument]:
     """The values of a file; a file that cannot be read is one error, unless there is no other."""
-    where, form = display_path(path), format_of(path)
+    location, form = display_path(path), table_format(path)
     if alone and form not in ("json", "jsonl"):
         open_text(path)
-        raise FormatError(f"{where} has a suffix that names no JSON", hint="name it .json or .jsonl")
+        raise FormatError(f"{location} has a suffix that names no JSON", hint="name it .json or .jsonl")
     try:
         file = open_text(path)
         if form == "jsonl":
             for number, line in enumerate(file.lines, start=1):
                 if line.strip():
-                    at = f"{where} line {number}"
+                    at = f"{location} line {number}"
                     try:
                         value = parse_line(file, number, line)
                     except InputError as error:
@@ -351,14 +366,14 @@ def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Raw
     except InputError as error:
         if alone:
             raise
-        yield where, path.stem, dataset, error
+        yield location, path.stem, dataset, error
         return
     listed = _document_list(content)
     if listed is None:
-        yield where, path.stem, dataset, content
+        yield location, path.stem, dataset, content
         return
     for number, value in enumerate(listed, start=1):
-        yield f"{where} document {number}", f"d{number}", dataset, value
+        yield f"{location} document {number}", f"d{number}", dataset, value
 
 
 def _document_list(content: Any) -> list[Any] | None:
@@ -409,7 +424,7 @@ def read_spans(path: PathLike) -> list[MarkedDocument]:
         if first != index:
             raise table.error(DuplicateError, [first, index], f"both have the id {name}", hint="rename one")
         documents.append(
-            MarkedDocument(name, text, tuple(_parse_marked_span(table, index, text, each) for each in spans))
+            MarkedDocument(name, text, tuple(_parse_marked_span(table, index, text, span) for span in spans))
         )
     return documents
 

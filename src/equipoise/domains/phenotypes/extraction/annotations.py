@@ -31,53 +31,57 @@ class GoldAnnotations:
     @property
     def annotations(self) -> Mapping[str, tuple[Annotation, ...]]:
         """The annotations by document."""
-        return {each.id: each.annotations for each in self.annotated.documents}
+        return {document.id: document.annotations for document in self.annotated.documents}
 
     @cached_property
     def documents(self) -> tuple[ClinicalText, ...]:
         """The texts as inputs of the pipeline."""
         return tuple(
-            ClinicalText(each.id, each.text, each.language if supports_assertions(each.language) else None)
-            for each in self.annotated.documents
+            ClinicalText(
+                document.id, document.text, document.language if supports_assertions(document.language) else None
+            )
+            for document in self.annotated.documents
         )
 
     def sets(self) -> dict[str, list[tuple[str, str]]]:
         """The (term, assertion) pairs by document."""
-        return {name: [(each.term, each.assertion) for each in found] for name, found in self.annotations.items()}
+        return {
+            name: [(entry.term, entry.assertion) for entry in entries] for name, entries in self.annotations.items()
+        }
 
     @property
     def lost(self) -> tuple[AnnotationIssue, ...]:
         """The documents that could not be read."""
-        return tuple(each for each in self.problems if each.lost)
+        return tuple(problem for problem in self.problems if problem.lost)
 
     @property
     def problem_messages(self) -> tuple[str, ...]:
         """All problems as text; those of lost documents are last."""
-        return tuple(map(str, sorted(self.problems, key=lambda each: each.lost)))
+        return tuple(map(str, sorted(self.problems, key=lambda problem: problem.lost)))
 
     @property
     def lost_message(self) -> str:
         """Which documents could not be read; empty if none."""
         if not self.lost:
             return ""
-        names = join_names([each.where for each in self.lost])
+        names = join_names([problem.where for problem in self.lost])
         return f"{pluralize(len(self.lost), 'document')} could not be read: {names}"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about the documents for the report."""
         bare = self.annotated.without_gold
-        odd = [each for each in self.problems if not each.lost]
+        odd = [problem for problem in self.problems if not problem.lost]
         notes = [self.lost_message] if self.lost else []
         if bare:
             notes.append(f"{pluralize(len(bare), 'document')} without gold (recall undefined): {join_names(bare)}")
         if self.resolutions.moved:
             notes.append(f"ids resolved to live terms: {self.resolutions}")
-        other_languages = sorted({each.language for each in self.annotated.documents} - {""})
+        other_languages = sorted({document.language for document in self.annotated.documents} - {""})
         other_languages = [code for code in other_languages if not supports_assertions(code)]
         if other_languages:
-            known = " or ".join(LANGUAGES)
-            notes.append(f"no rules for assertions in {join_names(other_languages)}: those of {known} are used")
+            languages = " or ".join(LANGUAGES)
+            notes.append(f"no rules for assertions in {join_names(other_languages)}: those of {languages} are used")
         if odd:
             notes.append(f"{pluralize(len(odd), 'mismatch', 'mismatches')} in the gold")
         return tuple(notes)
@@ -104,8 +108,8 @@ def resolve_annotations(annotated: AnnotatedCorpus, ontology: Ontology) -> GoldA
     """
     problems = list(annotated.problems)
     resolved: list[ResolvedId] = []
-    found = [_resolve_document(each, ontology, problems, resolved) for each in annotated.documents]
-    documents = tuple(each for each in found if each is not None)
+    resolved_documents = [_resolve_document(document, ontology, problems, resolved) for document in annotated.documents]
+    documents = tuple(document for document in resolved_documents if document is not None)
     if annotated.documents and resolved == [] and len(problems) > len(annotated.problems):
         raise InputError(
             f"none of the gold ids of {annotated.source or 'the documents'} is a term of {ontology.title}: "
@@ -118,7 +122,7 @@ def resolve_annotations(annotated: AnnotatedCorpus, ontology: Ontology) -> GoldA
             f"no document of {source} has gold ({number} without any)",
             hint="for texts without annotations, use eq phenotypes extract",
         )
-    moved = tuple(each for each in resolved if each.how != "live")
+    moved = tuple(resolution for resolution in resolved if resolution.how != "live")
     live = replace(annotated, documents=documents)
     return GoldAnnotations(live, ontology, Resolutions(len(resolved), moved), tuple(problems))
 
@@ -130,19 +134,19 @@ def _resolve_document(
     resolved: list[ResolvedId],
 ) -> AnnotatedDocument | None:
     spans: dict[tuple[str, str], set[tuple[int, int]]] = {}
-    for each in document.annotations:
+    for annotation in document.annotations:
         try:
-            found = ontology.resolve(each.term)
+            resolution = ontology.resolve(annotation.term)
         except UnknownNameError as error:
             problems.append(AnnotationIssue(f"document {document.id}", f"{error.message}; left out", False, error.hint))
             continue
-        resolved.append(found)
+        resolved.append(resolution)
         # Two ids of one term are one entry of the gold.
-        spans.setdefault((ontology.ids[found.term], each.assertion), set()).update(each.spans)
+        spans.setdefault((ontology.ids[resolution.term], annotation.assertion), set()).update(annotation.spans)
     if document.annotations and not spans:
         sentence = f"has no gold id that is a term of {ontology.title}"
         hint = "correct its ids, or name their ontology with --ontology"
         problems.append(AnnotationIssue(f"document {document.id}", sentence, True, hint))
         return None
-    live = tuple(Annotation(*entry, tuple(sorted(places))) for entry, places in spans.items())
+    live = tuple(Annotation(*entry, tuple(sorted(positions))) for entry, positions in spans.items())
     return replace(document, annotations=live)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
@@ -50,9 +51,7 @@ class ExtractionConfig:
     """Similarity measure of near misses in the soft scores."""
     multi_vector: bool = True
     strategy: str = DEFAULT_STRATEGY
-    confidence_level: float = 0.95
-    n_resamples: int = 2000
-    seed: int = 0
+    config: StatsConfig = DEFAULT_STATS
     index_dir: str | None = None
     threads: int = 1
 
@@ -60,6 +59,11 @@ class ExtractionConfig:
     def mode(self) -> Mode:
         """The mode of the primary metrics."""
         return "strict" if self.include_assertions else "id"
+
+    @property
+    def interval_config(self) -> StatsConfig:
+        """The options of intervals: one resample without ``bootstrap``, because the intervals are dropped."""
+        return self.config if self.bootstrap else replace(self.config, n_resamples=1)
 
     def limited_to(self, terms: int) -> ExtractionConfig:
         """These settings with at most ``terms`` results per chunk."""
@@ -83,14 +87,14 @@ def make_config(options: dict[str, Any]) -> ExtractionConfig:
     >>> make_config({"num_results": 3, "averaging": "macro"}).pipeline.num_results
     3
     """
-    of_pipeline = {each.name for each in fields(Pipeline)}
-    known = of_pipeline | {each.name for each in fields(ExtractionConfig)} - {"pipeline"}
+    of_pipeline = {field.name for field in fields(Pipeline)}
+    accepted = of_pipeline | {field.name for field in fields(ExtractionConfig)} - {"pipeline"}
     for name in options:
-        if name not in known:
-            raise UnknownNameError.of("setting of an extraction", name, sorted(known))
-    own = {name: value for name, value in options.items() if name not in of_pipeline}
+        if name not in accepted:
+            raise UnknownNameError.of("setting of an extraction", name, sorted(accepted))
+    extraction_options = {name: value for name, value in options.items() if name not in of_pipeline}
     pipeline = {name: value for name, value in options.items() if name in of_pipeline}
-    return replace(ExtractionConfig(**own), pipeline=Pipeline(**pipeline)).checked()
+    return replace(ExtractionConfig(**extraction_options), pipeline=Pipeline(**pipeline)).checked()
 
 
 def describe_pipeline(pipeline: Pipeline) -> str:
@@ -101,9 +105,9 @@ def describe_pipeline(pipeline: Pipeline) -> str:
     """
     default = Pipeline()
     changed = {
-        each.name: getattr(pipeline, each.name)
-        for each in fields(Pipeline)
-        if getattr(pipeline, each.name) != getattr(default, each.name)
+        field.name: getattr(pipeline, field.name)
+        for field in fields(Pipeline)
+        if getattr(pipeline, field.name) != getattr(default, field.name)
     }
     parts = [name if value is True else f"{name} {_plain(value)}" for name, value in changed.items()]
     return ", ".join(parts) or "default"
@@ -131,8 +135,8 @@ def extraction_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverage
     >>> len(extraction_metrics("micro", "id"))
     36
     """
-    averages = [averaging, *(each for each in AVERAGES if each != averaging)]
-    modes = [mode, *(each for each in MODES if each != mode)]
+    averages = [averaging, *(average for average in AVERAGES if average != averaging)]
+    modes = [mode, *(other_mode for other_mode in MODES if other_mode != mode)]
     exact = [metric for of in modes for average in averages for metric in primary_metrics(average, of)]
     soft = [kind(average, mode, soft=True) for average in averages for kind in METRIC_CLASSES]
     return (*exact[:3], *soft[:3], *exact[3:], *soft[3:])
@@ -161,5 +165,5 @@ def missing_index_notes(system: TermRetriever) -> tuple[str, ...]:
     flag = " --multi-vector" if system.multi_vector else ""
     return (
         f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
-        f"eq phenotypes index build --model-name {system.card.spec}{flag} makes one, once",
+        f"eq phenotypes index build --model {system.card.spec}{flag} makes one, once",
     )

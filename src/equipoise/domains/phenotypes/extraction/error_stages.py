@@ -101,7 +101,7 @@ def count_by_stage(traced: Iterable[TracedTerm]) -> dict[LossStage, int]:
     >>> count_by_stage([TracedTerm("a", "HP:1", "affirmed", LossStage.FOUND)])[LossStage.FOUND]
     1
     """
-    counts = Counter(each.stage for each in traced)
+    counts = Counter(term.stage for term in traced)
     return {stage: counts[stage] for stage in LossStage}
 
 
@@ -112,20 +112,20 @@ class _Tracer:
         self._candidates, self._settings = candidates, predictions.settings
         self._stages: SelectionMasks = selection_masks(candidates, self._settings)
         self._entries: ScoredEntries = aggregate_entries(candidates, self._settings, self._stages.chosen)
-        self._asserted = [{each.term: set[Assertion]() for each in found} for found in predictions.found]
-        for known, found in zip(self._asserted, predictions.found, strict=True):
-            for each in found:
-                known[each.term].add(each.assertion)
+        self._asserted = [{term.term: set[Assertion]() for term in terms} for terms in predictions.found]
+        for assertions, terms in zip(self._asserted, predictions.found, strict=True):
+            for extracted in terms:
+                assertions[extracted.term].add(extracted.assertion)
         self._code = {term: code for code, term in enumerate(candidates.term_ids)}
-        self._rows = [np.flatnonzero(candidates.document == place) for place in range(len(predictions))]
+        self._rows = [np.flatnonzero(candidates.document == index) for index in range(len(predictions))]
 
-    def of(self, place: int, gold: GoldTerm) -> TracedTerm:
-        candidates, rows = self._candidates, self._rows[place]
-        name = candidates.documents[place].id
+    def of(self, index: int, gold: GoldTerm) -> TracedTerm:
+        candidates, rows = self._candidates, self._rows[index]
+        name = candidates.documents[index].id
         code = self._code.get(gold.term, -1)
         inside, slots = np.nonzero(candidates.terms[rows] == code)
         if not len(inside):
-            stage = LossStage.RETRIEVAL if self._reached(place, gold.spans) else LossStage.CHUNKING
+            stage = LossStage.RETRIEVAL if self._reached(index, gold.spans) else LossStage.CHUNKING
             return TracedTerm(name, gold.term, gold.assertion, stage)
         chunks = rows[inside]
         reached = self._candidate_stage(chunks, slots)
@@ -135,7 +135,7 @@ class _Tracer:
             name,
             gold.term,
             gold.assertion,
-            self._stage(place, gold, reached[best]),
+            self._stage(index, gold, reached[best]),
             slot + 1,
             float(candidates.scores[chunk, slot]),
             (int(candidates.start[chunk]), int(candidates.end[chunk])),
@@ -150,16 +150,16 @@ class _Tracer:
         counts: list[int] = np.sum([*passed, confident], axis=0).tolist()
         return counts
 
-    def _stage(self, place: int, gold: GoldTerm, passed: int) -> LossStage:
-        asserted = self._asserted[place].get(gold.term)
+    def _stage(self, index: int, gold: GoldTerm, passed: int) -> LossStage:
+        asserted = self._asserted[index].get(gold.term)
         if asserted is None:
             return _STAGE_BY_N_PASSED[passed]
-        said = gold.assertion if self._settings.assertions else Assertion.AFFIRMED
-        return LossStage.FOUND if said in asserted else LossStage.ASSERTION
+        expected = gold.assertion if self._settings.assertions else Assertion.AFFIRMED
+        return LossStage.FOUND if expected in asserted else LossStage.ASSERTION
 
-    def _reached(self, place: int, spans: Sequence[Span]) -> bool:
+    def _reached(self, index: int, spans: Sequence[Span]) -> bool:
         """Whether a chunk contains a whole mention; assumed if there are no spans."""
-        rows = self._rows[place]
+        rows = self._rows[index]
         starts, ends = self._candidates.start[rows], self._candidates.end[rows]
         return not spans or any(((starts <= start) & (ends >= end)).any() for start, end in spans)
 

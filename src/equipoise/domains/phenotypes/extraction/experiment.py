@@ -48,20 +48,22 @@ from equipoise.domains.phenotypes.extraction.scoring import (
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
-from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import resolve_models
+from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import ExperimentFolder, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
-from equipoise.runs.unit_table import json_text
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.models.encoder import ModelCard
+    from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
     from equipoise.types import Finding
@@ -84,6 +86,8 @@ class ExtractionRun:
     seconds: float
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    resumed: bool = False
+    """Whether the candidates were loaded from the output folder."""
 
     @property
     def primary(self) -> str:
@@ -140,10 +144,13 @@ class ExtractionRun:
             "settings": {
                 **self.settings.pipeline.record(),
                 **{
-                    each.name: getattr(self.settings, each.name)
-                    for each in fields(self.settings)
-                    if each.name not in ("pipeline", "index_dir", "threads")
+                    field.name: getattr(self.settings, field.name)
+                    for field in fields(self.settings)
+                    if field.name not in ("pipeline", "config", "index_dir", "threads")
                 },
+                "confidence_level": self.settings.config.confidence_level,
+                "n_resamples": self.settings.config.n_resamples,
+                "seed": self.settings.config.seed,
             },
             "mode": self.settings.mode,
             "primary": self.primary,
@@ -157,28 +164,28 @@ class ExtractionRun:
             "notes": [*self.gold.notes, *self.notes],
             "chunks": len(self.candidates),
             "seconds": self.seconds,
-            "estimates": [each.to_dict() for each in self.result.estimates.values()],
+            "estimates": [estimate.to_dict() for estimate in self.result.estimates.values()],
             "errors_by_kind": self.errors_by_kind.to_dict(),
             "gold_by_stage": {str(stage): number for stage, number in self.stages.items()},
             "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
             "resolved_ids": [
-                {"id": each.id, "how": each.how, "term": ontology.ids[each.term]}
-                for each in self.gold.resolutions.moved
+                {"id": resolution.id, "how": resolution.how, "term": ontology.ids[resolution.term]}
+                for resolution in self.gold.resolutions.moved
             ],
-            "problems": [asdict(each) for each in self.gold.problems],
-            "findings": [asdict(each) for each in self.findings],
+            "problems": [asdict(problem) for problem in self.gold.problems],
+            "findings": [asdict(finding) for finding in self.findings],
             "predictions": {
                 name: [
                     {
-                        "hpo_id": each.term,
-                        "label": ontology.labels[ontology.index_of(each.term)],
-                        "assertion_status": str(each.assertion),
-                        "score": each.score,
-                        "evidence_spans": [{"start_char": start, "end_char": end} for start, end in each.spans],
+                        "hpo_id": term.term,
+                        "label": ontology.labels[ontology.index_of(term.term)],
+                        "assertion_status": str(term.assertion),
+                        "score": term.score,
+                        "evidence_spans": [{"start_char": start, "end_char": end} for start, end in term.spans],
                     }
-                    for each in found
+                    for term in terms
                 ]
-                for name, found in self.predictions
+                for name, terms in self.predictions
             },
         }
 
@@ -207,42 +214,80 @@ def run_extraction(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> ExtractionRun:
-    """Extract terms from annotated documents, and score them against the gold.
+    """Extract terms from annotated documents, and score them against the annotations.
 
-    ``source`` is a folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes``: the bundled
-    samples. ``settings`` are those of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``,
-    ``top_term_only``) and of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``,
-    ``bootstrap``, ``measure``, ``multi_vector``, ``strategy``, ``confidence_level``, ``n_resamples``, ``seed``, ``index_dir``,
-    ``threads``. ``tuned`` has the parameters and fixed settings of a tuning; a conflicting setting is an
-    error, and so is another model or ontology. Evaluation on the tuning documents is a finding (EQ201). With
-    ``output``, everything is written there.
+    Evaluation on the documents that tuned the parameters is a finding (EQ201).
+
+    Parameters
+    ----------
+    source
+        A folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes`` for the included sample.
+    model
+        A model spec, such as ``tfidf:``.
+    ontology
+        The ontology, its path, or ``hpo``.
+    dataset
+        One dataset of the source.
+    tuned
+        Parameters and fixed settings of a tuning. A conflicting setting, model or ontology is an error.
+    output
+        Folder for the results; a repeated call loads finished models from it.
+    progress
+        Called with the progress over the documents.
+    command
+        The command line that is recorded in the manifest.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+    **settings
+        Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
+        fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,
+        ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``, ``threads``.
+
+    Returns
+    -------
+    ExtractionRun
+        Scores, per-document values, predictions, error stages and findings.
+
+    Examples
+    --------
+    >>> extraction = run_extraction("notes", "tfidf:", dataset="german", chunk_threshold=0.4)  # doctest: +SKIP
+    >>> extraction.stages  # doctest: +SKIP
     """
     chosen = make_config(settings if tuned is None else tuned.settings(settings))
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        check_writable(folder)
+    folder = ExperimentFolder.of(output)
     named = resolve_models(model)
     if len(named) != 1:
         raise ParameterError(
             f"{len(named)} models were named, and a run has one", hint="run each, and compare the runs"
         )
     name, loadable = next(iter(named.items()))
-    with report_progress(folder, "extraction", 3, command=command, step=progress) as step:
-        step("reading documents")
+    with report_progress(output, "extraction", 3, command=command, step=progress) as report:
+        report("reading documents")
         gold = read_gold_annotations(source, ontology, dataset)
         if tuned is not None:
             tuned.check_applicable(name, gold.ontology)
-        step(f"{name}: finding terms")
-        found = evaluate_extraction(gold, loadable, name, chosen, command)
-        step("writing")
+        context = ExtractionContext(gold, chosen.limited_to(len(gold.ontology)))
+        (result,) = run_jobs(
+            retrieve_job,
+            [Job(name, loadable)],
+            context,
+            executor=engine,
+            store=None if folder is None else ArtifactStore[ModelCandidates](folder.artifacts),
+            progress=report,
+            n_cores=chosen.threads,
+        ).results
+        run = score_extraction(context, name, result.value, command)
+        run = replace(run, resumed=result.resumed)
+        report("writing")
         if tuned is not None:
-            extra = tuned.findings(found.result.system, gold.annotated)
-            found = replace(found, result=with_findings(found.result, extra))
+            extra = tuned.findings(run.result.system, gold.annotated)
+            run = replace(run, result=with_findings(run.result, extra))
         if folder is not None:
-            found.write(folder)
-    return found
+            run.write(folder.path)
+    return run
 
 
 def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str | None = None) -> GoldAnnotations:
@@ -251,21 +296,61 @@ def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str
     return resolve_annotations(annotated, ontology if isinstance(ontology, Ontology) else load_ontology(ontology))
 
 
-def evaluate_extraction(
-    gold: GoldAnnotations, model: Any, name: str, settings: ExtractionConfig, command: Sequence[str] = ()
-) -> ExtractionRun:
-    """Evaluate one model with one configuration; all stages use the same candidates."""
-    settings = settings.limited_to(len(gold.ontology))
-    with open_term_retriever(model, gold.ontology, settings) as system:
+VERSION = "extraction 1"
+"""Increased when the same inputs give other candidates."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExtractionContext:
+    """The annotated documents with their ontology, and the configuration."""
+
+    gold: GoldAnnotations
+    settings: ExtractionConfig
+
+    def key(self, name: str, system: TermRetriever) -> str:
+        """The resume key of one model."""
+        settings = replace(self.settings, index_dir=None, threads=1)
+        gold = self.gold.annotated.fingerprint, self.gold.ontology.fingerprint
+        return resume_key(VERSION, name, system.system.fingerprint, gold, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCandidates:
+    """What needs the model: the candidates of all documents, and the evaluation of the gold spans."""
+
+    card: ModelCard
+    candidates: Candidates
+    predictions: Predictions
+    gold_span_oracle: GoldSpanOracle | None
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOutput[ModelCandidates]:
+    """Retrieve the candidates, unless the stored ones have the same key."""
+    gold, settings = context.shared.gold, context.shared.settings
+    context.progress(f"{job.name}: finding terms")
+    with open_term_retriever(job.inputs, gold.ontology, settings) as system:
+        key = context.shared.key(job.name, system)
+        if key == context.stored_key:
+            return JobOutput(None, key)
         assert system.fitted is not None  # fit before timing starts
-        begun = perf_counter()
-        found = retrieve_candidates(
+        start = perf_counter()
+        candidates = retrieve_candidates(
             gold.documents, system, chunkers=settings.chunkers, num_results=retrieval_depth(settings, gold)
         )
-        predictions = predict(found, **settings.pipeline.record())
-        seconds = perf_counter() - begun
+        predictions = predict(candidates, **settings.pipeline.record())
+        seconds = perf_counter() - start
         oracle = evaluate_gold_spans(gold, system, predictions, settings)
-        card, notes = system.card, missing_index_notes(system)
+        notes = missing_index_notes(system)
+        return JobOutput(ModelCandidates(system.card, candidates, predictions, oracle, seconds, notes), key)
+
+
+def score_extraction(
+    context: ExtractionContext, name: str, retrieved: ModelCandidates, command: Sequence[str] = ()
+) -> ExtractionRun:
+    """Score the predictions of one model against the gold; all stages use the same candidates."""
+    gold, settings, predictions = context.gold, context.settings, retrieved.predictions
     sets = with_similarity_credit(prediction_sets(gold, predictions), term_similarity(gold.ontology, settings.measure))
     result = with_findings(
         extraction_result(sets, f"{name} ({describe_pipeline(settings.pipeline)})", gold, settings),
@@ -273,17 +358,17 @@ def evaluate_extraction(
     )
     return ExtractionRun(
         model=name,
-        card=card,
+        card=retrieved.card,
         gold=gold,
         settings=settings,
-        candidates=found,
+        candidates=retrieved.candidates,
         predictions=predictions,
         result=result,
         errors_by_kind=count_errors(gold.sets(), predictions.sets(), gold.ontology),
-        stage_trace=trace_gold_terms(found, predictions, gold.annotations),
-        gold_span_oracle=oracle,
-        seconds=seconds,
-        notes=notes,
+        stage_trace=trace_gold_terms(retrieved.candidates, predictions, gold.annotations),
+        gold_span_oracle=retrieved.gold_span_oracle,
+        seconds=retrieved.seconds,
+        notes=retrieved.notes,
         command=tuple(command),
     )
 
@@ -302,7 +387,7 @@ def _gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[F
     return run_checks(
         GoldAssertions.of(
             gold.annotated.source or "the documents",
-            [each.assertion for found in gold.annotations.values() for each in found],
+            [annotation.assertion for annotations in gold.annotations.values() for annotation in annotations],
             scored=settings.include_assertions,
         )
     )
@@ -311,16 +396,15 @@ def _gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[F
 RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
 
 
-def write_extraction(folder: Path, found: ExtractionRun) -> Path:
+def write_extraction(folder: Path, run: ExtractionRun) -> Path:
     """Write all files; the results file is last, so that it implies a complete run."""
-    check_writable(folder)
-    gold, settings = found.gold, found.settings
-    begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.seed)
+    gold, settings = run.gold, run.settings
+    started = Manifest.start(run.result.system, command=redact_secrets(run.command), seed=settings.config.seed)
     manifest = replace(
-        begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
+        started.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
         parameters={
-            "model": found.model,
-            "model_name": found.card.name,
+            "model": run.model,
+            "model_name": run.card.name,
             **settings.pipeline.record(),
             "chunkers": ", ".join(settings.chunkers),
             "mode": settings.mode,
@@ -333,26 +417,40 @@ def write_extraction(folder: Path, found: ExtractionRun) -> Path:
             "documents": gold.annotated.fingerprint,
             gold.ontology.title: gold.ontology.fingerprint,
         },
-        cost={"dims": found.card.dims, "seconds": found.seconds},
+        cost={"dims": run.card.dims, "seconds": run.seconds},
     )
     # A fixed name for every configuration: a repeated run replaces the old one.
-    place = folder / RUN
-    save_run(place, found.result, manifest=manifest, details=document_details(gold, found.predictions))
-    found.candidates.save(folder / CANDIDATES)
-    content = {"run": RUN, **found.to_dict()}
-    file = folder / RESULTS
-    write_bytes(file, f"{json_text(content, indent=2)}\n".encode())
-    return file
+    save_run(folder / RUN, run.result, manifest=manifest, details=document_details(gold, run.predictions))
+    run.candidates.save(folder / CANDIDATES)
+    return write_json(folder / RESULTS, {"run": RUN, **run.to_dict()})
 
 
 def compare_extractions(
     files: Sequence[PathLike], metrics: Any = None, *, primary: str | None = None, **options: Any
 ) -> Comparison:
-    """Compare two or more runs, paired over documents; see ``runs.compare.compare`` for the options.
+    """Compare two or more extraction runs, paired by document.
 
-    A file is an ``extraction_results.json``, the folder that holds it, or a run directory. The default
-    metrics are the primary F1, precision and recall of the first run, and their soft and macro forms. Runs with
-    different modes or averages are an error.
+    Runs with different modes or averages are an error.
+
+    Parameters
+    ----------
+    files
+        Files ``extraction_results.json``, folders that hold one, or run directories.
+    metrics
+        Metric names. By default the primary F1, precision and recall of the first run, and their soft and macro forms.
+    primary
+        The metric that decides the order; by default the first one.
+    **options
+        Further options of ``compare``.
+
+    Returns
+    -------
+    Comparison
+        The paired comparison.
+
+    Examples
+    --------
+    >>> compare_extractions(["results/default", "results/top_term"]).verdict()  # doctest: +SKIP
     """
     return compare_extraction_runs(read_extractions(files), metrics, primary=primary, **options)
 
@@ -369,20 +467,20 @@ def compare_extraction_runs(
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
     """The runs by system name, or by folder if two runs have the same system."""
-    found = [(Path(file), load_run(place)) for file in files for place in _run_folders(Path(file))]
-    if len(found) < 2:
+    stored = [(Path(file), load_run(path)) for file in files for path in _run_folders(Path(file))]
+    if len(stored) < 2:
         raise ParameterError(
-            f"a comparison needs at least two runs, and {len(found) or 'none'} was named",
+            f"a comparison needs at least two runs, and {len(stored) or 'none'} was named",
             hint="eq phenotypes extraction run DIR -o FOLDER leaves one behind",
         )
-    names = [run.result.system for _, run in found]
+    names = [run.result.system for _, run in stored]
     if len(set(names)) < len(names):
-        names = [_folder_label(file) for file, _ in found]
+        names = [_folder_label(file) for file, _ in stored]
     if len(set(names)) < len(names):
-        names = [str(file) for file, _ in found]
+        names = [str(file) for file, _ in stored]
     if len(set(names)) < len(names):
         raise ParameterError("a run is named twice", hint="name each run once")
-    return dict(zip(names, (run for _, run in found), strict=True))
+    return dict(zip(names, (run for _, run in stored), strict=True))
 
 
 def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
@@ -410,9 +508,9 @@ def _run_folders(file: Path) -> list[Path]:
 
 def _check_same_modes(runs: dict[str, StoredRun]) -> None:
     for setting, flag in (("mode", "--include-assertions"), ("averaging", "--averaging")):
-        told = {name: run.result.settings.get(setting) for name, run in runs.items()}
-        if len(set(told.values())) > 1:
-            said = ", ".join(f"{name}: {value or 'unknown'}" for name, value in told.items())
+        values = {name: run.result.settings.get(setting) for name, run in runs.items()}
+        if len(set(values.values())) > 1:
+            listed = ", ".join(f"{name}: {value or 'unknown'}" for name, value in values.items())
             raise ParameterError(
-                f"the runs lead with another {setting} ({said})", hint=f"run them with the same {flag}"
+                f"the runs have different settings of {setting} ({listed})", hint=f"run them with the same {flag}"
             )

@@ -88,22 +88,22 @@ def _without_overlaps(candidates: Candidates, alive: Bools) -> Bools:
 
     Best is by the larger first score, then the longer chunk, then the earlier one.
     """
-    kept = alive.copy()
+    surviving = alive.copy()
     overlapping = _overlapping_chunks(candidates, alive)
     if not len(overlapping):
-        return kept
+        return surviving
     length = (candidates.end - candidates.start)[overlapping]
     order = np.lexsort((candidates.start[overlapping], -length, -candidates.scores[overlapping, 0]))
-    taken = {
-        place: np.zeros(len(candidates.documents[place].text), dtype=np.bool_)
-        for place in np.unique(candidates.document[overlapping]).tolist()
+    best_spans = {
+        document: np.zeros(len(candidates.documents[document].text), dtype=np.bool_)
+        for document in np.unique(candidates.document[overlapping]).tolist()
     }
     for chunk in overlapping[order].tolist():
-        room = taken[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
-        kept[chunk] = not room.any()
-        if kept[chunk]:
+        room = best_spans[int(candidates.document[chunk])][candidates.start[chunk] : candidates.end[chunk]]
+        surviving[chunk] = not room.any()
+        if surviving[chunk]:
             room[:] = True
-    return kept
+    return surviving
 
 
 def _overlapping_chunks(candidates: Candidates, alive: Bools) -> Ints:
@@ -159,7 +159,7 @@ class Predictions:
 
     def sets(self) -> dict[str, list[tuple[str, str]]]:
         """For each document the (term, assertion) pairs, as ``Sets.of`` takes them."""
-        return {name: [(each.term, str(each.assertion)) for each in found] for name, found in self}
+        return {name: [(term.term, str(term.assertion)) for term in terms] for name, terms in self}
 
 
 def predict(
@@ -171,14 +171,38 @@ def predict(
     top_term_only: bool = TOP_TERM_ONLY,
     assertions: bool = True,
 ) -> Predictions:
-    """The extracted terms of each document, from stored candidates.
+    """Compute the extracted terms of each document from stored candidates.
 
-    1. The first ``num_results`` terms per chunk are selected, or with ``top_term_only`` only the first.
-    2. A term whose score in the chunk is below ``chunk_threshold`` is dropped.
-    3. Of overlapping chunks only the one with the best first term is kept; of equals the longer.
-    4. Evidence for the same term and assertion in a document is one entry; its score is the mean. With
-       ``assertions=False`` all terms are affirmed.
-    5. An entry below ``min_confidence`` is dropped.
+    1. The first ``num_results`` terms per chunk are selected.
+    2. Terms with a score below ``chunk_threshold`` are dropped.
+    3. Of overlapping chunks only the one with the best first term is kept; of equal ones the longer.
+    4. Evidence for the same term and assertion in a document is merged; its score is the mean.
+    5. Terms with a score below ``min_confidence`` are dropped.
+
+    Parameters
+    ----------
+    candidates
+        The best terms of every chunk.
+    num_results
+        Terms per chunk.
+    chunk_threshold
+        Minimum score of a term in a chunk.
+    min_confidence
+        Minimum score of a term in a document.
+    top_term_only
+        Whether only the first term of each chunk is used.
+    assertions
+        Whether assertions are detected; otherwise all terms are affirmed.
+
+    Returns
+    -------
+    Predictions
+        The extracted terms by document.
+
+    Examples
+    --------
+    >>> candidates = Candidates.load("results/default/candidates.npz")  # doctest: +SKIP
+    >>> predict(candidates, chunk_threshold=0.5, top_term_only=True)  # doctest: +SKIP
     """
     settings = SelectionSettings(num_results, chunk_threshold, min_confidence, top_term_only, assertions)
     settings = settings.checked(candidates.depth)
@@ -187,9 +211,9 @@ def predict(
     spans: list[list[Span]] = [[] for _ in gathered.score]
     for chunk, slot in zip(*np.nonzero(chosen), strict=True):
         spans[gathered.member[chunk, slot]].append((int(candidates.start[chunk]), int(candidates.end[chunk])))
-    found: list[list[ExtractedTerm]] = [[] for _ in candidates.documents]
+    extracted: list[list[ExtractedTerm]] = [[] for _ in candidates.documents]
     for entry in np.flatnonzero(gathered.score >= min_confidence).tolist():
-        found[gathered.document[entry]].append(
+        extracted[gathered.document[entry]].append(
             ExtractedTerm(
                 candidates.term_ids[gathered.term[entry]],
                 ASSERTIONS[gathered.assertion[entry]],
@@ -197,5 +221,5 @@ def predict(
                 tuple(sorted(spans[entry])),
             )
         )
-    ordered = tuple(tuple(sorted(each, key=lambda one: (-one.score, one.term, one.assertion))) for each in found)
+    ordered = tuple(tuple(sorted(terms, key=lambda one: (-one.score, one.term, one.assertion))) for terms in extracted)
     return Predictions(tuple(document.id for document in candidates.documents), ordered, settings)

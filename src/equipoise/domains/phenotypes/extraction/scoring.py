@@ -16,7 +16,6 @@ import numpy as np
 
 from equipoise.checks.base import ScoredResult
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
 from equipoise.domains.phenotypes.extraction.config import (
     ExtractionConfig,
@@ -52,10 +51,10 @@ def prediction_sets(gold: GoldAnnotations, predictions: Predictions) -> Sets:
 def with_similarity_credit(sets: Sets, similarity: TermSimilarity) -> Sets:
     """The same sets with partial credit for terms that are similar to a gold term."""
 
-    def credit(gold: Ids, found: Ids) -> Floats:
+    def credit(gold: Ids, predicted: Ids) -> Floats:
         rows, columns = (
             np.array([similarity.ontology.index_of(str(term)) for term in side], dtype=np.int64)
-            for side in (gold, found)
+            for side in (gold, predicted)
         )
         return np.clip(similarity.between(rows, columns), 0.0, 1.0)
 
@@ -68,11 +67,7 @@ def extraction_result(sets: Sets, system: str, gold: GoldAnnotations, settings: 
         sets,
         extraction_metrics(settings.averaging, settings.mode),
         system=system,
-        config=StatsConfig(
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples if settings.bootstrap else 1,
-            seed=settings.seed,
-        ),
+        config=settings.interval_config,
     )
     result = without_intervals(result, settings)
     return replace(result, settings={**result.settings, **comparability_settings(gold, settings)})
@@ -83,12 +78,14 @@ def without_intervals(result: Result, settings: ExtractionConfig) -> Result:
     if settings.bootstrap:
         return result
     bare = {
-        name: replace(each, interval=Interval.unknown(NO_INTERVAL, confidence_level=each.interval.confidence_level))
-        for name, each in result.estimates.items()
+        name: replace(
+            estimate, interval=Interval.unknown(NO_INTERVAL, confidence_level=estimate.interval.confidence_level)
+        )
+        for name, estimate in result.estimates.items()
     }
     result = replace(result, estimates=bare)
-    known = {metric.name: metric for metric in extraction_metrics(settings.averaging, settings.mode)}
-    return replace(result, findings=run_checks(ScoredResult(result, known)))
+    metric_of = {metric.name: metric for metric in extraction_metrics(settings.averaging, settings.mode)}
+    return replace(result, findings=run_checks(ScoredResult(result, metric_of)))
 
 
 def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) -> dict[str, Any]:
@@ -107,27 +104,29 @@ def comparability_settings(gold: GoldAnnotations, settings: ExtractionConfig) ->
 def document_details(gold: GoldAnnotations, predictions: Predictions) -> dict[str | int, UnitContent]:
     """The text of every document, its gold, and the extracted terms with their evidence."""
     details: dict[str | int, UnitContent] = {}
-    for document, (_, found) in zip(gold.annotated.documents, predictions, strict=True):
-        entries = {(each.term, each.assertion) for each in document.annotations}
+    for document, (_, terms) in zip(gold.annotated.documents, predictions, strict=True):
+        entries = {(annotation.term, annotation.assertion) for annotation in document.annotations}
         details[document.id] = UnitContent(
             document.text,
-            tuple(f"{_term_name(gold, each.term)}, {each.assertion}" for each in document.annotations),
+            tuple(
+                f"{_term_name(gold, annotation.term)}, {annotation.assertion}" for annotation in document.annotations
+            ),
             {name: value for name, value in (("language", document.language), ("dataset", document.dataset)) if value},
-            tuple(_retrieved_item(gold, document.text, each, entries) for each in found),
+            tuple(_retrieved_item(gold, document.text, term, entries) for term in terms),
         )
     return details
 
 
 def _retrieved_item(
-    gold: GoldAnnotations, text: str, each: ExtractedTerm, entries: set[tuple[str, str]]
+    gold: GoldAnnotations, text: str, term: ExtractedTerm, entries: set[tuple[str, str]]
 ) -> RetrievedItem:
-    evidence = "; ".join(text[start:end] for start, end in each.spans)
-    label = gold.ontology.labels[gold.ontology.index_of(each.term)]
+    evidence = "; ".join(text[start:end] for start, end in term.spans)
+    label = gold.ontology.labels[gold.ontology.index_of(term.term)]
     return RetrievedItem(
-        each.term,
-        f"{label}, {each.assertion}",
-        each.score,
-        (each.term, str(each.assertion)) in entries,
+        term.term,
+        f"{label}, {term.assertion}",
+        term.score,
+        (term.term, str(term.assertion)) in entries,
         where=evidence,
     )
 
@@ -176,9 +175,9 @@ def count_errors(
     of_predicted: Counter[ErrorKind] = Counter()
     of_gold: Counter[ErrorKind] = Counter()
     for document, truth in gold.items():
-        wanted, given = set(truth), set(predicted.get(document, ()))
-        of_predicted.update(family.kind(each, wanted, found=True) for each in given)
-        of_gold.update(family.kind(each, given, found=False) for each in wanted)
+        gold_entries, predicted_entries = set(truth), set(predicted.get(document, ()))
+        of_predicted.update(family.kind(entry, gold_entries, is_predicted=True) for entry in predicted_entries)
+        of_gold.update(family.kind(entry, predicted_entries, is_predicted=False) for entry in gold_entries)
     return ErrorCounts(
         {kind: of_predicted[kind] for kind in ErrorKind},
         {kind: of_gold[kind] for kind in ErrorKind},
@@ -194,12 +193,12 @@ class _ParentCache:
 
     def parents(self, term: str) -> frozenset[str]:
         if term not in self._parents:
-            places = self._ontology.parents[self._ontology.index_of(term)]
-            self._parents[term] = frozenset(self._ontology.ids[place] for place in places.tolist())
+            parents = self._ontology.parents[self._ontology.index_of(term)]
+            self._parents[term] = frozenset(self._ontology.ids[parent] for parent in parents.tolist())
         return self._parents[term]
 
-    def kind(self, entry: tuple[str, str], others: set[tuple[str, str]], *, found: bool) -> ErrorKind:
-        """The kind of an entry; ``found``: a predicted entry, otherwise a gold entry."""
+    def kind(self, entry: tuple[str, str], others: set[tuple[str, str]], *, is_predicted: bool) -> ErrorKind:
+        """The kind of an entry; ``is_predicted``: a predicted entry, otherwise a gold entry."""
         if entry in others:
             return ErrorKind.RIGHT
         term, terms = entry[0], {other for other, _ in others}
@@ -207,9 +206,9 @@ class _ParentCache:
             return ErrorKind.ASSERTION
         above = bool(self.parents(term) & terms)
         below = any(term in self.parents(other) for other in terms)
-        if below if found else above:
+        if below if is_predicted else above:
             return ErrorKind.PARENT
-        if above if found else below:
+        if above if is_predicted else below:
             return ErrorKind.CHILD
         if any(self.parents(term) & self.parents(other) for other in terms):
             return ErrorKind.SIBLING
@@ -247,15 +246,15 @@ class GoldSpanOracle:
     def estimates(self) -> tuple[Estimate, ...]:
         """All estimates."""
         scored = [
-            replace(each, metric=f"{name} with gold spans as chunks")
-            for name, each in self.extraction.estimates.items()
+            replace(estimate, metric=f"{name} with gold spans as chunks")
+            for name, estimate in self.extraction.estimates.items()
         ]
         return (*self.retrieval.estimates.values(), *scored)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "estimates": [each.to_dict() for each in self.estimates],
+            "estimates": [estimate.to_dict() for estimate in self.estimates],
             "found_by_the_pipeline": self.n_found,
             "lost_by_chunking": self.n_lost_by_chunking,
             "lost_by_the_model": self.n_lost_by_model,
@@ -267,57 +266,56 @@ def evaluate_gold_spans(
 ) -> GoldSpanOracle | None:
     """Evaluate the pipeline on all gold spans; None if there are none."""
     marked = [
-        (place, each)
-        for place, document in enumerate(gold.annotated.documents)
-        for each in document.annotations
-        if each.spans
+        (index, annotation)
+        for index, document in enumerate(gold.annotated.documents)
+        for annotation in document.annotations
+        if annotation.spans
     ]
     if not marked:
         return None
-    places = sorted({(place, span) for place, each in marked for span in each.spans})
+    positions = sorted({(index, span) for index, annotation in marked for span in annotation.spans})
     documents = gold.documents
-    chunks = [TextSpan(place, *span, documents[place].text[slice(*span)]) for place, span in places]
+    chunks = [TextSpan(index, *span, documents[index].text[slice(*span)]) for index, span in positions]
     depth = settings.pipeline.num_results
-    found = retrieve_for_spans(documents, chunks, system, num_results=depth, chunkers=("gold spans",))
-    ranks = _ranks(found, marked)
-    names = [documents[place].id for place, _ in marked]
+    candidates = retrieve_for_spans(documents, chunks, system, num_results=depth, chunkers=("gold spans",))
+    ranks = _ranks(candidates, marked)
+    names = [documents[index].id for index, _ in marked]
     retrieval = result_from_values(
         "gold spans",
-        [f"{name} {each.term} {each.assertion}" for name, (_, each) in zip(names, marked, strict=True)],
+        [
+            f"{name} {annotation.term} {annotation.assertion}"
+            for name, (_, annotation) in zip(names, marked, strict=True)
+        ],
         {FIRST_HIT: ranks <= 1} | ({top_hit_name(depth): ranks <= depth} if depth > 1 else {}),
-        config=StatsConfig(
-            clusters=names,
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples if settings.bootstrap else 1,
-            seed=settings.seed,
-        ),
+        config=replace(settings.interval_config, clusters=names),
     )
-    given = {name: {each.term for each in terms} for name, terms in predictions}
-    hit = np.array([each.term in given[name] for name, (_, each) in zip(names, marked, strict=True)])
-    of_span = {name: {each.term for each in terms} for name, terms in predict(found, **_pipeline_options(settings))}
-    reach = np.array([each.term in of_span[name] for name, (_, each) in zip(names, marked, strict=True)])
+    predicted_terms = {name: {term.term for term in terms} for name, terms in predictions}
+    hit = np.array(
+        [annotation.term in predicted_terms[name] for name, (_, annotation) in zip(names, marked, strict=True)]
+    )
+    of_span = {
+        name: {term.term for term in terms} for name, terms in predict(candidates, **_pipeline_options(settings))
+    }
+    reach = np.array([annotation.term in of_span[name] for name, (_, annotation) in zip(names, marked, strict=True)])
     return GoldSpanOracle(
         without_intervals(retrieval, settings),
-        without_intervals(_oracle_result(gold, found, settings), settings),
+        without_intervals(_oracle_result(gold, candidates, settings), settings),
         int(hit.sum()),
         int((~hit & reach).sum()),
         int((~hit & ~reach).sum()),
     )
 
 
-def _oracle_result(gold: GoldAnnotations, found: Candidates, settings: ExtractionConfig) -> Result:
+def _oracle_result(gold: GoldAnnotations, candidates: Candidates, settings: ExtractionConfig) -> Result:
     truth = {
-        name: [(each.term, each.assertion) for each in terms if each.spans] for name, terms in gold.annotations.items()
+        name: [(annotation.term, annotation.assertion) for annotation in terms if annotation.spans]
+        for name, terms in gold.annotations.items()
     }
     return evaluate(
-        Sets.of(truth, predict(found, **_pipeline_options(settings)).sets()),
+        Sets.of(truth, predict(candidates, **_pipeline_options(settings)).sets()),
         primary_metrics(settings.averaging, settings.mode),
         system="gold spans",
-        config=StatsConfig(
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples if settings.bootstrap else 1,
-            seed=settings.seed,
-        ),
+        config=settings.interval_config,
     )
 
 
@@ -325,17 +323,19 @@ def _pipeline_options(settings: ExtractionConfig) -> dict[str, Any]:
     return settings.pipeline.record()
 
 
-def _ranks(found: Candidates, marked: list[tuple[int, Annotation]]) -> Floats:
+def _ranks(candidates: Candidates, marked: list[tuple[int, Annotation]]) -> Floats:
     """The best rank of each gold term for any of its spans; infinity if none retrieves it."""
     row = {
         at: number
-        for number, at in enumerate(zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True))
+        for number, at in enumerate(
+            zip(candidates.document.tolist(), candidates.start.tolist(), candidates.end.tolist(), strict=True)
+        )
     }
-    code = {term: number for number, term in enumerate(found.term_ids)}
+    code = {term: number for number, term in enumerate(candidates.term_ids)}
     ranks = np.full(len(marked), np.inf)
-    for number, (place, each) in enumerate(marked):
-        rows = [row[place, *span] for span in each.spans]
-        slots = np.nonzero(found.terms[rows] == code.get(each.term, -1))[1]
+    for number, (index, annotation) in enumerate(marked):
+        rows = [row[index, *span] for span in annotation.spans]
+        slots = np.nonzero(candidates.terms[rows] == code.get(annotation.term, -1))[1]
         if len(slots):
             ranks[number] = slots.min() + 1
     return ranks

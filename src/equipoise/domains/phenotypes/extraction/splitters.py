@@ -51,15 +51,15 @@ def trim_spans(text: str, spans: Iterable[Span]) -> list[Span]:
     >>> trim_spans("fever, (cough)", [(0, 6), (6, 14)])
     [(0, 5), (8, 13)]
     """
-    kept = []
+    trimmed = []
     for start, end in spans:
         while start < end and _is_trimmed(text[start]):
             start += 1
         while end > start and _is_trimmed(text[end - 1]):
             end -= 1
         if any(letter.isalnum() for letter in text[start:end]):
-            kept.append((start, end))
-    return kept
+            trimmed.append((start, end))
+    return trimmed
 
 
 def spans_between(text: str, separators: Iterable[Span]) -> list[Span]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,
@@ -23,7 +22,7 @@ from equipoise.domains.phenotypes.extraction.candidates import (
 )
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, make_config, open_term_retriever
-from equipoise.domains.phenotypes.extraction.experiment import Source, read_gold_annotations
+from equipoise.domains.phenotypes.extraction.experiment import ExtractionContext, Source, read_gold_annotations
 from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
@@ -34,9 +33,11 @@ from equipoise.io.splits import kfold_splits as dealt
 from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
 from equipoise.models.resolve import resolve_models
+from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.stats.alignment import FOLDS, GRID, TRIALS
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.resampled_contrasts import RESAMPLE_ID
@@ -46,6 +47,7 @@ from equipoise.tuning.nested_cv import nested_cv, nested_interval, select_best, 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.runs.executors import Executor
     from equipoise.stats.result import Result
     from equipoise.types import Floats
 
@@ -61,23 +63,23 @@ class TrialScores:
 
 
 def score_trials(
-    found: Candidates, gold: GoldAnnotations, settings: tuple[SelectionSettings, ...], mode: Mode
+    candidates: Candidates, gold: GoldAnnotations, settings: tuple[SelectionSettings, ...], mode: Mode
 ) -> TrialScores:
     """Predict and score with every configuration."""
-    rows = [_scored(prediction_sets(gold, predict(found, **each.record())), mode) for each in settings]
+    rows = [_score_sets(prediction_sets(gold, predict(candidates, **setting.record())), mode) for setting in settings]
     f1, precision, recall = zip(*rows, strict=True)
     return TrialScores(settings, np.array(f1), np.array(precision), np.array(recall))
 
 
-def held_out_sets(found: Candidates, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
+def held_out_sets(candidates: Candidates, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
     """The predictions of each document by the configuration that was chosen without it."""
-    by_trial = {place: predict(found, **trials.settings[place].record()).sets() for place in set(chosen)}
+    by_trial = {index: predict(candidates, **trials.settings[index].record()).sets() for index in set(chosen)}
     names = [document.id for document in gold.documents]
-    answers = {name: by_trial[place][name] for name, place in zip(names, chosen, strict=True)}
+    answers = {name: by_trial[index][name] for name, index in zip(names, chosen, strict=True)}
     return Sets.of(gold.sets(), answers)
 
 
-def _scored(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
+def _score_sets(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
     values = SetF1("macro", mode).per_unit(sets)
     precision, recall = (
         MetricValue.mean(kind("macro", mode).per_unit(sets)).value for kind in (SetPrecision, SetRecall)
@@ -110,12 +112,14 @@ class GridPoint:
         """The configuration in the scores of a model."""
         best = np.unique(scores.scores[:, 0]) if len(scores) else np.zeros(1)
         lowest = min(0.0, _floor_score(float(scores.scores.min(initial=0.0))))
-        cut, sure = (
+        cut, confidence = (
             # Rounded down, so that a score equal to the quantile is kept.
             _floor_score(float(np.quantile(best, share))) if share else lowest
             for share in (self.threshold, self.confidence)
         )
-        return SelectionSettings(min(self.num_results, scores.depth), cut, sure, top_term_only=self.num_results == 1)
+        return SelectionSettings(
+            min(self.num_results, scores.depth), cut, confidence, top_term_only=self.num_results == 1
+        )
 
 
 def is_effective(params: Params) -> bool:
@@ -137,10 +141,10 @@ def grid_points(seed: int = 0) -> tuple[GridPoint, ...]:
         confidence=CONFIDENCE_QUANTILES,
     )
     order = np.random.default_rng([seed, len(every)]).permutation(len(every))
-    return tuple(GridPoint(**every[place]) for place in order.tolist())
+    return tuple(GridPoint(**every[index]) for index in order.tolist())
 
 
-def trial_configurations(found: Candidates, budget: int, seed: int = 0) -> tuple[SelectionSettings, ...]:
+def trial_configurations(candidates: Candidates, budget: int, seed: int = 0) -> tuple[SelectionSettings, ...]:
     """``budget`` configurations, with different predictions as long as the grid has them.
 
     Every model takes them from the same points in the same order. A configuration with the predictions of an
@@ -148,15 +152,15 @@ def trial_configurations(found: Candidates, budget: int, seed: int = 0) -> tuple
     """
     if budget < 1:
         raise ParameterError(f"a budget of {budget} trials tries nothing", hint="give 1 or more")
-    seen: set[bytes] = set()
+    keys: set[bytes] = set()
     fresh: list[SelectionSettings] = []
     repeated: list[SelectionSettings] = []
-    for each in (point.configuration(found) for point in grid_points(seed)):
+    for configuration in (point.configuration(candidates) for point in grid_points(seed)):
         if len(fresh) == budget:
             break
-        told = prediction_key(found, each)
-        (repeated if told in seen else fresh).append(each)
-        seen.add(told)
+        key = prediction_key(candidates, configuration)
+        (repeated if key in keys else fresh).append(configuration)
+        keys.add(key)
     return (*fresh, *repeated[: budget - len(fresh)])
 
 
@@ -191,31 +195,98 @@ def tune_extraction(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
     **settings: Any,
 ) -> ExtractionTuning:
-    """Try ``budget`` configurations of every model, and estimate the best on held-out documents.
+    """Try configurations of every model, and estimate the score of the best one on held-out documents.
 
-    The criterion is the mean F1 over documents, in the mode of the settings. With ``folds`` of 1 there is no
-    nesting: the score is that of the best trial on the documents that selected it, with a finding (EQ201).
-    Documents are embedded once per model; the trials use the stored candidates.
+    The criterion is the mean F1 over documents. Documents are embedded once per model; the trials use the stored
+    candidates.
+
+    Parameters
+    ----------
+    source
+        As in ``run_extraction``.
+    models
+        One model spec or several.
+    ontology
+        The ontology, its path, or ``hpo``.
+    budget
+        Number of trials per model.
+    folds
+        Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
+        which is a finding (EQ201).
+    dataset
+        One dataset of the corpus.
+    output
+        Folder for the results; a repeated call loads finished models from it.
+    progress
+        Called with the progress over the trials.
+    command
+        The command line that is recorded in the manifest.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
+    **settings
+        Settings as in ``run_extraction``.
+
+    Returns
+    -------
+    ExtractionTuning
+        The parameters to deploy, held-out scores, and all trials.
+
+    Examples
+    --------
+    >>> tune_extraction("notes", ["tfidf:", "bm25:"], budget=40)  # doctest: +SKIP
     """
     chosen = make_config({**settings, "averaging": "macro"})
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        check_writable(folder)
+    folder = ExperimentFolder.of(output)
     named = resolve_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
-    parts = document_folds(gold, folds, chosen.seed)
-    tried: list[TunedModel] = []
-    with report_progress(folder, "extraction tuning", len(named) + 1, command=command, step=progress) as step:
-        for name, model in named.items():
-            step(f"{name}: finding terms")
-            tried.append(_tune_model(name, model, gold, parts, budget, chosen))
-        step("comparing")
-        found = _collect(tried, gold, chosen, command)
+    context = TuningContext(gold, chosen, budget, document_folds(gold, folds, chosen.config.seed))
+    with report_progress(output, "extraction tuning", len(named) + 1, command=command, step=progress) as report:
+        results = run_jobs(
+            tune_job,
+            [Job(name, model) for name, model in named.items()],
+            context,
+            executor=engine,
+            store=None if folder is None else ArtifactStore[TunedModel](folder.artifacts),
+            progress=report,
+            n_cores=chosen.threads,
+        )
+        results.raise_if_all_failed()
+        report("comparing")
+        tuning = _collect(list(results.outputs.values()), gold, chosen, command)
+        tuning = replace(tuning, failures=results.failures, resumed=results.resumed)
         if folder is not None:
-            found.write(folder)
-    return found
+            tuning.write(folder.path)
+    return tuning
+
+
+VERSION = "extraction tuning 1"
+"""Increased when the same inputs give other scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class TuningContext(ExtractionContext):
+    """The documents and the configuration with the number of trials and the folds, the same for every model."""
+
+    budget: int
+    folds: list[Fold]
+
+
+def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[TunedModel]:
+    """Tune one model, unless its stored result has the same key."""
+    shared = context.shared
+    context.progress(f"{job.name}: finding terms")
+    with open_term_retriever(job.inputs, shared.gold.ontology, shared.settings) as system:
+        key = resume_key(VERSION, shared.key(job.name, system), shared.budget, shared.folds)
+        if key == context.stored_key:
+            return JobOutput(None, key)
+        depth = min(MAX_RESULTS, len(shared.gold.ontology))
+        candidates = retrieve_candidates(
+            shared.gold.documents, system, chunkers=shared.settings.chunkers, num_results=depth
+        )
+    return JobOutput(_tune_model(job.name, candidates, depth, shared), key)
 
 
 def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
@@ -225,29 +296,25 @@ def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
     if parts == 1:
         return []
     documents = gold.annotated.documents
-    if len({each.text for each in documents}) < parts:
+    if len({document.text for document in documents}) < parts:
         raise InputError(
             f"{len(documents)} documents cannot be dealt to {parts} folds",
             hint="give more documents, or fewer folds",
         )
     return dealt(
-        [each.id for each in documents],
+        [document.id for document in documents],
         parts,
-        stratify=[f"{each.dataset} {each.language}" for each in documents],
-        groups=[each.text for each in documents],
+        stratify=[f"{document.dataset} {document.language}" for document in documents],
+        groups=[document.text for document in documents],
         rng=np.random.default_rng(seed),
     )
 
 
-def _tune_model(
-    name: str, model: Any, gold: GoldAnnotations, parts: list[Fold], budget: int, settings: ExtractionConfig
-) -> TunedModel:
-    with open_term_retriever(model, gold.ontology, settings) as system:
-        depth = min(MAX_RESULTS, len(gold.ontology))
-        found = retrieve_candidates(gold.documents, system, chunkers=settings.chunkers, num_results=depth)
-    grid = trial_configurations(found, budget, settings.seed)
+def _tune_model(name: str, candidates: Candidates, depth: int, context: TuningContext) -> TunedModel:
+    gold, settings, parts, budget = context.gold, context.settings, context.folds, context.budget
+    grid = trial_configurations(candidates, budget, settings.config.seed)
     usual = Pipeline(num_results=min(Pipeline().num_results, depth))
-    trials = score_trials(found, gold, (*grid, usual), settings.mode)
+    trials = score_trials(candidates, gold, (*grid, usual), settings.mode)
     allowed = np.arange(len(grid) + 1) < len(grid)
     best = select_best(trials.f1, allowed=allowed)
     choice = _NestedChoice.of(trials, parts, allowed, best, gold, settings)
@@ -255,8 +322,8 @@ def _tune_model(
     tuning = TuningRecord(
         metric=f"{NESTED}{metric}" if parts else metric,
         trials=tuple(
-            Trial(_params(each), MetricValue.mean(row).value)
-            for each, row in zip(trials.settings, trials.f1, strict=True)
+            Trial(_params(setting), MetricValue.mean(row).value)
+            for setting, row in zip(trials.settings, trials.f1, strict=True)
         ),
         best=best,
         baseline=len(grid),
@@ -265,7 +332,7 @@ def _tune_model(
         folds=choice.folds,
         tried=len(grid),
     )
-    evidence = held_out_sets(found, gold, trials, choice.trial_of)
+    evidence = held_out_sets(candidates, gold, trials, choice.trial_of)
     result = _result(name, tuning, choice, evidence, gold, settings)
     result = replace(result, findings=run_checks(TunedSystem.of(name, tuning)))
     return TunedModel(name, tuning, trials, result, evidence)
@@ -299,16 +366,16 @@ class _NestedChoice:
             trials.f1,
             parts,
             allowed=allowed,
-            clusters=[each.text for each in gold.documents],
+            clusters=[document.text for document in gold.documents],
             n_resamples=N_SELECTION_RESAMPLES if settings.bootstrap else 1,
-            rng=np.random.default_rng([settings.seed, _SELECTION_STREAM]),
+            rng=settings.config.rng(_SELECTION_STREAM),
         )
         trial_of = np.empty(trials.f1.shape[1], dtype=np.int64)
-        for place, (_, test) in zip(nested.chosen.tolist(), parts, strict=True):
-            trial_of[test] = place
+        for trial, (_, test) in zip(nested.chosen.tolist(), parts, strict=True):
+            trial_of[test] = trial
         folds = tuple(
-            FoldSelection(_params(trials.settings[place]), float(inner), float(outer), len(test))
-            for place, inner, outer, (_, test) in zip(
+            FoldSelection(_params(trials.settings[trial]), float(inner), float(outer), len(test))
+            for trial, inner, outer, (_, test) in zip(
                 nested.chosen.tolist(), nested.inner, nested.outer, parts, strict=True
             )
         )
@@ -317,7 +384,7 @@ class _NestedChoice:
             trial_of.tolist(),
             folds,
             errors,
-            nested_interval(nested, errors, bounds=(0.0, 1.0)),
+            nested_interval(nested, errors, bounds=(0.0, 1.0), confidence_level=settings.config.confidence_level),
         )
 
 
@@ -336,23 +403,21 @@ def _result(
     """One value per document, by the configuration chosen without it; chance permutes the sets over documents."""
     metric = SetF1("macro", settings.mode)
     nested = bool(choice.folds)
-    drawn = [str(settings.seed), str(len(choice.folds)), gold.annotated.fingerprint]
+    resample_key = [str(settings.config.seed), str(len(choice.folds)), gold.annotated.fingerprint]
     return result_from_values(
         name,
         sets.unit_ids.tolist(),
         {tuning.metric: choice.values},
-        chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.seed))},
+        chance={tuning.metric: metric.chance(sets, np.random.default_rng(settings.config.seed))},
         intervals={tuning.metric: choice.interval} if nested else None,
         errors={tuning.metric: choice.errors} if nested else None,
-        config=StatsConfig(
-            confidence_level=settings.confidence_level, n_resamples=settings.n_resamples, seed=settings.seed
-        ),
+        config=settings.config,
         settings={
             **comparability_settings(gold, settings),
             FOLDS: max(1, len(choice.folds)),
             TRIALS: len(tuning.grid),
             GRID: grid_axes(),
-            **({RESAMPLE_ID: hashlib.sha256("\0".join(drawn).encode()).hexdigest()[:16]} if nested else {}),
+            **({RESAMPLE_ID: hashlib.sha256("\0".join(resample_key).encode()).hexdigest()[:16]} if nested else {}),
         },
     )
 
@@ -362,16 +427,13 @@ def _collect(
 ) -> ExtractionTuning:
     comparison = None
     if len(tried) > 1:
-        comparison = compare(
-            [each.result for each in tried],
-            config=StatsConfig(confidence_level=settings.confidence_level, seed=settings.seed),
-        )
-    found = comparison.findings if comparison else tuple(each for one in tried for each in one.result.findings)
+        comparison = compare([model.result for model in tried], config=settings.config)
+    findings = comparison.findings if comparison else tuple(finding for one in tried for finding in one.result.findings)
     return ExtractionTuning(
         models=tuple(tried),
         gold=gold,
         settings=settings,
         comparison=comparison,
-        findings=found,
+        findings=findings,
         command=tuple(command),
     )

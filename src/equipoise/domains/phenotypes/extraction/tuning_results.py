@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,15 @@ from equipoise.domains.phenotypes.extraction.config import (
     primary_metrics,
 )
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
-from equipoise.domains.phenotypes.store import RUNS, VISUALIZATIONS, run_folder_name
-from equipoise.errors import FormatError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.errors import EquipoiseError, FormatError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.io import json
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.trust import spec_from_file
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
-from equipoise.runs.unit_table import json_text
 from equipoise.tuning.grid import Params, TuningRecord
 
 if TYPE_CHECKING:
@@ -182,6 +180,9 @@ class ExtractionTuning:
     comparison: Comparison | None
     findings: tuple[Finding, ...] = ()
     command: tuple[str, ...] = ()
+    failures: Mapping[str, EquipoiseError] = field(default_factory=dict)
+    resumed: tuple[str, ...] = ()
+    """The models that were loaded from the output folder instead of computed."""
 
     @property
     def edition(self) -> TuningReportData:
@@ -205,7 +206,10 @@ class ExtractionTuning:
             documents=len(self.gold.annotated),
             counted=MODE_DESCRIPTIONS[self.settings.mode],
             comparison=self.comparison,
-            notes=self.gold.notes,
+            notes=(
+                *self.gold.notes,
+                *(f"{name} failed: {error.message}" for name, error in self.failures.items()),
+            ),
             problems=self.gold.problem_messages,
             findings=self.findings,
         )
@@ -250,7 +254,7 @@ class ExtractionTuning:
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
         for each in self.models:
-            begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.seed)
+            begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.config.seed)
             manifest = replace(
                 begun.finish(status, reason=self.gold.lost_message),
                 parameters={
@@ -264,10 +268,9 @@ class ExtractionTuning:
                     self.gold.ontology.title: self.gold.ontology.fingerprint,
                 },
             )
-            place = folder / RUNS / run_folder_name(each.name)
+            place = folder / RUNS / folder_name(each.name)
             save_run(place, each.result, manifest=manifest, tuning=each.tuning)
-        file = folder / TUNING_FILE
-        write_bytes(file, f"{json_text(self.to_dict(), indent=2)}\n".encode())
+        file = write_json(folder / TUNING_FILE, self.to_dict())
         return [file, *self._drawn(folder / VISUALIZATIONS)]
 
     def _drawn(self, folder: Path) -> list[Path]:

@@ -64,11 +64,11 @@ def pool_components(
     step = _REDUCE[pooling]
     values: PointArray | None = None
     counts: Floats = np.zeros(components.terms)
-    for columns, some in passes:
+    for columns, part_scores in passes:
         if values is None:
-            values = _first_pass(pooling, components.terms, columns, some)
+            values = _first_pass(pooling, components.terms, columns, part_scores)
         else:
-            step(values[:, columns], some, out=values[:, columns])
+            step(values[:, columns], part_scores, out=values[:, columns])
         counts[columns] += 1.0
     if values is None:
         values = np.zeros((len(scores), components.terms), dtype=scores.dtype)
@@ -78,12 +78,12 @@ def pool_components(
     return PooledScores(values, present)
 
 
-def _first_pass(pooling: str, terms: int, columns: slice, some: PointArray) -> PointArray:
+def _first_pass(pooling: str, terms: int, columns: slice, part_scores: PointArray) -> PointArray:
     """The first pass if it covers all terms; otherwise written into an array of the identity element."""
-    if some.shape[1] == terms:
-        return some.copy()
-    values = np.full((len(some), terms), _IDENTITY[pooling], dtype=some.dtype)
-    values[:, columns] = some
+    if part_scores.shape[1] == terms:
+        return part_scores.copy()
+    values = np.full((len(part_scores), terms), _IDENTITY[pooling], dtype=part_scores.dtype)
+    values[:, columns] = part_scores
     return values
 
 
@@ -108,8 +108,8 @@ def _passes(
     components: TermTexts, scores: PointArray, parts: Sequence[ScaledComponent], others: Sequence[PooledScores]
 ) -> Iterator[ColumnPass]:
     for factor, constant, name in parts:
-        for columns, some in component_slices(components, scores, name):
-            yield columns, some if (factor, constant) == (1.0, 0.0) else some * factor + constant
+        for columns, part_scores in component_slices(components, scores, name):
+            yield columns, part_scores if (factor, constant) == (1.0, 0.0) else part_scores * factor + constant
     for other in others:
         yield from other.passes()
 
@@ -232,17 +232,17 @@ def _sum(expression: WeightedSum, scores: PointArray, components: TermTexts) -> 
     ]
     weights = np.array([weight for weight, _ in addends])
     has_component = np.zeros((len(addends), components.terms), dtype=np.bool_)
-    for row, some in zip(has_component, passes, strict=True):
-        for columns, _ in some:
+    for row, part_scores in zip(has_component, passes, strict=True):
+        for columns, _ in part_scores:
             row[columns] = True
     present: Bools = np.logical_or.reduce(has_component)
     share = np.ones(components.terms)
     if weights.min() > 0.0 and not has_component.all():
         share[present] = weights.sum() / (weights @ has_component)[present]
     total = np.full((len(scores), components.terms), expression.constant, dtype=scores.dtype)
-    for weight, some in zip(weights, passes, strict=True):
+    for weight, part_scores in zip(weights, passes, strict=True):
         factors = (weight * share).astype(scores.dtype)
-        for columns, values in some:
+        for columns, values in part_scores:
             total[:, columns] += values * factors[columns]
     return PooledScores(total, present)
 
@@ -275,15 +275,15 @@ def _weights(weights: Weights | None) -> dict[str, float]:
     """One non-negative weight per component, not all 0."""
     if weights is None:
         return DEFAULT_WEIGHTS
-    named = dict(weights) if isinstance(weights, Mapping) else dict(zip(PARTS, weights, strict=False))
-    if set(named) != set(PARTS) or len(weights) != len(PARTS):
+    weight_of = dict(weights) if isinstance(weights, Mapping) else dict(zip(PARTS, weights, strict=False))
+    if set(weight_of) != set(PARTS) or len(weights) != len(PARTS):
         raise ParameterError(
             f"the weights are {weights!r}",
             hint=f"give one for each of {', '.join(PARTS)}, such as 0.5, 0.3, 0.2",
         )
-    for part, weight in named.items():
+    for part, weight in weight_of.items():
         if not 0.0 <= weight < np.inf:
             raise ParameterError(f"the weight of {part} is {weight}", hint="weights are 0 or more")
-    if not sum(named.values()):
+    if not sum(weight_of.values()):
         raise ParameterError("all weights are 0", hint="give at least one component a positive weight")
-    return {part: float(weight) for part, weight in named.items()}
+    return {part: float(weight) for part, weight in weight_of.items()}

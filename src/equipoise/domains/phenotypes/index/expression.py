@@ -52,12 +52,12 @@ class WeightedSum:
     @property
     def parts(self) -> frozenset[str]:
         """The components that the result depends on."""
-        found: set[str] = set()
+        names: set[str] = set()
         for _, atom in self.addends:
-            found |= (
-                {atom.name} if isinstance(atom, ComponentScore) else set().union(*(each.parts for each in atom.sums))
+            names |= (
+                {atom.name} if isinstance(atom, ComponentScore) else set().union(*(part.parts for part in atom.sums))
             )
-        return frozenset(found)
+        return frozenset(names)
 
     @property
     def is_vector(self) -> bool:
@@ -115,28 +115,28 @@ class _Parser:
             raise ParameterError(
                 "the aggregation strategy is empty", hint="write label_synonyms_max, or max(label, synonyms)"
             )
-        found = self._sum()
+        expression = self._sum()
         if (token := self._peek()) is not None:
             raise self._error(f"{token.text!r} is not expected", token, "put an operator between two values")
-        if not found.addends:
+        if not expression.addends:
             raise ParameterError(f"{self._text!r} names no score", hint=f"the scores are {', '.join(PARTS)}")
-        self._require_single(found, self._tokens[0])
-        return found
+        self._require_single(expression, self._tokens[0])
+        return expression
 
     def _sum(self) -> WeightedSum:
-        start, found = self._peek(), self._product()
+        start, total = self._peek(), self._product()
         while (sign := self._taken("+", "-")) is not None:
-            self._require_single(found, start)
+            self._require_single(total, start)
             start, other = self._peek(), self._product()
             self._require_single(other, start)
-            found = found.plus(other.scaled(-1.0 if sign.text == "-" else 1.0))
-        return found
+            total = total.plus(other.scaled(-1.0 if sign.text == "-" else 1.0))
+        return total
 
     def _product(self) -> WeightedSum:
-        found = self._factor()
+        product = self._factor()
         while (sign := self._taken("*", "/")) is not None:
-            found = self._combined(found, sign, self._factor())
-        return found
+            product = self._combined(product, sign, self._factor())
+        return product
 
     def _combined(self, left: WeightedSum, sign: _Token, right: WeightedSum) -> WeightedSum:
         if sign.text == "/":
@@ -157,9 +157,9 @@ class _Parser:
         if token.text in ("+", "-"):
             return self._deeper(token, self._factor).scaled(-1.0 if token.text == "-" else 1.0)
         if token.text == "(":
-            found = self._deeper(token, self._sum)
+            inner = self._deeper(token, self._sum)
             self._expect(")", token)
-            return found
+            return inner
         if token.kind == "number":
             return WeightedSum(constant=self._number(token))
         if token.kind == "name":
@@ -173,14 +173,14 @@ class _Parser:
         while self._taken(",") is not None:
             sums.append(self._deeper(name, self._sum))
         self._expect(")", name)
-        if not any(each.addends for each in sums):
+        if not any(part.addends for part in sums):
             raise self._error(f"{name.text} has no score in it", name, f"write {name.text}(label, synonyms)")
         return WeightedSum(((1.0, PooledTerm(name.text, tuple(sums))),))
 
     def _part(self, name: _Token) -> WeightedSum:
         if name.text not in PARTS:
-            known = (*PARTS, *POOLS)
-            hint = did_you_mean(name.text, known) or f"the names are {', '.join(known)}"
+            names = (*PARTS, *POOLS)
+            hint = did_you_mean(name.text, names) or f"the names are {', '.join(names)}"
             raise self._error(f"no score is called {name.text!r}", name, hint)
         return WeightedSum(((1.0, ComponentScore(name.text)),))
 
@@ -190,8 +190,8 @@ class _Parser:
             raise self._error(f"{token.text} is too large", token, "write a smaller number")
         return number
 
-    def _require_single(self, found: WeightedSum, token: _Token | None) -> None:
-        if found.is_vector:
+    def _require_single(self, expression: WeightedSum, token: _Token | None) -> None:
+        if expression.is_vector:
             hint = "write max(synonyms), min(synonyms) or mean(synonyms)"
             raise self._error("synonyms is several scores", token, hint)
 
@@ -199,9 +199,9 @@ class _Parser:
         self._depth += 1
         if self._depth > _MAX_NESTING:
             raise self._error("the parentheses are nested too deeply", token, f"nest at most {_MAX_NESTING}")
-        found = rule()
+        result = rule()
         self._depth -= 1
-        return found
+        return result
 
     def _peek(self) -> _Token | None:
         return self._tokens[self._next] if self._next < len(self._tokens) else None

@@ -164,9 +164,9 @@ def _load_array(folder: Path, file: Path, **options: Any) -> Any:
 
 def check_metadata(meta: IndexMetadata, folder: Path, ontology: Ontology, multi_vector: bool) -> None:
     """Raise an error for an index of another ontology, release or representation."""
-    wanted = "multi-vector" if multi_vector else "single-vector"
+    expected = "multi-vector" if multi_vector else "single-vector"
     if meta.multi_vector != multi_vector:
-        raise StoreError(f"the index {folder} is {meta.kind}, not {wanted}", hint=f"build a {wanted} one")
+        raise StoreError(f"the index {folder} is {meta.kind}, not {expected}", hint=f"build a {expected} one")
     if meta.ontology != ontology.fingerprint:
         note = " with other content" if meta.title == ontology.title else ""
         raise StoreError(

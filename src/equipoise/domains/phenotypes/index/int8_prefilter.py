@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.index.aggregation import component_slices, n_columns_read, parse_strategy
 from equipoise.geometry.base import PointArray, row_blocks
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -85,13 +85,15 @@ class Int8Rows:
         if not scale_per_row:
             scale[:] = scale.max(initial=0.0)
         scale[scale == 0.0] = 1.0
-        found = cls(np.empty(rows.shape, dtype=np.int8), scale, np.empty(len(rows)), np.empty(len(rows)))
+        quantized = cls(np.empty(rows.shape, dtype=np.int8), scale, np.empty(len(rows)), np.empty(len(rows)))
         for part in row_blocks(len(rows)):
             exact = rows[part] * factor[part, None]
-            found.values[part] = np.rint(exact / scale[part, None])
-            found.lengths[part] = np.linalg.norm(exact, axis=1)
-            found.quantization_errors[part] = np.linalg.norm(exact - found.values[part] * scale[part, None], axis=1)
-        return found
+            quantized.values[part] = np.rint(exact / scale[part, None])
+            quantized.lengths[part] = np.linalg.norm(exact, axis=1)
+            quantized.quantization_errors[part] = np.linalg.norm(
+                exact - quantized.values[part] * scale[part, None], axis=1
+            )
+        return quantized
 
 
 def ordering_error_bound(queries: Int8Rows, corpus: Int8Rows) -> Ints:
@@ -136,12 +138,12 @@ class Int8Prefilter:
         quantized = Int8Rows.of(queries, scale_per_row=True)
         products = self.product(quantized.values, self.corpus.values)
         # A component below this limit is not the best component of any of the best k terms.
-        limits = leading_columns_of(self._largest(products), k)[1][:, -1] - ordering_error_bound(quantized, self.corpus)
+        limits = top_columns(self._largest(products), k)[1][:, -1] - ordering_error_bound(quantized, self.corpus)
         columns = [np.flatnonzero(row >= limit) for row, limit in zip(products, limits.tolist(), strict=True)]
         if sum(map(len, columns)) > self.share * products.size:
             return None
-        found = [self._ranked(query, some, k) for query, some in zip(queries, columns, strict=True)]
-        terms, scores, component = (np.array(each) for each in zip(*found, strict=True))
+        ranked = [self._ranked(query, candidates, k) for query, candidates in zip(queries, columns, strict=True)]
+        terms, scores, component = (np.array(column) for column in zip(*ranked, strict=True))
         return terms, scores, component
 
     def _largest(self, products: Int32) -> Int32:
@@ -158,8 +160,8 @@ class Int8Prefilter:
         """The best k terms of one query, from the remaining components."""
         scores, terms = self.fitted.of_prepared(query, columns), self.components.term[columns]
         order = np.lexsort((terms, -scores))
-        _, places = np.unique(terms[order], return_index=True)
-        chosen = order[np.sort(places)[:k]]
+        _, first_rows = np.unique(terms[order], return_index=True)
+        chosen = order[np.sort(first_rows)[:k]]
         return terms[chosen], scores[chosen], columns[chosen]
 
 

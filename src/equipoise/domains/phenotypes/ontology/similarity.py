@@ -90,9 +90,9 @@ class CommonAncestors:
         """Dense scores of one side over all terms, indexed by the ancestors of the other side."""
         rows = self.ancestor_table.rows
         dense = np.full((len(a), len(rows)), -np.inf)
-        own = rows.slots(a)
+        ancestor_slots = rows.slots(a)
         counts = rows.starts[a + 1] - rows.starts[a]
-        dense[np.repeat(np.arange(len(a)), counts), rows.values[own]] = self.ancestor_scores[own]
+        dense[np.repeat(np.arange(len(a)), counts), rows.values[ancestor_slots]] = self.ancestor_scores[ancestor_slots]
         ancestors = rows.values[slots]
         starts = segment_offsets(rows.starts[b + 1] - rows.starts[b])[:-1]
         scores = self.ancestor_scores[slots]
@@ -340,10 +340,10 @@ class TermSimilarity:
 
     def _scores(self, ancestor_value: Floats, a: Ints, b: Ints) -> Floats:
         largest = float(self.values.max())
-        apart = np.isneginf(ancestor_value)
-        ancestor_value[apart] = 0.0
+        unrelated = np.isneginf(ancestor_value)
+        ancestor_value[unrelated] = 0.0
         scores = self.measure.of_distinct(ancestor_value, self.values[a], self.values[b], largest)
-        scores[apart] = 0.0
+        scores[unrelated] = 0.0
         equal = np.broadcast_to(a == b, scores.shape)
         terms = np.broadcast_to(a, scores.shape)[equal]
         scores[equal] = self.measure.of_equal(self.values[terms], largest)
@@ -360,11 +360,31 @@ def term_similarity(
     information: str | Floats = DESCENDANTS,
     as_published: bool = False,
 ) -> TermSimilarity:
-    """A similarity measure on this ontology: lin, resnik, resnik-normalised, jiang-conrath, edge, hybrid.
+    """Create a similarity measure on an ontology.
 
-    ``information`` is a kind of ``information_content``, or an array with the content of each term, such
-    as that of ``annotation_information_content``. ``as_published`` computes the hybrid as it was published, with
-    1.0 for some distinct terms.
+    Parameters
+    ----------
+    ontology
+        The ontology.
+    measure
+        ``lin``, ``resnik``, ``resnik-normalised``, ``jiang-conrath``, ``edge`` or ``hybrid``.
+    information
+        A kind of ``information_content``, or an array with the information content of each term, such as that of
+        ``annotation_information_content``.
+    as_published
+        Whether ``hybrid`` is computed as published, which gives some distinct terms the similarity 1.
+
+    Returns
+    -------
+    TermSimilarity
+        ``between(a, b)`` returns a matrix of similarities.
+
+    Examples
+    --------
+    >>> hpo = load_ontology()  # doctest: +SKIP
+    >>> terms = np.array([hpo.index_of("HP:0001250"), hpo.index_of("HP:0007359")])  # doctest: +SKIP
+    >>> term_similarity(hpo, "lin").between(terms[:1], terms).round(2)  # doctest: +SKIP
+    array([[1.  , 0.95]])
     """
     chosen = measure if isinstance(measure, SimilarityMeasure) else _make_measure(measure, as_published=as_published)
     if isinstance(information, str):
@@ -387,13 +407,13 @@ def common_ancestor(similarity: TermSimilarity, a: int, b: int) -> int | None:
     """The best common ancestor of two terms; the first of equals, None without one."""
     ancestor_table = similarity.common_ancestors.ancestor_table
     left, right = ancestor_table.rows.slots(np.array([a])), ancestor_table.rows.slots(np.array([b]))
-    shared, here, there = np.intersect1d(
+    shared, here, in_second = np.intersect1d(
         ancestor_table.rows.values[left], ancestor_table.rows.values[right], assume_unique=True, return_indices=True
     )
     if not len(shared):
         return None
     scores = similarity.common_ancestors.ancestor_scores
-    return int(shared[np.argmax(scores[left[here]] + scores[right[there]])])
+    return int(shared[np.argmax(scores[left[here]] + scores[right[in_second]])])
 
 
 def _make_measure(name: str, *, as_published: bool) -> SimilarityMeasure:

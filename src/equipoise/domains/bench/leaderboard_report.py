@@ -1,0 +1,337 @@
+"""A leaderboard in the terminal, and as Markdown, LaTeX, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.base import join_names, pluralize
+from equipoise.errors import ParameterError, did_you_mean
+from equipoise.report.escaping import inert, inert_cell
+from equipoise.report.export.latex import escape_latex
+from equipoise.report.export.markdown import escape_markdown
+from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.runs.unit_table import json_text
+from equipoise.stats.corrections import CORRECTIONS
+from equipoise.stats.formatting import (
+    format_count,
+    format_difference,
+    format_interval,
+    format_p,
+    format_percent,
+    format_ranks,
+    format_value,
+    shared_decimals,
+)
+from equipoise.stats.paired_tests import get_test
+
+if TYPE_CHECKING:
+    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, LeaderboardEntry
+    from equipoise.domains.bench.leaderboard_ranks import OrderChange
+
+SHOWN_MODELS = 10
+AGGREGATE_TITLES = {"mean": "mean score", "borda": "Borda count", "zscore": "mean z-score"}
+SHOWN_DATASETS = 10
+
+
+# The terminal: the answer first, then ten models, then one line per question.
+
+
+def leaderboard_sections(
+    analysis: LeaderboardAnalysis, *, verbose: bool = False, quiet: bool = False, details: str = ""
+) -> list[Any]:
+    """The decision, the best models, and one line each about ranks, order, missing scores and findings."""
+    entries = analysis.entries if verbose else analysis.entries[:SHOWN_MODELS]
+    parts: list[Any] = [Paragraph(analysis.verdict(), style="bold"), TerminalTable(_columns(analysis, entries))]
+    if quiet:
+        return parts
+    more = len(analysis.entries) - len(entries)
+    parts += [Paragraph(f"{pluralize(more, 'more model')}: -v shows all.")] if more else []
+    parts += [Paragraph(line) for line in summary_lines(analysis)]
+    if verbose:
+        parts += [*_adjacent_section(analysis), *_dataset_section(analysis)]
+        parts += [Paragraph(""), *(Paragraph(line) for line in method_lines(analysis))]
+        parts += findings_section(analysis.findings, verbose=True)
+    else:
+        codes = ", ".join(dict.fromkeys(finding.code for finding in sort_by_severity(analysis.findings)))
+        found = f"{pluralize(len(analysis.findings), 'finding')} ({codes}). " if codes else ""
+        parts.append(Paragraph(f"{found}Details: {details or '-v, or a page with -o FOLDER'}"))
+    return parts
+
+
+def _columns(analysis: LeaderboardAnalysis, entries: Sequence[LeaderboardEntry]) -> list[ReportColumn]:
+    places = mean_decimals(analysis)
+    level = format_percent(analysis.config.confidence_level)
+    columns = [
+        ReportColumn("rank", [format_ranks(entry.rank_low, entry.rank_high) for entry in entries], right=True),
+        ReportColumn("model", [entry.model for entry in entries], shortens="middle"),
+    ]
+    if any(not isnan(entry.mean) for entry in entries):
+        intervals = [format_interval(entry.interval, places) for entry in entries]
+        columns += [
+            ReportColumn("mean", [format_value(entry.mean, places) for entry in entries], right=True),
+            ReportColumn(f"{level} interval", intervals, right=True, rank=2),
+        ]
+    firsts = [str(entry.first_places) for entry in entries]
+    return [
+        *columns,
+        ReportColumn("Borda", _half_steps([entry.borda for entry in entries]), right=True, rank=1),
+        ReportColumn("median rank", _half_steps([entry.median_rank for entry in entries]), right=True, rank=3),
+        ReportColumn(f"best on (of {len(analysis.table.datasets)})", firsts, right=True, rank=4),
+    ]
+
+
+def summary_lines(analysis: LeaderboardAnalysis) -> list[str]:
+    """One line each about adjacent ranks, other aggregates, single data sets and missing scores."""
+    return [line for line in (_ranks_line(analysis), _order_line(analysis), _source_line(analysis)) if line]
+
+
+def _ranks_line(analysis: LeaderboardAnalysis) -> str:
+    pairs, separated = analysis.adjacent, analysis.separated
+    uncorrected = sum(pair.p < analysis.config.alpha for pair in pairs)
+    models = analysis.table.models
+    names = [f"{models[pair.better]} above {models[pair.worse]}" for pair in separated]
+    listed = f": {join_names(names)}" if names else ""
+    without = f" ({uncorrected} without the correction)" if analysis.config.correction != "none" else ""
+    return f"Separated adjacent ranks: {len(separated)} of {len(pairs)}{without}{listed}."
+
+
+def _order_line(analysis: LeaderboardAnalysis) -> str:
+    if len(analysis.table.datasets) == 1:
+        return ""
+    models = analysis.table.models
+    first = analysis.entries[0].model
+    parts = []
+    for name, change in analysis.by_aggregate.items():
+        other = f", first {models[change.first]}" if models[change.first] != first else ""
+        parts.append(f"by {AGGREGATE_TITLES[name]} tau {_tau(change)}{other}")
+    changing = {
+        name: models[change.first]
+        for name, change in zip(analysis.table.datasets, analysis.without_dataset, strict=False)
+        if models[change.first] != first
+    }
+    if changing:
+        named = join_names([f"{name} ({leader})" for name, leader in changing.items()])
+        parts.append(f"another model is first without {named}")
+    elif analysis.without_dataset:
+        lowest = min(change.tau for change in analysis.without_dataset)
+        parts.append(f"without any one data set {first} stays first (tau at least {format_value(lowest, 2)})")
+    return f"Order (Kendall's tau with the order above): {'; '.join(parts)}."
+
+
+def _source_line(analysis: LeaderboardAnalysis) -> str:
+    gaps = int(analysis.source.missing.sum())
+    missing = f"Missing scores: {gaps} of {analysis.source.scores.size:,} cells" if gaps else ""
+    return " ".join(f"{part}." for part in [missing, *map(as_sentence, analysis.table.notes)] if part)
+
+
+def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
+    """How the intervals and tests were computed."""
+    config = analysis.config
+    level = format_percent(config.confidence_level)
+    resampled = {"datasets": "data sets", "units": "units within the data sets", "both": "data sets and their units"}
+    source = "Scores have different scales, so models are ordered by Borda count." if _fell_back(analysis) else ""
+    return [
+        *([source] if source else []),
+        f"Models are ordered by {AGGREGATE_TITLES[analysis.aggregate]}. Rank intervals ({level}) come from a paired "
+        f"bootstrap of {resampled[analysis.resample]} ({format_count(config.n_resamples)} resamples, seed "
+        f"{config.seed}): a model is above another one if their studentised difference exceeds the bootstrap "
+        "quantile of the largest difference (Mogstad et al., 2024).",
+        f"Adjacent ranks: {get_test(config.test).title}, {CORRECTIONS[config.correction][1]} over "
+        f"{pluralize(len(analysis.adjacent), 'pair')}.",
+        "Intervals of means include the differences between data sets, which all models share. They may overlap "
+        "although the paired difference of two models is significant.",
+    ]
+
+
+ADJACENT_HEADS = ("better", "worse", "difference", "p", "adjusted p", "separated")
+
+
+def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
+    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
+    models, separated = analysis.table.models, set(analysis.separated)
+    return [
+        (
+            models[pair.better],
+            models[pair.worse],
+            format_difference(pair.difference, 3),
+            format_p(pair.p),
+            format_p(pair.p_adjusted),
+            "yes" if pair in separated else "no",
+        )
+        for pair in analysis.adjacent
+    ]
+
+
+def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
+    better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
+    columns = [
+        ReportColumn(head, cells, shortens="middle")
+        for head, cells in zip(ADJACENT_HEADS[:2], (better, worse), strict=True)
+    ]
+    columns += [
+        ReportColumn(head, cells, right=True, rank=rank)
+        for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
+    ]
+    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
+    return [Paragraph(""), heading(title), TerminalTable(columns)]
+
+
+DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
+
+
+def _dataset_section(analysis: LeaderboardAnalysis) -> list[Any]:
+    """The data sets without which the order changes most, and the units that their digits allow."""
+    if not analysis.without_dataset:
+        return []
+    rows = dataset_rows(analysis)
+    cells = list(zip(*rows[:SHOWN_DATASETS], strict=True))
+    columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2, 3)[at]) for at, head in enumerate(DATASET_HEADS)]
+    shown = f"; {SHOWN_DATASETS} of {len(rows)} data sets" if len(rows) > SHOWN_DATASETS else ""
+    return [Paragraph(""), heading(f"Order without one data set, largest change first{shown}"), TerminalTable(columns)]
+
+
+def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
+    """For each data set: tau, the first model and the largest move without it, and its size. Lowest tau first."""
+    models, table = analysis.table.models, analysis.table
+    possible = table.denominators()
+    rows: list[tuple[str, ...]] = []
+    changes = zip(table.datasets, analysis.without_dataset, strict=True)
+    for name, change in sorted(changes, key=lambda pair: pair[1].tau):
+        moved = (
+            f"{models[change.moved]} {change.rank} → {change.new_rank}" if change.rank != change.new_rank else "none"
+        )
+        size = table.n_units.get(name)
+        units = format_count(size) if size is not None else _possible(possible.get(name))
+        rows.append((name, _tau(change), models[change.first], moved, units))
+    return rows
+
+
+def _possible(sizes: tuple[int, ...] | None) -> str:
+    """The first numbers of units that printed accuracies allow."""
+    if sizes is None:
+        return ""
+    if not sizes:
+        return "not an accuracy"
+    return f"{', '.join(map(str, sizes[:3]))}{', ...' if len(sizes) > 3 else ''} possible"
+
+
+def mean_decimals(analysis: LeaderboardAnalysis) -> int:
+    """Decimals of the means: one for percentages and three for fractions, or what the intervals need."""
+    least = 3 if set(analysis.table.scales.values()) == {"fraction"} else 1
+    known = [entry.interval for entry in analysis.entries if entry.interval.known]
+    return max(least, shared_decimals(known)) if known else least
+
+
+def _fell_back(analysis: LeaderboardAnalysis) -> bool:
+    return analysis.aggregate == "borda" and not analysis.table.is_comparable
+
+
+def _tau(change: OrderChange) -> str:
+    return format_value(change.tau, 2)
+
+
+def _half_steps(values: Sequence[float]) -> list[str]:
+    """Counts of ranks: without decimals if all are integers.
+
+    >>> _half_steps([2.0, 1.5]), _half_steps([2.0, 1.0])
+    (['2.0', '1.5'], ['2', '1'])
+    """
+    places = 0 if all(value == int(value) for value in values) else 1
+    return [format_value(value, places) for value in values]
+
+
+def as_sentence(text: str) -> str:
+    """The text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+# Exports.
+
+HEADS = ("rank", "model", "mean", "interval", "Borda", "median rank", "best on")
+
+
+def leaderboard_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
+    """The cells of every model, as text."""
+    places, entries = mean_decimals(analysis), analysis.entries
+    return list(
+        zip(
+            [format_ranks(entry.rank_low, entry.rank_high) for entry in entries],
+            [entry.model for entry in entries],
+            [format_value(entry.mean, places) for entry in entries],
+            [format_interval(entry.interval, places) for entry in entries],
+            _half_steps([entry.borda for entry in entries]),
+            _half_steps([entry.median_rank for entry in entries]),
+            [str(entry.first_places) for entry in entries],
+            strict=True,
+        )
+    )
+
+
+def as_markdown(analysis: LeaderboardAnalysis) -> str:
+    """A Markdown table with the verdict and the method."""
+    rows = [[escape_markdown(cell) for cell in row] for row in leaderboard_rows(analysis)]
+    lines = [_bars(HEADS), _bars(["--:", ":--", *["--:"] * 5]), *map(_bars, rows)]
+    notes = [analysis.verdict(), *summary_lines(analysis), *method_lines(analysis)]
+    return "\n".join([*lines, "", *(f"{escape_markdown(note)}\n" for note in notes)])
+
+
+def as_latex(analysis: LeaderboardAnalysis) -> str:
+    """A LaTeX table with the verdict and the method as its caption."""
+    caption = " ".join([analysis.verdict(), *summary_lines(analysis), *method_lines(analysis)])
+    rows = [" & ".join(map(escape_latex, row)) + r" \\" for row in leaderboard_rows(analysis)]
+    lines = [
+        r"% needs \usepackage{booktabs, longtable}",
+        r"\begin{longtable}{rlrrrrr}",
+        rf"\caption{{{escape_latex(caption)}}}\\",
+        r"\toprule",
+        " & ".join(HEADS) + r" \\",
+        r"\midrule",
+        r"\endhead",
+        r"\bottomrule",
+        r"\endfoot",
+        *rows,
+        r"\end{longtable}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_csv(analysis: LeaderboardAnalysis) -> str:
+    """One row per model with unrounded numbers."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    entries = analysis.to_dict()["leaderboard"]
+    writer.writerow(entries[0])
+    for entry in entries:
+        writer.writerow([_csv_cell(value) for value in entry.values()])
+    return buffer.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if isnan(value) else value
+    return inert(inert_cell(value)) if isinstance(value, str) else value
+
+
+def as_json(analysis: LeaderboardAnalysis) -> str:
+    """Everything, as ``results.json`` has it."""
+    return f"{json_text(analysis.to_dict(), indent=2)}\n"
+
+
+EXPORTS = {"md": as_markdown, "latex": as_latex, "csv": as_csv, "json": as_json}
+
+
+def export_leaderboard(analysis: LeaderboardAnalysis, form: str) -> str:
+    """The leaderboard in one of the ``EXPORTS``."""
+    if form not in EXPORTS:
+        hint = did_you_mean(form, EXPORTS) or f"choose {', '.join(EXPORTS)}"
+        raise ParameterError(f"there is no export {form!r} of a leaderboard", hint=hint)
+    return EXPORTS[form](analysis)
+
+
+def _bars(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,247 @@
+"""The scores of models on data sets: missing cells, scales, directions and the units behind a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from equipoise.errors import PairingError, ParameterError, UnknownNameError, did_you_mean
+
+if TYPE_CHECKING:
+    from equipoise.io.published.numbers import PrintedNumber
+    from equipoise.types import Bools, Floats, Ints
+
+Scale = Literal["fraction", "percent", "other"]
+MissingPolicy = Literal["datasets", "models", "error"]
+MISSING_POLICIES: tuple[MissingPolicy, ...] = ("datasets", "models", "error")
+MAX_DENOMINATOR = 10_000
+PERCENT_LIMIT = 100.0
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores of models (rows) on data sets (columns); NaN is a missing cell.
+
+    Parameters
+    ----------
+    name
+        The file or folder that the scores come from.
+    scores
+        One row per model, one column per data set, as printed.
+    lower
+        The data sets on which a lower score is better.
+    accuracy
+        The data sets whose score is the share of units that were answered correctly.
+    units
+        For each data set with per-unit values, an array with one row per unit and one column per model. Units
+        that some model lacks are left out, and a model without any has NaN.
+    printed
+        The numbers as printed, with their digits, by (model, data set).
+    n_units
+        The number of units of a data set where it is stated.
+    unreadable
+        Cells and files that could not be read, as text.
+    notes
+        How the table was read: left-out columns, chosen splits and the like.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    datasets: tuple[str, ...]
+    scores: Floats = field(repr=False)
+    lower: frozenset[str] = frozenset()
+    accuracy: frozenset[str] = frozenset()
+    units: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    printed: Mapping[tuple[str, str], PrintedNumber] = field(default_factory=dict, repr=False)
+    n_units: Mapping[str, int] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    __checks__: ClassVar[str] = "equipoise.domains.bench.leaderboard_checks"
+
+    @classmethod
+    def from_units(cls, name: str, cells: Mapping[tuple[str, str], Mapping[str, float]]) -> ScoreTable:
+        """The table of per-unit scores by (model, data set): means over the units that all models share.
+
+        A cell with the one unit ``""`` is a score without units.
+        """
+        models = tuple(dict.fromkeys(model for model, _ in cells))
+        datasets = tuple(dict.fromkeys(dataset for _, dataset in cells))
+        scores = np.full((len(models), len(datasets)), np.nan)
+        units: dict[str, Floats] = {}
+        notes = []
+        for column, dataset in enumerate(datasets):
+            present = [row for row, model in enumerate(models) if (model, dataset) in cells]
+            by_model = [cells[models[row], dataset] for row in present]
+            shared = [unit for unit in by_model[0] if all(unit in values for values in by_model)]
+            n_all = len({unit for values in by_model for unit in values})
+            if not shared:
+                raise PairingError(
+                    f"{name}: the models on {dataset} share no unit", hint="give the same unit ids for every model"
+                )
+            if len(shared) < n_all:
+                notes.append(f"{dataset}: {len(shared)} of {n_all:,} units, those that all models share, are used")
+            values = np.full((len(shared), len(models)), np.nan)
+            values[:, present] = [[of_model[unit] for of_model in by_model] for unit in shared]
+            scores[:, column] = values.mean(axis=0)
+            if shared != [""]:
+                units[dataset] = values
+        sizes = {dataset: len(values) for dataset, values in units.items()}
+        return cls(name, models, datasets, scores, units=units, n_units=sizes, notes=tuple(notes))
+
+    @property
+    def missing(self) -> Bools:
+        """Which cells have no score."""
+        return np.isnan(self.scores)
+
+    @property
+    def oriented(self) -> Floats:
+        """The scores with the sign changed where lower is better, so that higher is always better."""
+        signs = np.array([-1.0 if name in self.lower else 1.0 for name in self.datasets])
+        return np.asarray(self.scores * signs)
+
+    @property
+    def oriented_units(self) -> list[Floats] | None:
+        """Per-unit values of every data set, higher is better; None unless all data sets have them."""
+        if not self.datasets or any(name not in self.units for name in self.datasets):
+            return None
+        return [self.units[name] * (-1.0 if name in self.lower else 1.0) for name in self.datasets]
+
+    @cached_property
+    def scales(self) -> dict[str, Scale]:
+        """The scale of every data set that has a score, from its largest score and its percent signs."""
+        scales: dict[str, Scale] = {}
+        for column, name in enumerate(self.datasets):
+            known = self.scores[~self.missing[:, column], column]
+            if len(known):
+                signed = any(self._has_percent_sign(model, name) for model in self.models)
+                scales[name] = "percent" if signed else _scale(float(np.abs(known).max()))
+        return scales
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and largest possible mean of fractions or percentages; negative only if a score is."""
+        limits: dict[Scale, float] = {"fraction": 1.0, "percent": PERCENT_LIMIT}
+        limit = max((limits.get(scale, inf) for scale in self.scales.values()), default=inf)
+        return (0.0 if np.nanmin(self.scores) >= 0.0 else -limit), limit
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether a mean over the data sets is meaningful: one scale and one direction."""
+        return len(set(self.scales.values())) <= 1 and len(self.lower & set(self.datasets)) in (0, len(self.datasets))
+
+    def take(self, models: Sequence[int] | Ints, datasets: Sequence[int] | Ints, *notes: str) -> ScoreTable:
+        """The table of some models and data sets, by position."""
+        rows, columns = np.asarray(models, dtype=np.int64), np.asarray(datasets, dtype=np.int64)
+        names = tuple(self.datasets[column] for column in columns)
+        return replace(
+            self,
+            models=tuple(self.models[row] for row in rows),
+            datasets=names,
+            scores=self.scores[np.ix_(rows, columns)],
+            units={name: self.units[name][:, rows] for name in names if name in self.units},
+            notes=(*self.notes, *notes),
+        )
+
+    def select(self, models: Sequence[str] = (), datasets: Sequence[str] = ()) -> ScoreTable:
+        """The table of these models and data sets; all of them without names."""
+        rows = _positions("model", models, self.models)
+        columns = _positions("data set", datasets, self.datasets)
+        return self.take(rows, columns)
+
+    def with_lower(self, datasets: Sequence[str]) -> ScoreTable:
+        """The same table with further data sets on which a lower score is better."""
+        _positions("data set", datasets, self.datasets)
+        return replace(self, lower=self.lower | set(datasets))
+
+    def complete(self, policy: MissingPolicy = "datasets") -> ScoreTable:
+        """The table without missing cells.
+
+        Parameters
+        ----------
+        policy
+            ``datasets`` keeps the data sets on which all models have a score, ``models`` keeps the models that
+            have a score on all data sets, ``error`` raises an error.
+        """
+        if policy not in MISSING_POLICIES:
+            raise ParameterError(
+                f"missing={policy!r} is not known",
+                hint=did_you_mean(policy, MISSING_POLICIES) or f"choose {', '.join(MISSING_POLICIES)}",
+            )
+        gaps = self.missing
+        rows, columns = np.arange(len(self.models)), np.arange(len(self.datasets))
+        if not gaps.any():
+            return self
+        full_columns, full_rows = np.flatnonzero(~gaps.any(axis=0)), np.flatnonzero(~gaps.any(axis=1))
+        kept = (rows, full_columns) if policy == "datasets" else (full_rows, columns)
+        if policy == "error" or len(kept[0]) < 2 or not len(kept[1]):
+            raise PairingError(
+                f"{self.name} has {int(gaps.sum()):,} missing cells: {len(full_columns)} of {len(columns)} data sets "
+                f"have scores of all models, {len(full_rows)} of {len(rows)} models have scores on all data sets",
+                hint=_missing_hint(len(full_columns), len(full_rows)),
+            )
+        if policy == "datasets":
+            note = f"only the {len(full_columns)} of {len(columns)} data sets with scores of all models are used"
+        else:
+            note = f"only the {len(full_rows)} of {len(rows)} models with scores on all data sets are used"
+        return self.take(*kept, note)
+
+    def denominators(self) -> dict[str, tuple[int, ...]]:
+        """The numbers of units, up to 10,000, that the printed accuracies of a data set allow."""
+        found = {}
+        for name in self.datasets:
+            cells = [self.printed[model, name] for model in self.models if (model, name) in self.printed]
+            if cells and name in self.accuracy and self.scales.get(name) != "other":
+                found[name] = possible_denominators(cells, percent=self.scales.get(name) == "percent")
+        return found
+
+    def _has_percent_sign(self, model: str, dataset: str) -> bool:
+        printed = self.printed.get((model, dataset))
+        return printed is not None and printed.percent
+
+
+def possible_denominators(
+    cells: Sequence[PrintedNumber], *, percent: bool, limit: int = MAX_DENOMINATOR
+) -> tuple[int, ...]:
+    """Every n up to ``limit`` for which each printed accuracy is a count divided by n, rounded as printed.
+
+    >>> from equipoise.io.published.numbers import parse_printed
+    >>> possible_denominators([parse_printed("66.67"), parse_printed("83.33")], percent=True, limit=20)
+    (6, 12, 18)
+    """
+    sizes = np.arange(1, limit + 1)
+    possible = np.ones(limit, dtype=bool)
+    unit = PERCENT_LIMIT if percent else 1.0
+    for cell in cells:
+        low, high = cell.low / unit, cell.high / unit
+        # The smallest count whose share is not below the printed range. The slack is rounding of the products.
+        count = np.ceil(low * sizes - 1e-9)
+        possible &= count <= high * sizes + 1e-9
+    return tuple(sizes[possible].tolist())
+
+
+def _scale(largest: float) -> Scale:
+    if largest <= 1.0:
+        return "fraction"
+    return "percent" if largest <= PERCENT_LIMIT else "other"
+
+
+def _positions(kind: str, names: Sequence[str], known: Sequence[str]) -> list[int]:
+    """The positions of the names; all positions without names."""
+    for name in names:
+        if name not in known:
+            raise UnknownNameError.of(kind, name, known, more=f"there are {', '.join(known[:10])}")
+    return [known.index(name) for name in dict.fromkeys(names)] if names else list(range(len(known)))
+
+
+def _missing_hint(n_datasets: int, n_models: int) -> str:
+    if n_datasets:
+        return "--missing datasets keeps the data sets with scores of all models"
+    if n_models > 1:
+        return "--missing models keeps the models with scores on all data sets"
+    return "choose models and data sets that overlap with --models and --datasets"

@@ -1,0 +1,239 @@
+"""The short answer of an experiment: the decision, a ranked table, and one line for each thing to know next.
+
+Every command that compares systems opens with it. Details (other metrics, pairs, slices, methods, hints of
+findings) follow with --verbose, and are in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from equipoise.checks.protocol import PARTIAL_RUN
+from equipoise.report.findings import MARKS, STYLES, sort_by_severity
+from equipoise.report.tables import bounded_systems, cost_columns
+from equipoise.report.terminal import OneLine, Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
+from equipoise.stats.formatting import format_percent, format_ranks
+from equipoise.stats.verdict import (
+    ScoreFormat,
+    Vocabulary,
+    decision,
+    sample_size,
+    score_format,
+    why_uninformative,
+)
+from equipoise.types import Direction, Finding, with_label
+
+if TYPE_CHECKING:
+    from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Estimate
+
+SAMPLE_SIZE = "EQ304"
+"""The finding that the sample size line of the answer already states."""
+TIED, WORSE = "tied", "worse"
+INCOMPLETE_MARK = "*"
+"""Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
+MAX_FINDINGS = 4
+"""Further codes are listed without their messages."""
+ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
+COST_RANK = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reader needs first. ``notes`` are one line each; ``warnings`` belong to the table."""
+
+    headline: str
+    columns: tuple[ReportColumn, ...]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    details: str = ""
+
+    def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+        """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
+        table = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
+        if quiet:
+            return table
+        parts: list[Any] = [heading(self.headline), Paragraph(""), *table, Paragraph(""), *map(Paragraph, self.notes)]
+        if not verbose:
+            parts += finding_lines(self.findings)
+            parts += [Paragraph(self.details)] if self.details else []
+        return parts
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """What a domain adds to the answer of a comparison.
+
+    ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
+    about chance. ``notes`` come after it. ``details`` says where the rest is.
+    """
+
+    words: Vocabulary
+    columns: tuple[ReportColumn, ...] = ()
+    baseline: str = "A random baseline"
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] | None = None
+    details: str = ""
+
+
+def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
+    """The answer of a comparison on its primary metric."""
+    words = options.words
+    findings = comparison.findings if options.findings is None else options.findings
+    notes = (chance_sentence(comparison, words, options.baseline), *options.notes, _sample_size_note(comparison, words))
+    return Answer(
+        headline=headline(comparison, words),
+        columns=answer_columns(comparison, words, options.columns),
+        notes=tuple(filter(None, notes)),
+        warnings=(*options.warnings, *incomplete_run_notes(comparison)),
+        findings=findings,
+        details=options.details,
+    )
+
+
+def headline(comparison: Comparison, words: Vocabulary) -> str:
+    """The decision; before it, why the setup cannot decide; after it, that tuning was unequal."""
+    reason = why_uninformative(comparison, words)
+    parts = [reason]
+    if not reason or comparison.any_significant:
+        parts.append(decision(comparison, words))
+    if any(finding.code == UNEQUAL_TUNING for finding in comparison.findings):
+        parts.append(NOT_ALIKE)
+    return " ".join(filter(None, parts))
+
+
+def _sample_size_note(comparison: Comparison, words: Vocabulary) -> str:
+    """How many units would decide, with the advice for a tie."""
+    note = sample_size(comparison, words)
+    tied = comparison.tied_with_leader and any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
+    return f"{note} Of tied {words.system}s, choose the cheapest." if tied else note
+
+
+def answer_columns(
+    comparison: Comparison, words: Vocabulary, columns: Sequence[ReportColumn] = ()
+) -> tuple[ReportColumn, ...]:
+    """Rank interval, name, score with interval, and the result of the test against the best system."""
+    order, primary = comparison.order, comparison.primary
+    estimates = [comparison.estimates[name][primary] for name in order]
+    shown = score_format(comparison, words)
+    return (
+        ReportColumn("rank", [format_ranks(*comparison.ranks[name]) for name in order]),
+        ReportColumn(words.system, marked_names(comparison), shortens="middle"),
+        *score_columns(estimates, shown, words.metric or primary),
+        ReportColumn("vs. best", [_status(comparison, name) for name in order], rank=2),
+        *columns,
+    )
+
+
+def score_columns(estimates: Sequence[Estimate], shown: ScoreFormat, metric: str) -> tuple[ReportColumn, ReportColumn]:
+    """The scores and their intervals."""
+    confidence_level = format_percent(estimates[0].interval.confidence_level)
+    return (
+        ReportColumn(metric, [shown.value(estimate.value) for estimate in estimates], right=True),
+        ReportColumn(
+            f"{confidence_level} interval",
+            [shown.interval(estimate.interval) if estimate.interval.known else "n/a" for estimate in estimates],
+            right=True,
+            rank=1,
+        ),
+    )
+
+
+def _status(comparison: Comparison, name: str) -> str:
+    """Whether a system is significantly worse than the best one."""
+    if comparison.leader is None or name == comparison.leader:
+        return ""
+    if isnan(comparison.scores[name]):
+        return "n/a"
+    return TIED if name in comparison.tied_with_leader else WORSE
+
+
+def marked_names(comparison: Comparison) -> list[str]:
+    """The systems, best first; incomplete runs have a mark."""
+    partial = {finding.subject for finding in comparison.findings if finding.code == PARTIAL_RUN}
+    return [f"{name}{INCOMPLETE_MARK}" if name in partial else name for name in comparison.order]
+
+
+def incomplete_run_notes(comparison: Comparison) -> list[str]:
+    """One note per incomplete run."""
+    return [
+        f"{INCOMPLETE_MARK} {with_label(finding.subject, finding.message)}"
+        for finding in comparison.findings
+        if finding.code == PARTIAL_RUN
+    ]
+
+
+def chance_sentence(comparison: Comparison, words: Vocabulary, baseline: str = "A random baseline") -> str:
+    """The chance level on the primary metric; a bound if the number of candidates is unknown."""
+    levels = [comparison.estimates[name][comparison.primary].chance for name in comparison.order]
+    levels = [level for level in levels if not isnan(level)]
+    metric = words.metric or comparison.primary
+    if not levels:
+        return f"The chance level of {metric} is n/a (not computed)."
+    shown = score_format(comparison, words)
+    if not bounded_systems(comparison.findings):
+        return f"{baseline} scores {shown.range(levels)}."
+    up = comparison.better == Direction.UP
+    bound = shown.value(max(levels) if up else min(levels))
+    return f"{baseline} scores at {'most' if up else 'least'} {bound}; --corpus-size gives the exact chance level."
+
+
+def cost_report_columns(
+    names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]
+) -> tuple[ReportColumn, ...]:
+    """The costs that some system recorded, as columns that a narrow terminal drops first."""
+    columns = [column for column in cost_columns(names, costs) if column.name in ANSWER_COSTS]
+    return tuple(
+        ReportColumn(
+            column.title, [text or "-" for text in column.texts], right=True, rank=COST_RANK + index, extra=True
+        )
+        for index, column in enumerate(columns)
+    )
+
+
+def finding_lines(findings: Iterable[Finding]) -> list[OneLine]:
+    """One line per code: severity mark, code, the first message, and how many more findings it has."""
+    by_code: dict[str, list[Finding]] = {}
+    for finding in sort_by_severity(findings):
+        if finding.code not in (SAMPLE_SIZE, PARTIAL_RUN):
+            by_code.setdefault(finding.code, []).append(finding)
+    groups = list(by_code.values())
+    lines = [
+        OneLine(_collapsed(group), lead=f"{MARKS[group[0].severity]} {group[0].code}  ", mark=STYLES[group[0].severity])
+        for group in groups[:MAX_FINDINGS]
+    ]
+    rest = [group[0].code for group in groups[MAX_FINDINGS:]]
+    return [*lines, OneLine(f"and {', '.join(rest)}", lead="  ")] if rest else lines
+
+
+def _collapsed(group: Sequence[Finding]) -> str:
+    first = group[0]
+    more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
+    return with_label(f"{first.subject}{more}", first.message)
+
+
+def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answer:
+    """The answer if only one system was measured."""
+    words = options.words
+    shown = ScoreFormat.of([estimate.interval], percent=words.percent)
+    metric = words.metric or estimate.metric
+    chance = "" if isnan(estimate.chance) else f"{options.baseline} scores {shown.value(estimate.chance)}."
+    level = format_percent(estimate.interval.confidence_level)
+    return Answer(
+        headline=(
+            f"{with_label(name, metric)} {shown.value(estimate.value)} on {words.units(estimate.n)} ({level} "
+            f"interval {shown.interval(estimate.interval)}). One {words.system} alone does not show which is best: "
+            "add a baseline."
+        ),
+        columns=(ReportColumn(words.system, [name]), *score_columns([estimate], shown, metric), *options.columns),
+        notes=tuple(filter(None, (chance, *options.notes))),
+        warnings=options.warnings,
+        findings=options.findings or (),
+        details=options.details,
+    )

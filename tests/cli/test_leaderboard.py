@@ -1,0 +1,94 @@
+"""``eq leaderboard``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+TABLE = "model,x,y,z,Average\na,71.5,60.0,50.5,60.7\nb,70.25,61.0,49.0,60.1\nc,30.0,20.0,,25.0\n"
+
+
+@pytest.fixture
+def table(folder: Path) -> str:
+    (folder / "table.csv").write_text(TABLE)
+    return "table.csv"
+
+
+def test_the_answer_comes_first_in_ten_lines(eq, table: str) -> None:
+    done = eq("leaderboard", table)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Best model on 2 data sets? Not decided: ")
+    assert len(lines) <= 12
+    assert "Missing scores: 1 of 9 cells" in done.stdout
+    assert "EQ420" in done.stdout
+
+
+def test_verbose_shows_adjacent_ranks_data_sets_and_findings(eq, table: str) -> None:
+    done = eq("leaderboard", table, "-v", "--missing", "models")
+    assert done.exit_code == 0, done.stderr
+    for text in ("Adjacent ranks", "Order without one data set", "EQ424"):
+        assert text in done.stdout
+
+
+def test_json_and_exports_go_to_standard_output(eq, table: str) -> None:
+    data = json.loads(eq("leaderboard", table, "--json").stdout)
+    assert [row["model"] for row in data["leaderboard"]] == ["a", "b", "c"]
+    assert data == json.loads(eq("leaderboard", table, "--to", "json").stdout)
+    assert eq("leaderboard", table, "--to", "md").stdout.startswith("| rank | model |")
+    assert r"\begin{longtable}" in eq("leaderboard", table, "--to", "latex").stdout
+    assert eq("leaderboard", table, "--to", "csv").stdout.startswith("model,rank,")
+
+
+def test_a_folder_gets_results_and_a_page(eq, folder: Path, table: str) -> None:
+    done = eq("leaderboard", table, "-o", "out")
+    assert done.exit_code == 0, done.stderr
+    assert {path.name for path in (folder / "out").iterdir()} == {"results.json", "report.html"}
+    assert json.loads((folder / "out" / "results.json").read_text())["resample"] == "datasets"
+
+
+def test_several_names_follow_an_option(eq, table: str) -> None:
+    done = eq("leaderboard", table, "--models", "a", "b", "--datasets", "x", "y", "--json")
+    data = json.loads(done.stdout)
+    assert [row["model"] for row in data["leaderboard"]] == ["a", "b"]
+    assert [entry["name"] for entry in data["datasets"]] == ["x", "y"]
+
+
+def test_per_unit_scores_can_be_resampled(eq, folder: Path) -> None:
+    rows = [
+        f"{model},{dataset},{unit},{(unit * step) % 7}"
+        for model, step in (("a", 2), ("b", 3))
+        for dataset in "xy"
+        for unit in range(20)
+    ]
+    (folder / "units.csv").write_text("\n".join(["model,dataset,unit,score", *rows]) + "\n")
+    data = json.loads(eq("leaderboard", "units.csv", "--resample", "units", "--json").stdout)
+    assert data["resample"] == "units"
+    assert [entry["n_units"] for entry in data["datasets"]] == [20, 20]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), "E310"),
+        (("none.csv",), "E200"),
+        (("table.csv", "--missing", "error"), "E208"),
+        (("table.csv", "--aggregate", "median"), "E300"),
+        (("table.csv", "--lower", "w"), "E300"),
+        (("table.csv", "--split", "test"), "E310"),
+        (("table.csv", "--to", "word"), "E300"),
+    ],
+)
+def test_errors_have_a_code_and_no_traceback(eq, table: str, words: tuple[str, ...], code: str) -> None:
+    done = eq("leaderboard", *words)
+    assert done.exit_code == 2
+    assert f"error[{code}]" in done.stderr
+    assert "hint:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_findings_can_fail_the_command(eq, table: str) -> None:
+    assert eq("leaderboard", table, "--fail-on", "note").exit_code == 1
+    assert eq("leaderboard", table, "--fail-on", "issue").exit_code == 0

@@ -1,0 +1,100 @@
+"""The example files in the reference of file formats are read by the program, with the content that they show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise import Dataset
+from equipoise.accounts import read_edges, read_tree
+from equipoise.audit.audit import audit_table
+from equipoise.bench import read_data
+from equipoise.concepts import read_concept_set
+from equipoise.domains.places.topk_predictions import read_topk_predictions
+from equipoise.fair import read_questions
+from equipoise.io.run_files import read_qrels, read_run
+from equipoise.io.tables import read_table
+from equipoise.io.texts import read_texts
+from equipoise.phenotypes import read_annotated_corpus, read_cases
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "files.md"
+EXAMPLES = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL))
+
+RUN = {"q1": {"d7": 0.83, "d2": 0.41}, "q2": {"d5": 0.77}}
+QRELS = {"q1": {"d7": 1, "d2": 0}, "q2": {"d5": 2}}
+HPO_IDS = ("HP:0000252", "HP:0001250")
+EDGES = [("Cash", "Assets"), ("Bank", "Assets")]
+
+READERS: dict[str, tuple[Callable[[Path], Any], Any]] = {
+    "run.trec": (read_run, RUN),
+    "run.json": (read_run, RUN),
+    "run.jsonl": (read_run, RUN),
+    "run.csv": (read_run, RUN),
+    "truth.qrels": (read_qrels, QRELS),
+    "truth.tsv": (read_qrels, QRELS),
+    "truth.json": (read_qrels, QRELS),
+    "questions.json": (lambda path: [pair.answer for pair in read_questions(path)], ["a week", "White bread"]),
+    "questions.jsonl": (lambda path: [pair.id for pair in read_questions(path)], ["q1", "q2"]),
+    "texts.jsonl": (lambda path: read_texts(str(path)).count, 2),
+    "table.csv": (lambda path: audit_table(path).impossible, ()),
+    "predictions.jsonl": (lambda path: read_topk_predictions(path).targets, [2, 1]),
+    "visits.csv": (lambda path: [row["place"] for row in read_table(path).rows], ["0", "2", "1"]),
+    "accounts.csv": (lambda path: read_tree(path).named_edges(), [("11", "1"), ("12", "1")]),
+    "edges.csv": (lambda path: read_edges(path).named_edges(), EDGES),
+    "tree.json": (lambda path: list(read_tree(path).names), ["Assets", "Cash", "Bank"]),
+    "cases.json": (lambda path: read_cases(path)[0].expected, HPO_IDS),
+    "cases.csv": (lambda path: read_cases(path)[0].expected, HPO_IDS),
+    "documents.jsonl": (lambda path: len(read_annotated_corpus(path).documents[0].annotations), 2),
+}
+"""By file: how it is read, and what it holds."""
+
+FOLDERS = {"beir", "bench", "concepts"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The examples of the page as files."""
+    root = tmp_path_factory.mktemp("files")
+    for name, text in EXAMPLES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def test_every_example_has_a_reader() -> None:
+    assert {name for name in EXAMPLES if name.split("/")[0] not in FOLDERS} == {*READERS}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_example_is_read_as_shown(folder: Path, name: str) -> None:
+    read, content = READERS[name]
+    assert read(folder / name) == content
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    {
+        "faq.csv": "retrieval",
+        "similarity.csv": "similarity",
+        "duplicates.csv": "pair-classification",
+        "tickets.csv": "classification",
+        "bitext.csv": "bitext",
+        "reranking.jsonl": "reranking",
+    }.items(),
+)
+def test_the_kind_of_a_data_set_is_recognised(folder: Path, name: str, kind: str) -> None:
+    assert read_data(folder / "bench" / name).kind == kind
+
+
+def test_the_beir_folder_is_read(folder: Path) -> None:
+    data = Dataset.from_beir(folder / "beir")
+    assert (len(data.items), len(data.units), data.truth["q1"]) == (2, 1, {"d7": 1})
+
+
+def test_the_concept_set_is_read(folder: Path) -> None:
+    concepts = read_concept_set(folder / "concepts")
+    assert (len(concepts.pairs), len(concepts.clusters), len(concepts.relations)) == (2, 2, 2)
