@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
-from equipoise.config import StatsConfig
 from equipoise.domains.fair.chunk_index import index_chunks
 from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings, fitted_settings
 from equipoise.domains.fair.dataset import apply_unanswerable_policy, qa_dataset
@@ -247,7 +246,6 @@ def optimize_model(
 
 def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
     """The shared context of the models: check the inputs, chunk the documents, locate the answers."""
-    get_test(settings.test)
     rule = matcher_of(settings.matcher)
     full_dataset = qa_dataset(doc_content, qa_pairs)
     tokenizer = tokenizer_for(settings.tokenizer)
@@ -257,10 +255,10 @@ def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: Fair
         full_dataset, index_chunks(full_dataset, settings, rule), rule, settings.unanswerable
     )
     splits, note = answer_splits(dataset, settings)
-    if get_test(settings.test).binary_only and len(splits) > 1:
+    if get_test(settings.stats.test).binary_only and len(splits) > 1:
         raise ParameterError(
-            f"the test {settings.test} needs binary hits, and means over {len(splits)} splits are fractional",
-            hint="use --repeats 1 or another test: McNemar's exact p is always reported in its own column",
+            f"the test {settings.stats.test} needs binary hits, and means over {len(splits)} splits are fractional",
+            hint="use --n-repeats 1 or another test: McNemar's exact p is always reported in its own column",
         )
     fitted = "" if settings.axes == requested.axes else _fitted_note(settings, tokens)
     notes = tuple(filter(None, (fitted, note, _skipped_note(dataset.n_skipped), _tokenizer_note(settings))))
@@ -338,11 +336,7 @@ def compare_models(
 def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, command: tuple[str, ...]) -> FairComparison:
     settings, outcomes = plan.settings, tuple(job_results.outputs.values())
     results = [outcome.result for outcome in outcomes]
-    comparison = (
-        compare(results, settings.metric, config=StatsConfig(test=settings.test, seed=settings.seed))
-        if len(results) > 1
-        else None
-    )
+    comparison = compare(results, settings.metric, config=settings.stats) if len(results) > 1 else None
     kinds = question_slices(plan.dataset)
     return FairComparison(
         outcomes=outcomes,
@@ -370,4 +364,4 @@ def _mcnemar(outcomes: Sequence[FairModelResult], settings: FairConfig) -> Compa
     counted = [
         replace(result, per_unit={metric: majority_hits(result.per_unit[metric])}, errors={}) for result in binary
     ]
-    return compare(counted, metric, config=StatsConfig(test="mcnemar", seed=settings.seed))
+    return compare(counted, metric, config=replace(settings.stats, test="mcnemar"))

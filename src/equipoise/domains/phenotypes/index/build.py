@@ -52,7 +52,7 @@ def index_build_command(
 
     An ontology that was not read from a file has no path, so the command has FILE instead.
     """
-    words = ["eq", "phenotypes", "index", "build", "--model-name", model_spec]
+    words = ["eq", "phenotypes", "index", "build", "--model", model_spec]
     words += ["--multi-vector"] if multi_vector else []
     words += [] if ontology.source == HPO else ["--ontology", ontology.source or "FILE"]
     words += [] if Path(folder) == Path(default) else ["--index-dir", str(folder)]
