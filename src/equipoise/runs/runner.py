@@ -125,7 +125,10 @@ class JobResult(Generic[Output]):
         if self.exception is None or isinstance(self.exception, EquipoiseError):
             return self.exception
         kind = type(self.exception).__name__
-        error = PartialError(f"{self.name} failed with {kind}: {self.exception}", hint="the others are not affected")
+        error = PartialError(
+            f"{self.name} failed with {kind}: {self.exception}",
+            hint="the model or its data raised this; other jobs are not affected",
+        )
         error.__cause__ = self.exception
         return error
 
@@ -229,7 +232,7 @@ def iter_jobs(
         n_consecutive = 0
         output, seconds = completed.outcome
         key = output.key or job.key
-        if output.value is None:
+        if output.value is None and key and index in stored and stored[index].key == key:
             yield JobResult(index, job.name, stored[index].value, key, resumed=True, seconds=seconds)
             continue
         if store is not None:
