@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import ParameterError
-from equipoise.stats.equality import nan_equal
+from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
     from equipoise.types import Floats
