@@ -60,7 +60,7 @@ def test_json_has_the_decision_the_scores_and_the_costs(eq: Eq, data: Path) -> N
 
 def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> None:
     eq("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
-    assert eq("gate", "out/runs/faq/hash", "--min", "nDCG@10>=0.1").exit_code == 0
+    assert eq("gate", "out/runs/faq/hash", "--require", "nDCG@10>=0.1").exit_code == 0
     assert eq("report", "out", "-o", "page.html", "--no-charts", *FAST).exit_code == 0
     assert "hash" in Path("page.html").read_text()
 

@@ -40,8 +40,11 @@ def pairs(folder: Path) -> str:
 
 
 def test_all_five_scores_and_the_composite_are_printed_with_parts_and_advice(concepts: Run) -> None:
-    done = concepts("--models", "hash,dim=64", "hash,dim=128")
-    assert done.exit_code == 0, done.output
+    short = concepts("--models", "hash,dim=64", "hash,dim=128")
+    assert short.exit_code == 0, short.output
+    for text in ("composite_score", "clustering_score", "General Knowledge Graph Tasks: ", "EQ312"):
+        assert text in short.stdout, text
+    done = concepts("--models", "hash,dim=64", "hash,dim=128", "-v")
     for text in (
         "semantic_similarity_score",
         "clustering_score",
@@ -61,7 +64,7 @@ def test_all_five_scores_and_the_composite_are_printed_with_parts_and_advice(con
 def test_one_task_on_a_file_of_pairs(concepts: Run, pairs: str) -> None:
     done = concepts("--models", "hash", "--task", "similarity", "--data", pairs)
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("1 model on pairs")
+    assert done.stdout.startswith("hash on pairs: semantic_similarity_score")
     assert "clustering_score" not in done.stdout
 
 
@@ -71,7 +74,7 @@ def test_sts_scores_are_scaled_when_asked(concepts: Run, folder: Path) -> None:
     refused = concepts("--models", "hash", "--data", "sts.csv")
     assert refused.exit_code == 2
     assert "sts.csv" in refused.stderr
-    assert concepts("--models", "hash", "--data", "sts.csv", "--scale", "5").exit_code == 0
+    assert concepts("--models", "hash", "--data", "sts.csv", "--similarity-scale", "5").exit_code == 0
 
 
 def test_json_has_every_score_with_interval_chance_and_reading(concepts: Run) -> None:
@@ -96,7 +99,17 @@ def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -
     assert command[:2] == ["eq", "compare"]
     compared = eq(*command[1:])
     assert compared.exit_code == 0, compared.output
-    assert compared.stdout.startswith("semantic_similarity_score on")
+    assert "semantic_similarity_score" in compared.stdout.splitlines()[0]
+
+
+def test_the_folder_of_several_tasks_gives_a_page_per_task(concepts: Run, eq: Run, folder: Path) -> None:
+    words = ("--models", "hash,dim=64", "hash,dim=128", "--task", "similarity", "quality", "-o", "results", "-q")
+    assert concepts(*words).exit_code == 0
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    tasks = {path.name for path in (folder / "results" / "runs").iterdir()}
+    pages = {path.name for path in folder.glob("page*.html")}
+    assert len(pages) == len(tasks)
+    assert "semantic_similarity_score" in (folder / "page-similarity.html").read_text()
 
 
 def test_weights_change_the_composite(concepts: Run) -> None:
@@ -109,22 +122,20 @@ def test_weights_change_the_composite(concepts: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "code"),
     [
-        (("--task", "similarty"), "no task is called 'similarty'"),
-        (("--task", "clustering", "--data", "pairs.json"), "pairs has no clusters"),
-        (("--weight", "similarity"), "the weight 'similarity' has no ="),
-        (("--weight", "similarity=much"), "the weight 'similarity=much' has no number"),
-        (("--data", "nowhere/"), "nowhere"),
-        (("-o", "truth.qrels"), "truth.qrels is a file"),
+        (("--task", "similarty"), "E300"),
+        (("--task", "clustering", "--data", "pairs.json"), "E200"),
+        (("--weight", "similarity"), "E310"),
+        (("--weight", "similarity=much"), "E310"),
+        (("--data", "nowhere/"), "E200"),
+        (("-o", "truth.qrels"), "E500"),
     ],
 )
-def test_bad_input_is_a_sentence_and_exit_code_2(
-    concepts: Run, pairs: str, words: tuple[str, ...], sentence: str
-) -> None:
+def test_bad_input_is_a_sentence_and_exit_code_2(concepts: Run, pairs: str, words: tuple[str, ...], code: str) -> None:
     done = concepts("--models", "hash", *words)
     assert done.exit_code == 2
-    assert sentence in done.stderr
+    assert f"error[{code}]" in done.stderr
 
 
 @pytest.mark.parametrize(

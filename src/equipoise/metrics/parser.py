@@ -73,7 +73,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     symbol, cutoff = match["symbol"], match["cutoff"]
     offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
     if not offered:
-        raise UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
+        raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
     if isinstance(chosen, BaseMetric):
         if match["parameters"] or cutoff:
@@ -154,3 +154,35 @@ def _value(metric: type[AnyMetric], name: str, text: str, kind: Any) -> Any:
         return kind(text)
     except (TypeError, ValueError):
         raise ParameterError(f"{metric.symbol}({name}={text}) is not a {getattr(kind, '__name__', kind)}") from None
+
+
+_OTHER_LIBRARIES = re.compile(r"^(?P<name>[A-Za-z][A-Za-z_-]*?)(?:[_-](?:at|cut))?[_.@-]?(?P<cutoff>\d+)$")
+"""``ndcg_cut_10`` (trec_eval), ``ndcg_at_10`` (mteb), ``recall_10``, ``P.5``."""
+_OTHER_NAMES = {
+    "recip_rank": "MRR",
+    "cosine_spearman": "Spearman",
+    "cosine_pearson": "Pearson",
+    "main_score": "nDCG@10",
+}
+
+
+def name_from_other_library(name: str, catalogue: MetricCatalogue) -> str:
+    """Our name of a metric as trec_eval or mteb writes it; empty if it is unknown.
+
+    >>> [name_from_other_library(name, builtin()) for name in ("ndcg_cut_10", "recall_at_5", "nonsense")]
+    ['nDCG@10', 'R@5', '']
+    """
+    match = _OTHER_LIBRARIES.match(name)
+    metrics = catalogue.named(match["name"]) if match else []
+    if match and metrics:
+        return f"{metrics[0].symbol}@{match['cutoff']}"
+    return _OTHER_NAMES.get(name.casefold(), "")
+
+
+def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
+    """The error for a metric that the catalogue does not have."""
+    symbol = name.partition("(")[0].partition("@")[0].strip()
+    ours = name_from_other_library(name, catalogue)
+    if ours:
+        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {ours}")
+    return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")

@@ -18,7 +18,6 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
-from equipoise.runs.manifest import STATUS_SETTINGS
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
 from equipoise.types import Finding
@@ -186,6 +185,8 @@ def _result(
             f"the result of {system} lacks metrics or clusters, and has no evidence to compute them",
             hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
         )
+    from equipoise.runs.manifest import STATUS_SETTINGS
+
     clusters = result.clusters if config.clusters is None else config.clusters
     again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
     again = scorer(result.evidence, metrics, system=system, config=again_config)

@@ -166,7 +166,7 @@ def check_gate(
     if not requirements and against is None:
         raise ParameterError(
             "the gate has no requirement",
-            hint="eq gate RUN --min 'nDCG@10>=0.60', or --no-worse-than BASELINE",
+            hint="eq gate RUN --require 'nDCG@10>=0.60', or --no-worse-than BASELINE",
         )
     if against is not None and not (isfinite(against.margin) and against.margin >= 0):
         raise ParameterError(

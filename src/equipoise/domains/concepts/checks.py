@@ -308,7 +308,7 @@ Expected similarities are compared with cosines, so they run from 0 to 1. A 3.8 
 or a score on another scale, and the two need different corrections. Clipping it would turn every strong
 pair into a perfect one, and guessing the scale from the largest number would change all pairs when one is
 added.""",
-        hint="correct the number, or specify the scale: --scale 5, or a column called score_0_5",
+        hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind

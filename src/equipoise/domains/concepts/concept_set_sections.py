@@ -294,7 +294,7 @@ def _pair(entries: SectionRows, row: int, scale: float | None) -> ConceptPair | 
 
 def _out_of_range(entries: SectionRows, row: int, score: float, scale: float | None) -> None:
     limit = f"0 to {scale or 1:g}"
-    hint = "correct it" if scale else "correct it; for a scale of 0 to 5, use --scale 5 or a column score_0_5"
+    hint = "correct it" if scale else "correct it; for values up to 5 use --similarity-scale 5 or a column score_0_5"
     entries.report(IssueKind.RANGE, [row], f"expects the similarity {score:g}, outside {limit}", hint)
 
 

@@ -164,7 +164,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 N_SHOWN = 5
 _UNANSWERABLE_HINT = (
-    "count them as misses (--absent zero), skip them (--absent skip), "
+    "count them as misses (--unanswerable zero), skip them (--unanswerable skip), "
     "or run eq fair validate --doc, which shows the nearest passages"
 )
 

@@ -334,7 +334,7 @@ def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontolog
     return UnknownNameError(
         f"{count} {verb} no live term in {ontology.title}",
         excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
-        hint="correct the ids, or skip them with --skip-unknown (skip_unknown=True)",
+        hint="correct the ids, or skip them with --skip-unknown-ids (skip_unknown=True)",
     )
 
 

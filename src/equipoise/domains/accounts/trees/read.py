@@ -180,7 +180,7 @@ def _check_not_flat(tree: Tree, header: list[str]) -> Tree:
     raise FormatError(
         f"{tree.source} has no column of parents, and no code is the beginning of another: its columns are "
         f"{', '.join(header)}",
-        hint=f"{_NAME_THEM}; codes without separators are read with --codes and --widths",
+        hint=f"{_NAME_THEM}; codes without separators are read with --codes and --code-widths",
     )
 
 
