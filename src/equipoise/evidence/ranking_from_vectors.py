@@ -286,7 +286,7 @@ def ranking_from_shards(
         Ids of the queries.
     threads
         Threads that share the shards.
-    over
+    map_function
         Another map function over the shards, such as that of ``resumable_map``.
     progress
         Called with the number of vectors that were compared.

@@ -234,7 +234,7 @@ def nearest_in_shards(
         ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
     threads
         Threads that share the shards.
-    over
+    map_function
         Another map function over the shards, such as that of ``resumable_map``.
     progress
         Called with the number of vectors that were compared.
