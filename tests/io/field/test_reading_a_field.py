@@ -187,7 +187,7 @@ def test_a_scale_is_never_guessed(tmp_path: Path) -> None:
     path.write_text("sentence1,sentence2,score\na,b,3.8\nc,d,0.4\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"line 2 expects.*3\.8.*0.*1") as caught:
         read_concept_set(path)
-    assert "--scale 5" in caught.value.hint
+    assert "--similarity-scale 5" in caught.value.hint
     assert "a,b,3.8" in caught.value.excerpt
 
 
