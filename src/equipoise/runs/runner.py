@@ -294,12 +294,12 @@ def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFu
     Returns
     -------
     callable
-        The argument ``over`` of ``nearest_in_shards`` and ``ranking_from_shards``.
+        The argument ``map_function`` of ``nearest_in_shards`` and ``ranking_from_shards``.
 
     Examples
     --------
     >>> from equipoise.geometry.sharded_search import nearest_in_shards
-    >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, over=resumable_map(LocalExecutor())).indices.tolist()
+    >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, map_function=resumable_map(LocalExecutor())).indices.tolist()
     [[0], [1]]
     """
     return partial(_map_in_order, executor, None if folder is None else Path(folder))
