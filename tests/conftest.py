@@ -40,7 +40,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # HYPOTHESIS_PROFILE=thorough runs as many examples as each test asks for; the others run at most these.
-MAX_EXAMPLES = {"quick": 8, "default": 25}
+MAX_EXAMPLES = {"quick": 8, "default": 15}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 COMMON: dict[str, Any] = {
     "deadline": None,

@@ -12,6 +12,7 @@ import pytest
 from equipoise import Dataset
 from equipoise.accounts import read_edges, read_tree
 from equipoise.audit.audit import audit_table
+from equipoise.bench import read_data
 from equipoise.concepts import read_concept_set
 from equipoise.domains.places.topk_predictions import read_topk_predictions
 from equipoise.fair import read_questions
@@ -51,7 +52,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], Any]] = {
 }
 """By file: how it is read, and what it holds."""
 
-FOLDERS = {"beir", "concepts"}
+FOLDERS = {"beir", "bench", "concepts"}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,21 @@ def test_every_example_has_a_reader() -> None:
 def test_an_example_is_read_as_shown(folder: Path, name: str) -> None:
     read, content = READERS[name]
     assert read(folder / name) == content
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    {
+        "faq.csv": "retrieval",
+        "similarity.csv": "similarity",
+        "duplicates.csv": "pair-classification",
+        "tickets.csv": "classification",
+        "bitext.csv": "bitext",
+        "reranking.jsonl": "reranking",
+    }.items(),
+)
+def test_the_kind_of_a_data_set_is_recognised(folder: Path, name: str, kind: str) -> None:
+    assert read_data(folder / "bench" / name).kind == kind
 
 
 def test_the_beir_folder_is_read(folder: Path) -> None:

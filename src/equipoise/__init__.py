@@ -32,6 +32,7 @@ PUBLIC_NAMES = {
     "Result": "equipoise.stats.result",
     "Sets": "equipoise.evidence.sets",
     "Space": "equipoise.evidence.space",
+    "StatsConfig": "equipoise.config",
     "StoredRun": "equipoise.runs.store",
     "accounts": "equipoise.accounts",
     "bench": "equipoise.bench",

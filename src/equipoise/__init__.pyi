@@ -7,6 +7,7 @@ from equipoise import fair as fair
 from equipoise import phenotypes as phenotypes
 from equipoise import places as places
 from equipoise import shards as shards
+from equipoise.config import StatsConfig as StatsConfig
 from equipoise.domains.fair.compat import BinaryEvaluator as BinaryEvaluator
 from equipoise.domains.fair.experiment import optimize_model as optimize_model
 from equipoise.domains.fair.experiment import run_fair_comparison as run_fair_comparison

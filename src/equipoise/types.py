@@ -45,7 +45,23 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A result of a check: its subject, a message, the evidence, and a hint what to do."""
+    """A result of a check.
+
+    Attributes
+    ----------
+    code
+        The code of the check, such as ``EQ304``.
+    severity
+        ``note``, ``tip`` or ``issue``.
+    subject
+        The system or data that it is about.
+    message
+        What was found.
+    hint
+        What to do.
+    evidence
+        The values behind the message.
+    """
 
     code: str
     severity: Severity

@@ -11,7 +11,8 @@ from hostile import FLAG, HOSTILE
 
 
 def home(served: Any) -> str:
-    return f"http://127.0.0.1:{served.port}/"
+    """The list of runs. Without the query, runs on the same data are compared at once."""
+    return f"http://127.0.0.1:{served.port}/?list"
 
 
 def systems(page: Any) -> list[str]:
@@ -44,11 +45,10 @@ def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, sto
     assert systems(page) == ["bm25"]
     assert page.locator("#count").inner_text() == "1 of 3 runs"
     page.get_by_label("Filter").fill("")
-    for box in page.get_by_role("checkbox").all():
-        box.check()
+    page.get_by_role("checkbox", name="Choose all runs on truth.qrels").check()
     page.get_by_role("button", name="Compare 3 runs").click()
     assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
-    page.get_by_text("Order and download").click()
+    page.get_by_text("Systems, order and download").click()
     page.get_by_role("link", name="HR@1", exact=True).click()
     assert page.title() == "3 systems by HR@1 on 30 queries"
     page.get_by_role("link", name="All runs").click()
@@ -58,7 +58,7 @@ def test_runs_are_filtered_sorted_chosen_and_compared(tmp_path: Path, serve, sto
 
 def test_a_file_is_downloaded_from_the_page(tmp_path: Path, serve, store, opened) -> None:
     store(tmp_path / "minilm")
-    page = opened(f"{home(serve(tmp_path))}report?run=minilm")
+    page = opened(home(serve(tmp_path)).replace("?list", "report?run=minilm"))
     page.locator(".viewer summary").click()
     with page.expect_download() as found:
         page.get_by_role("link", name="LaTeX table").click()
@@ -101,3 +101,66 @@ def test_a_phone_shows_the_list_without_moving_it_sideways(tmp_path: Path, serve
     page.keyboard.press("Enter")
     page.locator(".verdict").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == 375
+
+
+def test_runs_on_the_same_data_open_as_a_comparison(tmp_path: Path, serve, store, opened) -> None:
+    for name, worse in (("minilm", 0), ("bm25", 3), ("use", 1)):
+        store(tmp_path / name, worse=worse)
+    page = opened(home(serve(tmp_path)).removesuffix("?list"))
+    page.locator(".verdict").wait_for()
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
+    page.get_by_role("link", name="All runs").click()
+    chosen = page.get_by_role("button", name="Compare 3 runs")
+    chosen.wait_for()
+    assert len(systems(page)) == 3
+    page.reload()
+    chosen.wait_for()
+    assert page.locator("input[name=run]:checked").count() == 3
+
+
+def test_runs_on_different_units_open_as_a_list(tmp_path: Path, serve, store, opened) -> None:
+    store(tmp_path / "minilm")
+    store(tmp_path / "bm25", units=["other"])
+    page = opened(home(serve(tmp_path)).removesuffix("?list"))
+    page.get_by_text("2 runs", exact=True).wait_for()
+    assert len(systems(page)) == 2
+
+
+def test_systems_are_hidden_and_shown_in_a_comparison(tmp_path: Path, serve, store, opened) -> None:
+    for name, worse in (("minilm", 0), ("bm25", 3), ("use", 1)):
+        store(tmp_path / name, worse=worse)
+    page = opened(home(serve(tmp_path)).replace("?list", "report?run=minilm&run=bm25&run=use"))
+    page.locator(".viewer summary").click()
+    page.get_by_role("link", name="Hide bm25").click()
+    assert page.locator("h1").inner_text().startswith("2 systems by MRR")
+    page.locator(".viewer summary").click()
+    page.get_by_role("link", name="Show bm25").click()
+    assert page.locator("h1").inner_text() == "3 systems by MRR on 30 queries"
+
+
+def test_filter_order_and_choice_are_in_the_address(tmp_path: Path, serve, store, opened) -> None:
+    for name, worse in (("small-a", 0), ("small-b", 3), ("large", 1)):
+        store(tmp_path / name, worse=worse)
+    page = opened(home(serve(tmp_path)))
+    page.get_by_role("button", name="Value").click()
+    page.get_by_role("checkbox", name="Choose small-b").check()
+    page.get_by_label("Filter").fill("small")
+    other = opened(page.evaluate("location.href"))
+    other.get_by_text("2 of 3 runs").wait_for()
+    assert systems(other) == systems(page) == ["small-a", "small-b"]
+    assert other.get_by_label("Filter").input_value() == "small"
+    assert other.get_by_role("checkbox", name="Choose small-b").is_checked()
+    assert other.get_by_role("button", name="Show the chosen run").is_enabled()
+
+
+def test_all_shown_runs_are_chosen_at_once(tmp_path: Path, serve, store, opened) -> None:
+    for name in ("small-a", "small-b", "large"):
+        store(tmp_path / name)
+    page = opened(home(serve(tmp_path)))
+    page.get_by_label("Filter").fill("small")
+    every = page.get_by_role("checkbox", name="Choose all runs", exact=True)
+    every.check()
+    assert page.locator("input[name=run]:checked").count() == 2
+    page.get_by_role("checkbox", name="Choose small-b").uncheck()
+    assert every.evaluate("(box) => box.indeterminate")
+    page.get_by_role("button", name="Show the chosen run").wait_for()

@@ -15,19 +15,20 @@ from equipoise.cli.app import cli
 from marked import marked
 
 Eq = Callable[..., Result]
+Failed = Callable[..., None]
 
 UNITS = 12
 TRUTH = "".join(f"q{unit:02} 0 d1 1\n" for unit in range(UNITS))
 
 
 def run_file(ranks: list[int]) -> str:
-    """A run of five documents a query, whose right answer d1 stands at the given rank."""
+    """A run of five documents per query, with the relevant document d1 at these ranks."""
     lines = []
     for unit, rank in enumerate(ranks):
         others = iter(["d2", "d3", "d4", "d5"])
-        names = ["d1" if place == rank else next(others) for place in range(1, 6)]
-        for place, name in enumerate(names, start=1):
-            lines.append(f"q{unit:02} Q0 {name} {place} {1 / place:.3f} tag\n")
+        names = ["d1" if position == rank else next(others) for position in range(1, 6)]
+        for position, name in enumerate(names, start=1):
+            lines.append(f"q{unit:02} Q0 {name} {position} {1 / position:.3f} tag\n")
     return "".join(lines)
 
 
@@ -52,6 +53,21 @@ def eq(folder: Path) -> Eq:
         return CliRunner().invoke(cli, list(words), prog_name="eq", **options)  # type: ignore[arg-type]
 
     return run
+
+
+@pytest.fixture
+def failed() -> Failed:
+    """Checks that a command failed with a code, exit status 2 and no output, and that the error names something."""
+
+    def check(done: Result, code: str, *named: str) -> None:
+        assert done.exit_code == 2, done.output
+        assert done.stdout == ""
+        assert done.stderr.startswith(f"error[{code}]"), done.stderr
+        assert "Traceback" not in done.stderr
+        for fragment in named:
+            assert fragment in done.stderr, done.stderr
+
+    return check
 
 
 @pytest.fixture

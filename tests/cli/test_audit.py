@@ -80,7 +80,7 @@ def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:
         "-o",
         "results",
     ]
-    eq("score", "--run", "good.trec", "--run", "bad.trec", "--corpus-size", "5", *words)
+    eq("score", "good.trec", "bad.trec", "--corpus-size", "5", *words)
     done = eq("audit", "results")
     assert done.exit_code == 0, done.stdout
     assert "10 values of 2 rows" in done.stdout
@@ -88,7 +88,7 @@ def test_a_folder_of_runs_of_ours_is_never_accused(eq, folder: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "md", "latex", "json"])
 def test_exports_of_ours_are_read_and_not_accused(form: str, eq, folder: Path) -> None:
-    runs = ["--run", "good.trec", "--run", "middle.trec", "--qrels", "truth.qrels", "--corpus-size", "5"]
+    runs = ["good.trec", "middle.trec", "--qrels", "truth.qrels", "--corpus-size", "5"]
     eq("score", *runs, "-m", "MRR", "-m", "HR@{1,3}", "-m", "MAP@3", "-o", "results")
     name = {"latex": "table.tex"}.get(form, f"table.{form}")
     assert eq("export", "results", "--to", form, "-o", name).exit_code == 0
@@ -100,7 +100,6 @@ def test_exports_of_ours_are_read_and_not_accused(form: str, eq, folder: Path) -
 def test_a_tampered_result_is_accused(eq, folder: Path) -> None:
     eq(
         "score",
-        "--run",
         "good.trec",
         "--qrels",
         "truth.qrels",
@@ -176,7 +175,7 @@ def test_results_scored_like_a_library_that_rounds_are_not_accused(eq, folder: P
     lists = "".join(f"{query} Q0 x 1 2 r\n{query} Q0 y 2 1 r\n" for query in "abc")
     write(folder, "r.trec", lists)
     scored = eq(
-        *("score", "--run", "r.trec", "--qrels", "t.qrels", "--like", "mteb"),
+        *("score", "r.trec", "--qrels", "t.qrels", "--like", "mteb"),
         *("-m", "HR@1", "-m", "MRR@1", "-m", "HR@10", "-o", "lk"),
     )
     assert scored.exit_code == 0, scored.stderr
@@ -237,8 +236,8 @@ def test_exports_scored_like_a_library_carry_its_name_and_are_not_accused(
 ) -> None:
     write(folder, "t.qrels", "a 0 x 1\nb 0 y 1\nc 0 z 1\n")
     lists = "".join(f"{query} Q0 y 1 2 r\n{query} Q0 x 2 2 r\n" for query in "ab")
-    runs = ["--run", f"one={write(folder, 'one.trec', lists)}"]
-    runs += ["--run", f"two={write(folder, 'two.trec', lists)}"] if several else []
+    runs = [f"one={write(folder, 'one.trec', lists)}"]
+    runs += [f"two={write(folder, 'two.trec', lists)}"] if several else []
     metrics = ["-m", "HR@1", "-m", "P@1", "-m", "MRR@10"]
     scored = eq("score", *runs, "--qrels", "t.qrels", "--like", "beir", *metrics, "-o", "results")
     assert scored.exit_code == 0, scored.stderr

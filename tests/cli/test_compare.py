@@ -16,7 +16,7 @@ COMPARE = ("compare", "bad.trec", "good.trec", "middle.trec", "--qrels", "truth.
 @pytest.fixture
 def stored(eq, folder: Path) -> Path:
     """Run directories of the three systems."""
-    runs = [word for name in ("good", "middle", "bad") for word in ("--run", f"{name}.trec")]
+    runs = [f"{name}.trec" for name in ("good", "middle", "bad")]
     assert eq("score", *runs, "--qrels", "truth.qrels", "-m", "MRR", "-o", "results").exit_code == 0
     return folder / "results"
 
@@ -151,7 +151,7 @@ def test_runs_over_different_units_are_refused_with_the_difference(eq, folder: P
     for name, unit in (("a", "q1"), ("b", "q2")):
         (folder / f"{name}.qrels").write_text(f"q0 0 d 1\n{unit} 0 d 1\n")
         (folder / f"{name}.trec").write_text(f"q0 Q0 d 1 0.5 t\n{unit} Q0 d 1 0.5 t\n")
-        eq("score", "--run", f"{name}.trec", "--qrels", f"{name}.qrels", "-m", "MRR", "-o", "results")
+        eq("score", f"{name}.trec", "--qrels", f"{name}.qrels", "-m", "MRR", "-o", "results")
     done = eq("compare", "results/a", "results/b")
     assert done.exit_code == 2
     assert "error[E208]" in done.stderr
@@ -201,7 +201,7 @@ def test_ties_are_told_on_the_primary_metric(eq, folder: Path) -> None:
     runs = ("tied.trec", "good.trec", "--qrels", "truth.qrels")
     printed = eq("compare", *runs, "-m", "HR@3", "--primary", "HR@1").stdout
     assert re.search(r"EQ301 .*scores HR@1 is between 0\.\d+ and 0\.\d+$", printed, re.MULTILINE)
-    stored = [word for run in runs[:2] for word in ("--run", run)]
+    stored = runs[:2]
     assert eq("score", *stored, *runs[2:], "-m", "HR@{3,1}", "-o", "results").exit_code == 0
     printed = eq("compare", "results/tied", "results/good", "--primary", "HR@1").stdout
     assert "scores HR@1 is between" in printed
@@ -213,7 +213,7 @@ def test_ties_are_told_on_the_primary_metric(eq, folder: Path) -> None:
 
 def test_estimates_have_the_same_shape_in_score_and_compare(eq) -> None:
     size = ("--corpus-size", "5", "-m", "MRR", "--json")
-    scored = json.loads(eq("score", "--run", "good.trec", "--qrels", "truth.qrels", *size).stdout)
+    scored = json.loads(eq("score", "good.trec", "--qrels", "truth.qrels", *size).stdout)
     compared = json.loads(eq(*COMPARE, "-m", "MRR", "--json").stdout)
     assert compared["estimates"]["good"]["MRR"] == scored["results"][0]["estimates"][0]
 

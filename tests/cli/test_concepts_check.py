@@ -55,7 +55,7 @@ def test_wrong_offsets_leave_the_field_of_use_and_fail_the_check(eq, folder: Pat
 def test_scores_of_another_scale_need_the_option(eq, folder: Path) -> None:
     rows = "".join(f"a{n},b{n},{n / 2}\n" for n in range(11))
     (folder / "sts.csv").write_text(f"sentence1,sentence2,score\n{rows}")
-    refused, read = eq("concepts", "check", "sts.csv"), eq("concepts", "check", "sts.csv", "--scale", "5")
+    refused, read = eq("concepts", "check", "sts.csv"), eq("concepts", "check", "sts.csv", "--similarity-scale", "5")
     assert refused.exit_code == 2
     assert "sts.csv line 5 expects the similarity 1.5, outside 0 to 1" in refused.output
     assert read.exit_code == 0

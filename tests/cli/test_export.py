@@ -18,7 +18,7 @@ from equipoise.runs.unit_table import RetrievedItem, UnitContent
 def results(eq, folder: Path) -> Path:
     """Run directories of three systems, one of them with a name for hard cases."""
     (folder / "R&D|50%.trec").write_text((folder / "middle.trec").read_text())
-    runs = [word for name in ("good", "R&D|50%", "bad") for word in ("--run", f"{name}.trec")]
+    runs = [f"{name}.trec" for name in ("good", "R&D|50%", "bad")]
     done = eq(
         "score",
         *runs,
@@ -130,29 +130,29 @@ def test_sources_are_listed_for_a_bibliography(eq, results: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence", "hint"),
+    ("words", "code", "hint"),
     [
-        (("--to", "latex"), "there is nothing to export", "name run directories"),
-        (("results", "--to", "latx"), "no format is called 'latx'", "did you mean latex?"),
-        (("results", "--to", "md", "--units"), "md has no form with one row a unit", "--to csv --units"),
-        (("nowhere", "--to", "md"), "there is no run directory nowhere", "check the path"),
-        (("good.trec", "--to", "md"), "good.trec is a file, not a run directory", "folder"),
-        (("results", "--to", "md", "-m", "MRRR"), "no metric is called 'MRRR'", "did you mean MRR or"),
-        (("results", "--to", "md", "-o", "no/such/folder.md"), "cannot be written", "mkdir -p no/such"),
-        (("results",), "missing option '--to'", "eq export --help"),
+        (("--to", "latex"), "E310", "eq export results/"),
+        (("results", "--to", "latx"), "E300", "did you mean latex?"),
+        (("results", "--to", "md", "--units"), "E310", "--to csv --units"),
+        (("nowhere", "--to", "md"), "E500", "check the path"),
+        (("good.trec", "--to", "md"), "E500", "folder"),
+        (("results", "--to", "md", "-m", "MRRR"), "E300", "did you mean MRR or"),
+        (("results", "--to", "md", "-o", "no/such/folder.md"), "E500", "mkdir -p no/such"),
+        (("results",), "E100", "eq export --help"),
     ],
 )
-def test_mistakes_are_explained(eq, results: Path, words: tuple[str, ...], sentence: str, hint: str) -> None:
+def test_mistakes_are_explained(eq, results: Path, words: tuple[str, ...], code: str, hint: str) -> None:
     done = eq("export", *words)
     assert done.exit_code == 2
-    assert sentence in done.stderr
+    assert f"error[{code}]" in done.stderr
     assert hint in done.stderr
 
 
 def test_runs_over_different_units_are_refused_with_the_difference(eq, results: Path, folder: Path) -> None:
     (folder / "other.qrels").write_text("q0 0 d1 1\nx 0 d1 1\n")
     (folder / "other.trec").write_text("q0 Q0 d1 1 0.5 t\nx Q0 d1 1 0.5 t\n")
-    eq("score", "--run", "other.trec", "--qrels", "other.qrels", "-m", "MRR", "-o", "results")
+    eq("score", "other.trec", "--qrels", "other.qrels", "-m", "MRR", "-o", "results")
     done = eq("export", "results", "--to", "latex")
     assert done.exit_code == 2
     assert "error[E208]" in done.stderr

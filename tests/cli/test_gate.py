@@ -56,11 +56,11 @@ WORSE = [rank + 2 for rank in GOOD]
 
 def test_a_minimum_is_compared_with_the_point_estimate(eq, stored: Stored) -> None:
     run = stored("dense", GOOD)
-    passed = eq("gate", run, "--min", "MRR>=0.80", "--min", "MR<=2")
+    passed = eq("gate", run, "--require", "MRR>=0.80", "--require", "MR<=2")
     assert passed.exit_code == 0, passed.stdout
     assert "pass  MRR is 0.8" in passed.stdout
     assert "at least 0.80" in passed.stdout
-    failed = eq("gate", run, "--min", "MRR>=0.9", "--min", "MR<=2")
+    failed = eq("gate", run, "--require", "MRR>=0.9", "--require", "MR<=2")
     assert failed.exit_code == 1
     assert [line[:4] for line in failed.stdout.splitlines()] == ["FAIL", "pass"]
     assert "not at least 0.9" in failed.stdout
@@ -68,37 +68,37 @@ def test_a_minimum_is_compared_with_the_point_estimate(eq, stored: Stored) -> No
 
 def test_confident_compares_the_end_of_the_interval(eq, stored: Stored) -> None:
     run = stored("dense", GOOD)
-    assert eq("gate", run, "--min", "MRR>=0.80").exit_code == 0
-    done = eq("gate", run, "--min", "MRR>=0.80", "--confident")
+    assert eq("gate", run, "--require", "MRR>=0.80").exit_code == 0
+    done = eq("gate", run, "--require", "MRR>=0.80", "--confident")
     assert done.exit_code == 1
     assert "the lower end of its 95 % interval" in done.stdout
-    assert "the upper end" in eq("gate", run, "--min", "MR<=9", "--confident").stdout
+    assert "the upper end" in eq("gate", run, "--require", "MR<=9", "--confident").stdout
 
 
 def test_another_level_makes_another_interval(eq, stored: Stored) -> None:
     run = stored("dense", GOOD)
     ends = [
-        json.loads(eq("gate", run, "--min", "HR@1>=0", "--confident", "--confidence-level", level, "--json").stdout)[
-            "verdicts"
-        ][0]
+        json.loads(
+            eq("gate", run, "--require", "HR@1>=0", "--confident", "--confidence-level", level, "--json").stdout
+        )["verdicts"][0]
         for level in ("0.95", "0.8")
     ]
     assert ends[0]["bound"] < ends[1]["bound"]
     bare = stored("bare", GOOD, evidence=False)
-    done = eq("gate", bare, "--min", "HR@1>=0", "--confident", "--confidence-level", "0.8")
+    done = eq("gate", bare, "--require", "HR@1>=0", "--confident", "--confidence-level", "0.8")
     assert done.exit_code == 1
     assert "only one at 95 % is stored" in done.stdout
 
 
 def test_a_metric_that_was_not_stored_is_scored_from_the_evidence(eq, stored: Stored) -> None:
-    done = eq("gate", stored("dense", GOOD, "MRR"), "--min", "Acc@3 >= 90%")
+    done = eq("gate", stored("dense", GOOD, "MRR"), "--require", "Acc@3 >= 90%")
     assert done.exit_code == 0, done.stderr
     assert "HR@3 is 0.9" in done.stdout
 
 
 def test_a_figure_is_shown_with_enough_digits_to_see_the_side_it_lies_on(eq, stored: Stored) -> None:
     run = stored("dense", [1] * 1999 + [2])
-    done = eq("gate", run, "--min", "MRR>=0.9998")
+    done = eq("gate", run, "--require", "MRR>=0.9998")
     assert done.exit_code == 1
     assert "MRR is 0.99975, not at least 0.9998" in done.stdout
 
@@ -165,9 +165,8 @@ def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
 
 def test_the_help_says_what_is_tested_and_what_is_assumed(eq) -> None:
     said = " ".join(eq("gate", "--help").stdout.split())
-    assert "else only the first of the run" in said
-    assert "adjusted for their number (Holm)" in said
-    assert "assumes nothing but the bounds of the metric" in said
+    for term in ("one-sided", "Holm", "Student's t", "Gaffke", "bootstrap interval"):
+        assert term in said
 
 
 def test_a_figure_that_is_no_mean_over_units_is_compared_by_its_interval(eq, folder: Path) -> None:
@@ -216,9 +215,9 @@ def test_units_that_a_run_never_answered_close_the_gate_unless_they_are_allowed(
         run = {f"q{unit}": {"a": 1.0, "b": 0.5} for unit in range(answered)}
         ranking = Ranking.from_runs(qrels, run, corpus_size=9)
         save_run(folder / name, evaluate(ranking, "MRR", system=name), manifest=Manifest(name).finish())
-    closed(eq("gate", "hole", "--min", "MRR>=0.1"), "the run lacks units of the truth")
-    closed(eq("gate", "base", "--no-worse-than", "hole"), "the baseline lacks units of the truth")
-    assert eq("gate", "hole", "--min", "MRR>=0.1", "--allow-missing").exit_code == 0
+    closed(eq("gate", "hole", "--require", "MRR>=0.1"), "the run lacks units of the ground truth")
+    closed(eq("gate", "base", "--no-worse-than", "hole"), "the baseline lacks units of the ground truth")
+    assert eq("gate", "hole", "--require", "MRR>=0.1", "--allow-missing").exit_code == 0
 
 
 def test_a_figure_that_its_evidence_does_not_give_closes_the_gate(eq, stored: Stored, folder: Path) -> None:
@@ -226,7 +225,7 @@ def test_a_figure_that_its_evidence_does_not_give_closes_the_gate(eq, stored: St
     content = json.loads(path.read_text())
     content["estimates"][0]["value"] = 0.99
     rewrite(path, json.dumps(content))
-    closed(eq("gate", "base", "--min", "MRR>=0.9"), "the evidence of the run gives")
+    closed(eq("gate", "base", "--require", "MRR>=0.9"), "the evidence of the run gives")
 
 
 @pytest.mark.parametrize("mode", ["matcher", "budget", "folds", "padding"])
@@ -264,14 +263,14 @@ def test_other_parameters_of_a_metric_close_the_gate(eq, stored: Stored) -> None
 
 def test_a_partial_run_closes_the_gate(eq, stored: Stored) -> None:
     base, part = stored("base", GOOD), stored("part", GOOD, status="partial")
-    closed(eq("gate", part, "--min", "MRR>=0.1"), "the run of part is partial: stopped")
-    closed(eq("gate", base, "--no-worse-than", part), "the baseline decides nothing")
+    closed(eq("gate", part, "--require", "MRR>=0.1"), "the run of part is partial: stopped")
+    closed(eq("gate", base, "--no-worse-than", part), "the baseline cannot be used")
 
 
 def test_a_figure_without_a_value_closes_the_gate(eq, folder: Path, stored: Stored) -> None:
     ranking = Ranking.from_runs({"q0": {}, "q1": {}}, {"q0": {"a": 1.0}, "q1": {"a": 1.0}})
     save_run(folder / "void", evaluate(ranking, "MRR", system="void"), manifest=Manifest("void").finish())
-    closed(eq("gate", "void", "--min", "MRR>=0"), "MRR has no value")
+    closed(eq("gate", "void", "--require", "MRR>=0"), "MRR has no value")
     closed(eq("gate", "void", "--no-worse-than", "void"), "MRR cannot be compared")
 
 
@@ -297,13 +296,13 @@ def test_a_loss_on_too_few_units_to_judge_closes_the_gate(options: list[str], eq
 def test_a_second_metric_does_not_open_a_gate_that_the_first_closes(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 5), stored("worse", [50, 49, 48, 47, 46])
     closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR"), "a significant loss (p 0.031, 5 units)")
-    closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "MR"), "cannot be judged")
+    closed(eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "MR"), "cannot be tested")
 
 
 def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their_spread(eq, stored: Stored) -> None:
     base, worse = stored("base", [1] * 30), stored("worse", [4] * 30)
     words = ("gate", worse, "--no-worse-than", base, "-m", "MR", "--margin")
-    closed(eq(*words, "1"), "30 units without any spread")
+    closed(eq(*words, "1"), "30 units without variation")
     assert eq(*words, "3").exit_code == 0
 
 
@@ -311,34 +310,34 @@ def test_equal_losses_beyond_the_margin_close_the_gate_where_nothing_tells_their
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "code"),
     [
-        (["--min", "nDGC@10>=0.5"], "no metric is called 'nDGC'"),
-        (["--min", "MRR"], "is no requirement"),
-        (["--min", "MRR>0.5"], "compares with >"),
-        (["--min", "MRR>=high"], "'high', which is no number"),
-        (["--min", "MRR<=0.5"], "asks for the wrong side"),
-        (["--min", "MR>=5"], "asks for the wrong side"),
-        (["--min", "MRR>=60"], "lies between 0 and 1"),
-        (["--min", "HR@{1,3}>=0.5"], "names 2 metrics"),
-        ([], "the gate asks for nothing"),
-        (["--margin", "0.1", "--min", "MRR>=0.5"], "there is no baseline"),
-        (["--no-worse-than", "nowhere"], "there is no run directory nowhere"),
-        (["--no-worse-than", "dense", "--margin", "-1"], "the margin -1.0"),
-        (["--min", "MRR>=0.5", "--confidence-level", "95"], "confidence_level=95.0"),
-        (["--no-worse-than", "dense", "--n-permutations", "10"], "10 permutations cannot show a loss at 95 %"),
-        (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "10,000 permutations cannot show a loss"),
-        (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--n-permutations", "39"], "a loss of 2 metrics"),
+        (["--require", "nDGC@10>=0.5"], "E300"),
+        (["--require", "MRR"], "E310"),
+        (["--require", "MRR>0.5"], "E310"),
+        (["--require", "MRR>=high"], "E310"),
+        (["--require", "MRR<=0.5"], "E310"),
+        (["--require", "MR>=5"], "E310"),
+        (["--require", "MRR>=60"], "E310"),
+        (["--require", "HR@{1,3}>=0.5"], "E310"),
+        ([], "E310"),
+        (["--margin", "0.1", "--require", "MRR>=0.5"], "E310"),
+        (["--no-worse-than", "nowhere"], "E500"),
+        (["--no-worse-than", "dense", "--margin", "-1"], "E310"),
+        (["--require", "MRR>=0.5", "--confidence-level", "95"], "E310"),
+        (["--no-worse-than", "dense", "--n-permutations", "10"], "E310"),
+        (["--no-worse-than", "dense", "--confidence-level", "0.99999"], "E310"),
+        (["--no-worse-than", "dense", "-m", "MRR", "-m", "MR", "--n-permutations", "39"], "E310"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(words: list[str], sentence: str, eq, stored: Stored) -> None:
+def test_what_cannot_be_asked_is_refused(words: list[str], code: str, eq, stored: Stored) -> None:
     stored("dense", GOOD)
     done = eq("gate", "dense", *words)
     assert done.exit_code == 2, done.stdout
-    assert sentence in done.stderr
+    assert f"error[{code}]" in done.stderr
 
 
 def test_parameters_of_a_metric_are_no_comparison(eq, stored: Stored) -> None:
-    done = eq("gate", stored("dense", GOOD), "--min", "MAP(norm=R)@10>=0.5")
+    done = eq("gate", stored("dense", GOOD), "--require", "MAP(norm=R)@10>=0.5")
     assert done.exit_code == 0, done.stderr
     assert "MAP(norm=R)@10 is 0.8" in done.stdout

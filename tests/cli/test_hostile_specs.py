@@ -6,6 +6,7 @@ import json
 import pickle
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tuned(eq, folder: Path) -> Any:
     """A function that writes a tuning in the name of any model."""
-    words = ("--ontology", "signs.obo", "--model", "tfidf:", "--budget", "2", "--folds", "1", "-o", "tuned")
+    words = ("--ontology", "signs.obo", "--model", "tfidf:", "--n-trials", "2", "--n-folds", "1", "-o", "tuned")
     answer = eq("phenotypes", "extraction", "tune", "corpus", *words)
     assert answer.exit_code == 0, answer.stderr
     file = folder / "tuned" / "extraction_tuning.json"
@@ -80,7 +81,7 @@ def code_of(answer: Any) -> str:
 @pytest.mark.parametrize("spec", [CODE, f"sum:tfidf:+{CODE}"])
 def test_a_tuning_runs_no_code(eq, tuned, spec: str) -> None:
     tuned(model=spec)
-    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
     assert (answer.exit_code, code_of(answer)) == (2, "E320")
     assert not Path("imported").exists()
 
@@ -88,7 +89,7 @@ def test_a_tuning_runs_no_code(eq, tuned, spec: str) -> None:
 @pytest.mark.parametrize("words", [("--model", CODE), ("--trust",)])
 def test_a_tuning_runs_code_that_the_user_asked_for(eq, tuned, words: tuple[str, ...]) -> None:
     tuned(model=CODE)
-    answer = eq(*RUN, "--tuned", "tuned", *words)
+    answer = eq(*RUN, "--tuned-parameters", "tuned", *words)
     assert answer.exit_code == 0, answer.stderr
     assert Path("imported").exists()
 
@@ -97,14 +98,14 @@ def test_a_tuning_runs_code_that_the_user_asked_for(eq, tuned, words: tuple[str,
 def test_a_tuning_sends_no_variable_of_its_choice(eq, tuned, more: tuple[str, ...]) -> None:
     with server.serving() as service:
         tuned(model=f"openai:m,base_url={service.url},key_env=AWS_SECRET_ACCESS_KEY")
-        answer = eq(*RUN, "--tuned", "tuned", "--json", *more)
+        answer = eq(*RUN, "--tuned-parameters", "tuned", "--json", *more)
         assert (answer.exit_code, code_of(answer)) == (2, "E320")
         assert not service.requests
 
 
 def test_a_tuning_brings_parameters_and_no_other_settings(eq, tuned, folder: Path) -> None:
     tuned(best={"num_results": 1, "chunk_threshold": 0.1, "index_dir": "elsewhere", "threads": 10**9})
-    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
     assert answer.exit_code == 0, answer.stderr
 
 
@@ -115,19 +116,19 @@ def test_a_tuning_brings_parameters_and_no_other_settings(eq, tuned, folder: Pat
 )
 def test_a_tuning_of_another_shape_is_bad_input(eq, tuned, change: dict[str, Any]) -> None:
     tuned(**change)
-    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
     assert (answer.exit_code, code_of(answer)) == (2, "E204")
 
 
 def test_a_tuning_without_models_is_bad_input(eq, tuned, folder: Path) -> None:
     file = folder / "tuned" / "extraction_tuning.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"models": []}))
-    answer = eq(*RUN, "--tuned", "tuned", "--json")
+    answer = eq(*RUN, "--tuned-parameters", "tuned", "--json")
     assert (answer.exit_code, code_of(answer)) == (2, "E204")
 
 
 def test_a_run_directory_is_read_without_opening_its_model(eq, folder: Path) -> None:
-    eq("score", "--run", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "-o", "runs")
+    eq("score", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "-o", "runs")
     (run,) = [path.parent for path in (folder / "runs").rglob("manifest.json")]
     for name in ("manifest.json", "result.json"):
         content = json.loads((run / name).read_text())
@@ -156,7 +157,7 @@ def test_a_cache_is_read_without_opening_its_models(eq, folder: Path, monkeypatc
     monkeypatch.setenv("EQUIPOISE_CACHE", str(folder / "cache"))
     with VectorCache() as cache:
         cache.put_many("identity", "any", ["a"], embedder("hash", dim=4, cache=False).embed(["a"]))
-    with sqlite3.connect(folder / "cache" / "vectors.sqlite") as db:
+    with closing(sqlite3.connect(folder / "cache" / "vectors.sqlite")) as db, db:
         db.execute("INSERT INTO names VALUES ('identity', ?)", (CODE,))
         db.execute("UPDATE spaces SET identity = identity")
     assert eq("cache").exit_code in (0, 2)

@@ -33,7 +33,7 @@ def test_the_command_works_from_end_to_end(folder: Path, command, environment) -
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*command, *words], env=environment, capture_output=True, text=True, check=False)
 
-    runs = ("--run", "good.trec", "--run", "bad.trec", "--qrels", "truth.qrels")
+    runs = ("good.trec", "bad.trec", "--qrels", "truth.qrels")
     scored = run("score", *runs, "-m", "MRR", "-o", "results", "--json")
     assert scored.returncode == 0
     assert json.loads(scored.stdout)["written"] == ["results/good", "results/bad"]
@@ -59,7 +59,7 @@ def test_a_reader_that_leaves_is_no_error(words, command, environment) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_an_interrupt_ends_with_130_and_leaves_nothing(folder: Path, command, environment) -> None:
     os.mkfifo("slow.trec")
-    words = ("score", "--run", "good.trec", "--run", "slow.trec", "--qrels", "truth.qrels", "--seed", "1")
+    words = ("score", "good.trec", "slow.trec", "--qrels", "truth.qrels", "--seed", "1")
     process = subprocess.Popen([*command, *words], env=environment, stderr=subprocess.PIPE, text=True)
     with open("slow.trec", "w") as slow:  # returns once the command has opened it to read
         slow.write("q00 Q0 d1 1 0.5 tag\n")
@@ -85,7 +85,7 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(folder: Path, command, en
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_a_run_may_come_out_of_another_command(folder: Path, command, environment) -> None:
-    typed = f"{' '.join(command)} score --run piped=<(cat good.trec) --qrels truth.qrels -m MRR -o results"
+    typed = f"{' '.join(command)} score piped=<(cat good.trec) --qrels truth.qrels -m MRR -o results"
     done = subprocess.run(["bash", "-c", typed], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     manifest = json.loads((folder / "results" / "piped" / "manifest.json").read_text())

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SCORE = ("score", "--run", "good.trec", "--qrels", "truth.qrels")
+SCORE = ("score", "good.trec", "--qrels", "truth.qrels")
 
 
 def test_the_table_is_what_it_should_be(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = eq(*SCORE, "--run", "bad.trec", "-m", "HR@{1,3}", "--corpus-size", "5", "-q")
+    done = eq(*SCORE, "bad.trec", "-m", "HR@{1,3}", "--corpus-size", "5", "-q")
     assert done.exit_code == 0
     assert done.stdout == (
         "2 systems on 12 queries\n"
@@ -44,13 +44,13 @@ def test_json_is_data_alone_and_has_no_nan(eq) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(eq) -> None:
-    words = ("score", "--run", "middle.trec", "--qrels", "truth.qrels", "-m", "MRR", "--json")
+    words = ("score", "middle.trec", "--qrels", "truth.qrels", "-m", "MRR", "--json")
     first, again, other = (eq(*words, "--seed", seed).stdout for seed in ("3", "3", "4"))
     assert first == again != other
 
 
 def test_a_run_directory_is_left_for_each_system(eq, folder: Path) -> None:
-    done = eq(*SCORE, "--run", "bad.trec", "-m", "MRR", "-o", "results")
+    done = eq(*SCORE, "bad.trec", "-m", "MRR", "-o", "results")
     assert done.exit_code == 0
     assert "wrote results/good" in done.stderr
     assert "eq compare results/good results/bad --primary MRR" in done.stdout
@@ -65,27 +65,27 @@ def test_a_run_directory_is_left_for_each_system(eq, folder: Path) -> None:
 def test_a_member_of_an_archive_is_fingerprinted_by_its_file(eq, folder: Path) -> None:
     np.savez(folder / "all.npz", dev=np.eye(3), test=np.eye(3))
     np.save(folder / "y.npy", np.arange(3))
-    done = eq("score", "--logits", "all.npz:dev", "--targets", "y.npy", "-m", "HR@1", "-o", "results")
+    done = eq("score", "all.npz:dev", "--targets", "y.npy", "-m", "HR@1", "-o", "results")
     assert done.exit_code == 0
     manifest = json.loads((folder / "results" / "all-dev" / "manifest.json").read_text())
     assert manifest["inputs"]["all.npz:dev"]
 
 
 def test_the_next_command_can_be_typed_as_it_stands(eq) -> None:
-    printed = eq(*SCORE, "--run", "bad.trec", "-m", "MRR").stdout.splitlines()[-1]
+    printed = eq(*SCORE, "bad.trec", "-m", "MRR").stdout.splitlines()[-1]
     words = printed.removeprefix("Next: eq ").split()
     assert words[0] == "compare"
     assert eq(*words).exit_code == 0
 
 
 def test_a_name_of_ones_own_goes_before_the_path(eq) -> None:
-    done = eq("score", "--run", "ours=good.trec", "--qrels", "truth.qrels", "-m", "MRR", "--json")
+    done = eq("score", "ours=good.trec", "--qrels", "truth.qrels", "-m", "MRR", "--json")
     assert json.loads(done.stdout)["results"][0]["system"] == "ours"
 
 
 def test_standard_input_is_a_run_too(eq, folder: Path) -> None:
     text = (folder / "good.trec").read_bytes()
-    done = eq("score", "--run", "-", "--qrels", "truth.qrels", "-m", "MRR", "--json", input=text)
+    done = eq("score", "-", "--qrels", "truth.qrels", "-m", "MRR", "--json", input=text)
     assert json.loads(done.stdout)["results"][0]["system"] == "stdin"
 
 
@@ -107,7 +107,7 @@ def test_a_metric_of_ones_own_is_scored_like_the_others(eq, folder: Path) -> Non
 
 
 def test_findings_can_be_a_gate(eq) -> None:
-    words = ("score", "--run", "bad.trec", "--qrels", "truth.qrels", "-m", "HR@1", "--corpus-size", "5")
+    words = ("score", "bad.trec", "--qrels", "truth.qrels", "-m", "HR@1", "--corpus-size", "5")
     assert eq(*words).exit_code == 0
     assert "! issue EQ302" in eq(*words).stdout
     for quiet in ((), ("-q",)):
@@ -127,7 +127,7 @@ def logits(folder: Path) -> None:
 
 @pytest.mark.usefixtures("logits")
 def test_logits_are_scored_without_their_padding(eq) -> None:
-    words = ("score", "--logits", "scores.npy", "--targets", "y.npy", "-m", "Acc@{1,2}", "--json")
+    words = ("score", "scores.npy", "--targets", "y.npy", "-m", "Acc@{1,2}", "--json")
     padded = json.loads(eq(*words, "--padding", "0").stdout)["results"][0]["estimates"]
     assert [each["value"] for each in padded] == pytest.approx([2 / 3, 1.0])
     assert [each["chance"] for each in padded] == pytest.approx([1 / 3, 2 / 3])
@@ -137,22 +137,23 @@ def test_logits_are_scored_without_their_padding(eq) -> None:
 
 @pytest.mark.usefixtures("logits")
 def test_metrics_of_classes_are_scored_on_the_top_class(eq) -> None:
-    words = ("score", "--logits", "scores.npy", "--targets", "y.npy", "--padding", "0", "--json")
+    words = ("score", "scores.npy", "--targets", "y.npy", "--padding", "0", "--json")
     done = eq(*words, "-m", "F1(average=micro)")
     assert json.loads(done.stdout)["results"][0]["estimates"][0]["value"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.usefixtures("logits")
 def test_classes_and_ranks_are_not_mixed(eq) -> None:
-    done = eq("score", "--logits", "scores.npy", "--targets", "y.npy", "-m", "F1", "-m", "MRR")
+    done = eq("score", "scores.npy", "--targets", "y.npy", "-m", "F1", "-m", "MRR")
     assert done.exit_code == 2
-    assert "ask for them in two commands: one with -m F1, one with -m MRR" in done.stderr
+    assert "error[E310]" in done.stderr
+    assert "one with -m F1, one with -m MRR" in done.stderr
 
 
 def test_clusters_widen_what_is_claimed(eq, folder: Path) -> None:
     rows = "".join(f"q{unit:02},{'one' if unit < 6 else unit}\n" for unit in range(12))
     (folder / "units.csv").write_text(f"query_id,group\n{rows}")
-    words = ("score", "--run", "middle.trec", "--qrels", "truth.qrels", "-m", "MRR", "--json")
+    words = ("score", "middle.trec", "--qrels", "truth.qrels", "-m", "MRR", "--json")
     by_table = json.loads(eq(*words, "--cluster", "units.csv:group").stdout)["results"][0]
     assert by_table["clusters"] == 7
     by_name = json.loads(eq(*words, "--cluster-by", "^q(.)").stdout)["results"][0]
@@ -164,7 +165,7 @@ def test_clusters_widen_what_is_claimed(eq, folder: Path) -> None:
 def test_untagged_lines_are_accepted_when_a_tag_is_named(eq, folder: Path) -> None:
     text = (folder / "good.trec").read_text().replace(" tag", "")
     (folder / "untagged.trec").write_text(text)
-    words = ("score", "--run", "untagged.trec", "--qrels", "truth.qrels", "-m", "MRR")
+    words = ("score", "untagged.trec", "--qrels", "truth.qrels", "-m", "MRR")
     refused = eq(*words)
     assert refused.exit_code == 2
     assert "--run-tag" in refused.stderr
@@ -178,7 +179,6 @@ def test_ties_are_treated_as_asked(eq, folder: Path) -> None:
     for ties in ("expected", "by_id", "optimistic", "pessimistic"):
         words = (
             "score",
-            "--run",
             "flat.trec",
             "--qrels",
             "one.qrels",
@@ -194,13 +194,13 @@ def test_ties_are_treated_as_asked(eq, folder: Path) -> None:
 
 def test_one_unit_is_not_called_units(eq, folder: Path) -> None:
     (folder / "one.qrels").write_text("q00 0 d1 1\n")
-    printed = eq("score", "--run", "good.trec", "--qrels", "one.qrels", "-m", "MRR").stdout
+    printed = eq("score", "good.trec", "--qrels", "one.qrels", "-m", "MRR").stdout
     assert printed.startswith("good on 1 query\n")
 
 
 def test_without_the_size_of_the_corpus_chance_is_a_bound(eq, folder: Path) -> None:
     (folder / "short.trec").write_text("q00 Q0 d2 1 0.5 t\n")
-    words = ("score", "--run", "short.trec", "--qrels", "truth.qrels", "-m", "HR@1")
+    words = ("score", "short.trec", "--qrels", "truth.qrels", "-m", "HR@1")
     printed = eq(*words).stdout
     assert re.search(r"^HR@1 .* <= 0\.\d+$", printed, re.MULTILINE)
     assert printed.count("only a bound") == 1
@@ -235,29 +235,30 @@ def test_targets_come_from_the_file_of_the_logits(eq, words: tuple[str, ...]) ->
     if words == ("big.safetensors",):
         pytest.importorskip("safetensors")
     asked = ("-m", "MRR", "-m", "HR@1", "--json")
-    apart = figures(eq("score", "--logits", "l.npy", "--targets", "y.npy", *asked))
-    assert figures(eq("score", "--logits", *words, *asked)) == apart
+    apart = figures(eq("score", "l.npy", "--targets", "y.npy", *asked))
+    assert figures(eq("score", *words, *asked)) == apart
 
 
 @pytest.mark.usefixtures("labelled")
 def test_targets_that_are_named_go_before_those_of_the_file(eq, folder: Path) -> None:
     np.save(folder / "best.npy", np.load("l.npy").argmax(axis=1))
-    words = ("score", "--logits", "big.npz", "--targets", "best.npy", "-m", "HR@1", "--json")
+    words = ("score", "big.npz", "--targets", "best.npy", "-m", "HR@1", "--json")
     assert figures(eq(*words)) == [1.0]
 
 
 @pytest.mark.usefixtures("labelled")
 def test_logits_without_targets_say_where_targets_may_lie(eq) -> None:
-    done = eq("score", "--logits", "bare.npz")
+    done = eq("score", "bare.npz")
     assert done.exit_code == 2
-    assert "the logits in bare.npz need targets" in done.stderr
-    assert "--targets y.npy, or keep them as targets in the same" in done.stderr
+    assert "error[E310]" in done.stderr
+    assert "bare.npz" in done.stderr
+    assert "--targets y.npy" in done.stderr
 
 
 @pytest.mark.usefixtures("labelled")
 @pytest.mark.parametrize("name", ["bogus", "", "meta"])
 def test_an_unknown_device_gets_the_names_of_devices(eq, name: str) -> None:
-    done = eq("score", "--logits", "big.npz", "--device", name)
+    done = eq("score", "big.npz", "--device", name)
     assert done.exit_code == 2
     assert f"no device is called {name!r}" in done.stderr
     assert "write cuda, cuda:1, mps or cpu" in done.stderr
@@ -269,7 +270,7 @@ def test_a_device_that_is_not_there_is_no_fault_of_the_file(eq) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.device_count() > 99:
         pytest.skip("there are that many devices")
-    done = eq("score", "--logits", "big.npz", "--device", "cuda:99")
+    done = eq("score", "big.npz", "--device", "cuda:99")
     assert done.exit_code == 4
     assert "error[E600]: there is no device cuda:99 here" in done.stderr
     assert "big.npz" not in done.stderr
@@ -284,7 +285,12 @@ def test_the_help_shows_how_logits_are_counted_on_a_device(eq) -> None:
 
 def test_a_run_whose_queries_are_in_several_places_gives_the_same_output(eq, folder: Path) -> None:
     lines = (folder / "middle.trec").read_text().splitlines(keepends=True)
-    words = ("score", "--qrels", "truth.qrels", "--json", "--run")
+    words = (
+        "score",
+        "--qrels",
+        "truth.qrels",
+        "--json",
+    )
     whole = eq(*words, "middle.trec")
     (folder / "other").mkdir()
     (folder / "other" / "middle.trec").write_text("".join([*lines[1::2], *lines[::2]]))
@@ -295,6 +301,6 @@ def test_a_run_whose_queries_are_in_several_places_gives_the_same_output(eq, fol
 
 def test_a_document_twice_in_a_streamed_run_is_named_with_both_lines(eq, folder: Path) -> None:
     (folder / "twice.trec").write_text("q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.8 t\nq1 Q0 a 3 0.7 t\n")
-    done = eq("score", "--run", "twice.trec", "--qrels", "truth.qrels")
+    done = eq("score", "twice.trec", "--qrels", "truth.qrels")
     assert done.exit_code == 2
     assert "lines 1 and 3" in done.stderr

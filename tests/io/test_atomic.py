@@ -96,6 +96,7 @@ def begin_writing(path, how):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are told apart by signal 0")
+@pytest.mark.slow
 def test_the_part_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(tmp_path):
     with begin_writing(tmp_path / "alive.json", "waits") as alive:
         with begin_writing(tmp_path / "killed.json", "dies"):

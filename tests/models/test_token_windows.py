@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.fair.chunking import EmbeddingEvalWindows
+from equipoise.domains.fair.chunk_index import EmbeddingEvalWindows
 from equipoise.errors import InputError
 from equipoise.models.tokenizers import Cl100kTokenizer
 

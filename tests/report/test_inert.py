@@ -102,7 +102,7 @@ def test_a_command_prints_no_escape_of_a_file(hostile: list[StoredRun], tmp_path
         ended = CliRunner().invoke(cli, words)
         assert ended.exit_code == 0, ended.output
         assert is_clean(ended.output)
-    ended = CliRunner().invoke(cli, ["score", "--run", ATTACK, "--qrels", ATTACK])
+    ended = CliRunner().invoke(cli, ["score", ATTACK, "--qrels", ATTACK])
     assert (ended.exit_code, is_clean(ended.output)) == (2, True)
 
 

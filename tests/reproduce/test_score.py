@@ -57,7 +57,7 @@ def test_results_under_different_presets_are_not_compared() -> None:
     for pair in ((ours, mteb), (mteb, ranx)):
         with pytest.raises(ParameterError, match="ties=") as error:
             compare(pair, "nDCG@2")
-    assert error.value.hint == "score them alike: --like mteb"
+    assert error.value.hint == "score both with --like mteb"
 
 
 def test_results_under_one_preset_are_compared() -> None:

@@ -113,12 +113,12 @@ def test_without_metrics_the_usual_ones_are_measured(evidence: object, first: st
 
 
 def test_a_space_has_no_usual_metrics() -> None:
-    with pytest.raises(ParameterError, match="space evidence has no usual ones"):
+    with pytest.raises(ParameterError, match="space"):
         evaluate(Space.of([[1.0, 0.0], [0.0, 1.0]]))
 
 
 def test_evidence_of_another_kind_is_explained() -> None:
-    with pytest.raises(InputError, match="a dict where evidence should be"):
+    with pytest.raises(InputError, match="dict"):
         evaluate({"q": {"a": 1}}, "MRR")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="labels evidence"):
         evaluate(Labels.of([0], [0]), "MRR")
@@ -183,7 +183,7 @@ def test_a_result_that_lacks_a_metric_is_scored_again_from_its_evidence() -> Non
 def test_a_result_without_evidence_cannot_be_scored_again() -> None:
     bare = [replace(evaluate(ranking(seed), "MRR", system=f"s{seed}"), evidence=None) for seed in (0, 1)]
     assert compare(bare).primary == "MRR"
-    with pytest.raises(ParameterError, match="no evidence to be scored again"):
+    with pytest.raises(ParameterError):
         compare(bare, "nDCG@5")
 
 

@@ -129,7 +129,7 @@ COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
     "compare": lambda a, b: ["compare", str(a), str(b), "--primary", "MRR"],
     "export": lambda a, b: ["export", str(a), "--to", "md"],
     "export units": lambda a, b: ["export", str(a), "--to", "csv", "--units"],
-    "gate": lambda a, b: ["gate", str(a), "--min", "MRR>=0.1"],
+    "gate": lambda a, b: ["gate", str(a), "--require", "MRR>=0.1"],
     "gate baseline": lambda a, b: ["gate", str(b), "--no-worse-than", str(a)],
     "report": lambda a, b: ["report", str(a), "-o", str(a.parent / "r.html"), "--no-charts"],
     "places compare": lambda a, b: ["places", "compare", *map(str, sorted(a.parent.glob("seeds/*/*")))],

@@ -25,6 +25,7 @@ def test_every_test_keeps_its_promise_under_the_null(rows):
     assert broken == []
 
 
+@pytest.mark.slow
 def test_every_test_is_tried_on_all_that_it_takes(rows):
     tried = {(row.test, row.data, row.clusters) for row in rows}
     assert {test for test, _, _ in tried} == set(TESTS)
@@ -32,6 +33,7 @@ def test_every_test_is_tried_on_all_that_it_takes(rows):
         assert {(name, kind, treated) for kind in DATA for treated in ("none", "used")} <= tried
 
 
+@pytest.mark.slow
 def test_ignoring_clusters_is_what_makes_tests_cry_wolf(rows):
     ignored = [row.rate for row in rows if row.clusters == "ignored" and row.data != "binary"]
     assert min(ignored) > 0.1

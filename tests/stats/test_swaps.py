@@ -104,14 +104,17 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     assert "one pair on F1(average=macro), nothing" in other_metrics_caption(by_t, ["F1(average=macro)"])
 
 
+FEW = StatsConfig(n_resamples=100)
+
+
 def test_a_correlation_is_not_said_to_be_tested_by_flips() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=30)
     systems = {
-        name: evaluate(Pairs.of(truth, truth + noise * rng.normal(size=30)), "Spearman", system=name)
+        name: evaluate(Pairs.of(truth, truth + noise * rng.normal(size=30)), "Spearman", system=name, config=FEW)
         for name, noise in (("near", 0.1), ("far", 1.0))
     }
-    found = compare(systems, "Spearman", config=StatsConfig(n_resamples=100))
+    found = compare(systems, "Spearman", config=FEW)
     assert found.n_permutations is None
     assert "n_permutations" not in comparison_caption(found)
     assert found.to_dict()["contrasts"][0]["test"] == "paired bootstrap"

@@ -57,8 +57,17 @@ def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -
     page = render_html(build_report(runs, compare_runs(runs)))
     shown = viewer.get(COMPARED).text
     assert without_brand(shown) == without_brand(page)
-    assert '<a href="/">' in shown
-    assert '<a href="/">' not in page
+    assert '<a href="/?run=deep%2Fminilm&amp;run=bm25">' in shown
+    assert '<a href="/?' not in page
+
+
+def test_a_comparison_offers_to_hide_and_to_show_systems(viewer) -> None:
+    shown = viewer.get(COMPARED).text
+    assert '<a href="/report?run=bm25">Hide minilm (deep/minilm)</a>' in shown
+    assert "Show bm25</a>" not in shown
+    alone = viewer.get("/report?run=bm25").text
+    assert '<a href="/report?run=bm25&amp;run=deep%2Fminilm">Show minilm (deep/minilm)</a>' in alone
+    assert "Hide" not in alone
 
 
 def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
@@ -100,7 +109,7 @@ def test_what_cannot_be_shown_is_a_sentence(viewer, query: str, status: int, sen
     assert answer.status == status
     assert sentence in answer.text
     assert "Traceback" not in answer.text
-    assert '<a href="/">' in answer.text
+    assert '<a href="/?list">' in answer.text
     assert viewer.get(f"/export?to=csv&{query}").status == status
 
 

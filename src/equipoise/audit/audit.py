@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.audit import composite_rules
 from equipoise.audit.assumptions import Assumption, is_count_label, parse_count
-from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemScores
+from equipoise.audit.composite_rules import COMPONENTS, COMPOSITE_NAMES, Formula, ScoredSystems, SystemNumbers
 from equipoise.audit.metric_labels import is_metric_label, parse_label, suggest_label
 from equipoise.audit.reading import (
     Column,
@@ -321,7 +321,7 @@ def audit_table(
             tables.append(reading.table(reading.percent_columns))
             findings.update(dict.fromkeys(audit_findings(reading)))
             differences += reading.differences
-    findings.update(dict.fromkeys(composite_findings(_compared(sources))))
+    findings.update(dict.fromkeys(composite_findings(_collect_systems(sources))))
     unreadable = [cell for table in sources for cell in _unreadable_cells(table)]
     unread = [label for table in sources for label in _unused_labels(table.labels)]
     unread += [f"{cell.label} {cell.text!r}" for cell in unreadable if re.search(r"\d", cell.text)]
@@ -339,14 +339,16 @@ def audit_table(
     return audit
 
 
-def _compared(sources: Sequence[PublishedTable]) -> ScoredSystems:
+def _collect_systems(sources: Sequence[PublishedTable]) -> ScoredSystems:
     """The systems of all files, with the formulas of their files."""
     stated: dict[str, list[Formula]] = {}
     for table in sources:
         formulas = stated.setdefault(_file(table), [])
         formulas += [formula for line in table.formulas if (formula := Formula.parse(line))]
     systems = [
-        SystemScores.of(system, _file(source), stated[_file(source)]) for source in sources for system in source.systems
+        SystemNumbers.of(system, _file(source), stated[_file(source)])
+        for source in sources
+        for system in source.systems
     ]
     return ScoredSystems(sources[0].name if sources else "", tuple(system for system in systems if system.numbers))
 

@@ -56,7 +56,9 @@ class StatedAverage:
     def shared(self) -> list[PublishedValue]:
         """Its values that every member has as well."""
         return [
-            value for value in self.row.values if all(_of(member, value.metric) is not None for member in self.members)
+            value
+            for value in self.row.values
+            if all(_value_in_row(member, value.metric) is not None for member in self.members)
         ]
 
 
@@ -77,8 +79,8 @@ def wrong_averages(table: AuditedTable) -> Iterator[Violation]:
 
 def _violations(average: StatedAverage, wrong: Sequence[PublishedValue], *, other_scope: bool) -> Iterator[Violation]:
     for value in wrong:
-        mean = _mean([_of(member, value.metric) for member in average.members])
-        values = ", ".join(f"{member.name}: {_of(member, value.metric)}" for member in average.members[:5])
+        mean = _mean([_value_in_row(member, value.metric) for member in average.members])
+        values = ", ".join(f"{member.name}: {_value_in_row(member, value.metric)}" for member in average.members[:5])
         rows = pluralize(len(average.members), average.over)
         yield Violation(
             (value,),
@@ -142,11 +144,11 @@ def _wrong(average: StatedAverage) -> list[PublishedValue]:
     The weights that explain most values are used. A subset of the rows may explain all of them.
     """
     ways: list[Sequence[float]] = [(), *_sizes(average.members)]
-    wrong = min((_missed(average, weights) for weights in ways), key=len)
-    return [] if not wrong or _explained(average) else wrong
+    wrong = min((_missed_columns(average, weights) for weights in ways), key=len)
+    return [] if not wrong or _explained_by_subset(average) else wrong
 
 
-def _missed(average: StatedAverage, weights: Sequence[float]) -> list[PublishedValue]:
+def _missed_columns(average: StatedAverage, weights: Sequence[float]) -> list[PublishedValue]:
     members = average.members
     return [column for column in average.shared if not _is_mean(average.row, column, members, weights)]
 
@@ -160,13 +162,13 @@ def _other_scope(average: StatedAverage, wrong: Sequence[PublishedValue]) -> boo
 def _beyond(average: StatedAverage, wrong: Sequence[PublishedValue]) -> bool:
     """Whether an average is outside the range of its members, which no weights explain."""
     for value in wrong:
-        spans = [_of(member, value.metric).range for member in average.members]  # type: ignore[union-attr]
+        spans = [_value_in_row(member, value.metric).range for member in average.members]  # type: ignore[union-attr]
         if value.range.is_disjoint(ValueRange(min(span.low for span in spans), max(span.high for span in spans))):
             return True
     return False
 
 
-def _explained(average: StatedAverage) -> bool:
+def _explained_by_subset(average: StatedAverage) -> bool:
     """Whether a subset of the rows gives all values of the average."""
     values, members = average.shared, average.members
     parts = [*average.candidates[1:], *combinations(members, len(members) - 1)]
@@ -178,7 +180,7 @@ def _explained(average: StatedAverage) -> bool:
 def _is_mean(
     row: PublishedRow, value: PublishedValue, members: Sequence[PublishedRow], weights: Sequence[float] = ()
 ) -> bool:
-    member_values = [_of(member, value.metric) for member in members]
+    member_values = [_value_in_row(member, value.metric) for member in members]
     if any(member_value is None for member_value in member_values):
         return False
     # Half a unit more than rounding allows: some programs truncate digits.
@@ -219,7 +221,7 @@ def _sizes(members: Sequence[PublishedRow]) -> Iterator[list[float]]:
         yield [float(member.context.n or 1) for member in members]
 
 
-def _of(row: PublishedRow, metric: PublishedMetric) -> PublishedValue | None:
+def _value_in_row(row: PublishedRow, metric: PublishedMetric) -> PublishedValue | None:
     return next((value for value in row.values if value.metric == metric), None)
 
 

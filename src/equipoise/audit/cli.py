@@ -40,6 +40,7 @@ be read, 0 otherwise.
 @click.option("--map-over-relevant", is_flag=True, help="MAP is divided by relevant items, not by those found.")
 @click.option("--fractions", is_flag=True, help="Shares without a percent sign are fractions.")
 @click.option("--percent", is_flag=True, help="Shares without a percent sign are percent.")
+@options.table_options()
 @options.output_options
 @pass_output
 def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bool) -> int:
@@ -72,5 +73,5 @@ def _show(out: Output, audits: list[Audit]) -> None:
         return
     from equipoise.audit.report import audit_report
 
-    for each in audits:
-        out.show(*audit_report(each, quiet=out.quiet))
+    for audit_result in audits:
+        out.show(*audit_report(audit_result, quiet=out.quiet))

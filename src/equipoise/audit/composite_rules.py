@@ -40,7 +40,7 @@ REQUIRES_ONE_RELEVANT, REQUIRES_BINARY = (Assumption.ONE_RELEVANT,), (Assumption
 def unequal_aliases(row: PublishedRow) -> Iterator[Violation]:
     """EQ401: two values that are equal by definition, and differ."""
     yield from _one_metric_twice(row)
-    yield from _at_the_first_rank(row)
+    yield from _first_rank_violations(row)
     yield from _map_at_one(row)
     yield from _with_one_relevant(row)
 
@@ -53,7 +53,7 @@ def _one_metric_twice(row: PublishedRow) -> Iterator[Violation]:
             yield from _differ(first, value, f"{first.label} and {value.label} both name {value.metric}")
 
 
-def _at_the_first_rank(row: PublishedRow) -> Iterator[Violation]:
+def _first_rank_violations(row: PublishedRow) -> Iterator[Violation]:
     hits = [row.value_of("HR", 1), row.value_of("P", 1), row.value_of("MRR", 1), row.value_of("R", 1, capped="True")]
     present = [hit for hit in hits if hit is not None]
     why = "of one retrieved item either it is relevant, and all of them are 1, or it is not, and all are 0"
@@ -218,7 +218,7 @@ class Formula:
     def value(self, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
         """The value range of the score; None if it divides by a range that contains 0."""
         assert self._tree is not None
-        return _evaluated(self._tree, numbers)
+        return _evaluate(self._tree, numbers)
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
@@ -234,28 +234,28 @@ def _is_arithmetic(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _evaluated(node: ast.expr, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
+def _evaluate(node: ast.expr, numbers: Mapping[str, ValueRange]) -> ValueRange | None:
     if isinstance(node, ast.Constant):
         value = float(node.value)  # type: ignore[arg-type]
         return ValueRange(value, value)
     if isinstance(node, ast.Name):
         return numbers[node.id]
     if isinstance(node, ast.UnaryOp):
-        inner = _evaluated(node.operand, numbers)
+        inner = _evaluate(node.operand, numbers)
         return None if inner is None else ValueRange(-inner.high, -inner.low)
     if isinstance(node, ast.Call):
-        parts = [_evaluated(arg, numbers) for arg in node.args]
+        parts = [_evaluate(arg, numbers) for arg in node.args]
         pick: Callable[..., float] = min if node.func.id == "min" else max  # type: ignore[attr-defined]
         ranges = [part for part in parts if part is not None]
         if len(ranges) < len(parts):
             return None
         return ValueRange(pick(part.low for part in ranges), pick(part.high for part in ranges))
     assert isinstance(node, ast.BinOp)
-    left, right = _evaluated(node.left, numbers), _evaluated(node.right, numbers)
-    return None if left is None or right is None else _combined(node.op, left, right)
+    left, right = _evaluate(node.left, numbers), _evaluate(node.right, numbers)
+    return None if left is None or right is None else _combine(node.op, left, right)
 
 
-def _combined(operator: ast.operator, left: ValueRange, right: ValueRange) -> ValueRange | None:
+def _combine(operator: ast.operator, left: ValueRange, right: ValueRange) -> ValueRange | None:
     if isinstance(operator, ast.Add):
         return left + right
     if isinstance(operator, ast.Sub):
@@ -304,7 +304,7 @@ _LABELS = {"accuracy": "acc", "correlation": "pearson", "silhouette_score": "sil
 
 
 @dataclass(frozen=True)
-class SystemScores:
+class SystemNumbers:
     """All numbers of one system, by the end of their path and the words on it."""
 
     name: str
@@ -313,7 +313,7 @@ class SystemScores:
     file: str = ""
 
     @classmethod
-    def of(cls, system: System, file: str, stated: Sequence[Formula]) -> SystemScores:
+    def of(cls, system: System, file: str, stated: Sequence[Formula]) -> SystemNumbers:
         """The readable numbers. A formula that the file states replaces the published one."""
         numbers = {}
         for path, text in system.numbers.items():
@@ -355,7 +355,7 @@ class ScoredSystems:
     """The systems of one source, measured on the same data."""
 
     name: str
-    systems: tuple[SystemScores, ...] = ()
+    systems: tuple[SystemNumbers, ...] = ()
 
 
 def range_of(number: PrintedNumber) -> ValueRange:
@@ -414,7 +414,7 @@ def collapsed_space(compared: ScoredSystems) -> Iterator[Violation]:
         )
 
 
-def _similarity(system: SystemScores, name: str) -> tuple[str, ValueRange] | None:
+def _similarity(system: SystemNumbers, name: str) -> tuple[str, ValueRange] | None:
     number = system.find(name)
     if number is None:
         return None
@@ -423,7 +423,7 @@ def _similarity(system: SystemScores, name: str) -> tuple[str, ValueRange] | Non
     return name, range_of(number)
 
 
-def _rank(compared: ScoredSystems, system: SystemScores) -> str:
+def _rank(compared: ScoredSystems, system: SystemNumbers) -> str:
     scores = {system.name: number.value for system in compared.systems if (number := system.find(COMPOSITE))}
     if len(scores) > 1 and scores.get(system.name) == max(scores.values()):
         return f", and it has the highest {COMPOSITE} of {pluralize(len(scores), 'system')}"
@@ -501,7 +501,7 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
                 scores.setdefault(formula.name, []).append((formula, value, parts))
         for name, ways in scores.items():
             stated = system.find(name)
-            if stated is None or not all(_apart(range_of(stated), value) for _, value, _ in ways):
+            if stated is None or not all(_is_contradicted(range_of(stated), value) for _, value, _ in ways):
                 continue
             formula, value, used = ways[0]
             yield Violation(
@@ -512,7 +512,7 @@ def inconsistent_weighted_sum(compared: ScoredSystems) -> Iterator[Violation]:
             )
 
 
-def _apart(stated: ValueRange, value: ValueRange) -> bool:
+def _is_contradicted(stated: ValueRange, value: ValueRange) -> bool:
     return stated.is_disjoint(ValueRange(value.low - SLACK, value.high + SLACK))
 
 

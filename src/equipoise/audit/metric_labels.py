@@ -124,7 +124,7 @@ def _value(text: str) -> ParsedLabel | None:
         bracketed = text[len(candidate) :].lstrip()[:1] in ("(", "[") and text.startswith(candidate)
         metric = _measure(candidate, alone=not group or bracketed)
         if metric is not None:
-            return ParsedLabel(metric, group=_joined(group))
+            return ParsedLabel(metric, group=_join_words(group))
     return None
 
 
@@ -137,7 +137,7 @@ def _interval_end_or_spread(text: str) -> ParsedLabel | None:
             rest = _value(before) if before else None
             if rest is None and before and role == ColumnRole.SPREAD:
                 return None
-            return replace(rest or ParsedLabel(None, group=_joined(before)), role=ColumnRole(role))
+            return replace(rest or ParsedLabel(None, group=_join_words(before)), role=ColumnRole(role))
     return None
 
 
@@ -158,7 +158,7 @@ def _candidates(text: str) -> Iterator[tuple[str, str]]:
         yield text[: match.start()], text[match.end() :]
 
 
-def _joined(group: str) -> str:
+def _join_words(group: str) -> str:
     return " ".join(_SEPARATORS.split(group)).strip()
 
 
@@ -172,17 +172,17 @@ def _measure(text: str, *, alone: bool) -> PublishedMetric | None:
     for pattern, name in _ALIASES:
         match = pattern.fullmatch(folded)
         if match:
-            return _parsed(match.expand(name))
+            return _parse_name(match.expand(name))
     cut = _CUTOFF.match(text.strip()) or _CUTOFF.match(folded)
     if cut:
         symbol = re.sub(r"[\s-]+", "_", cut["symbol"])
-        return _parsed(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
+        return _parse_name(f"{'HR' if symbol.casefold() == 'h' else symbol}@{cut['k']}")
     if not alone and len(folded) < MIN_PREFIXED_LETTERS:
         return None
-    return _parsed(text.strip()) or _parsed(folded)
+    return _parse_name(text.strip()) or _parse_name(folded)
 
 
-def _parsed(name: str) -> PublishedMetric | None:
+def _parse_name(name: str) -> PublishedMetric | None:
     """The metric of this name in the built-in catalogue, or None."""
     symbol = name.partition("(")[0].partition("@")[0].strip()
     if not symbol or not builtin().named(symbol):

@@ -76,8 +76,8 @@ def impossible_reciprocal_rank(row: PublishedRow) -> Iterator[Violation]:
                 yield from bound_violation(target, steps, _reciprocal, REQUIRES_ONE_RELEVANT)
         yield from _mean_rank_too_small(row, steps)
     yield from _reciprocal_of_mean(row)
-    yield from _below_what_was_found(row)
-    yield from _gained_too_much(row)
+    yield from _mrr_below_found(row)
+    yield from _mrr_gain_too_large(row)
 
 
 def bound_violation(
@@ -144,7 +144,7 @@ def _mean_rank_too_small(row: PublishedRow, steps: Sequence[PublishedValue]) -> 
         )
 
 
-def _below_what_was_found(row: PublishedRow) -> Iterator[Violation]:
+def _mrr_below_found(row: PublishedRow) -> Iterator[Violation]:
     """An item found within k has rank k or better: MRR is at least 1/k of R, P and nDCG at k."""
     violations = []
     parts = [
@@ -176,7 +176,7 @@ def _below_what_was_found(row: PublishedRow) -> Iterator[Violation]:
     yield from largest_gap(violations)
 
 
-def _gained_too_much(row: PublishedRow) -> Iterator[Violation]:
+def _mrr_gain_too_large(row: PublishedRow) -> Iterator[Violation]:
     """Between two cutoffs only units without a hit gain, 1/(j + 1) at most."""
     violations = []
     for first, second in combinations(row.values_by_cutoff("MRR", require_cutoff=False), 2):

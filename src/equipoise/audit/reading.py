@@ -232,7 +232,7 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
         number = parse_printed(cell.text) if cell.text else None
         summed = number is not None and sums.reads_as_sum(cell, number)
         if number is not None and summed:
-            values.append(_summed(cell, number, sums))
+            values.append(_sum_value(cell, number, sums))
         label = parse_label(cell.label)
         if label is None or number is None or summed is not False:
             continue
@@ -240,9 +240,9 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
         if label.role in (ColumnRole.LOW, ColumnRole.HIGH):
             ends.setdefault((label.group, label.metric), {})[label.role] = number
         elif label.role is ColumnRole.VALUE and label.metric is not None:
-            metric = _averaged(label.metric, report[1].casefold() if report else "")
+            metric = _with_average(label.metric, report[1].casefold() if report else "")
             percent = True if label.percent or number.percent else (False if cell.exact else None)
-            variant = "AP" if single and _single(cell) else _rules_of(metric, like)
+            variant = "AP" if single and _single(cell) else _rules_key(metric, like)
             group = " ".join(filter(None, (label.group, variant)))
             n = parse_count(cell.n, f"n of {' '.join(filter(None, (record.name, cell.label)))}") if cell.n else None
             values.append(UnresolvedValue(metric, group, cell, number, percent, number.ends, n))
@@ -253,7 +253,7 @@ def parse_values(record: SystemRecord) -> list[UnresolvedValue]:
     return _with_units(values)
 
 
-def _summed(cell: TableCell, number: PrintedNumber, sums: RecordSums) -> UnresolvedValue:
+def _sum_value(cell: TableCell, number: PrintedNumber, sums: RecordSums) -> UnresolvedValue:
     """The value of a sum, divided by the number of units."""
     name, share = parse_sum_label(cell.label), parse_label(cell.label)
     metric, group = (name.metric, name.group) if name else (share.metric, share.group)  # type: ignore[union-attr]
@@ -273,7 +273,7 @@ def _with_units(drafts: list[UnresolvedValue]) -> list[UnresolvedValue]:
     return decided
 
 
-def _rules_of(metric: PublishedMetric, like: str) -> str:
+def _rules_key(metric: PublishedMetric, like: str) -> str:
     """The key that values must share to be compared with each other if they were scored like a library.
 
     Every metric has its own rules for ties and missing queries. Where the best k are selected as torch does it,
@@ -292,7 +292,7 @@ def _mean(cell: TableCell) -> bool:
     return strip_markup(cell.label).casefold().partition("@")[0].strip() == "map"
 
 
-def _averaged(metric: PublishedMetric, average: str) -> PublishedMetric:
+def _with_average(metric: PublishedMetric, average: str) -> PublishedMetric:
     """In a row such as ``macro avg``, precision, recall and F1 are macro averages."""
     bare = metric.symbol in ("P", "R", "F1") and metric.k is None and not metric.parameters
     return replace(metric, parameters=(("average", average),)) if average and bare else metric
@@ -421,7 +421,7 @@ def _rows(
 ) -> Iterator[UnresolvedRow]:
     """One row per group of values with the same units."""
     context = parse_context(record.cells, record.name or table, record.stated)
-    context = _declared(context, declared, record.name)
+    context = _declared_context(context, declared, record.name)
     other_numbers = parse_other_numbers(record)
     untuned = any(last_word(draft.group) in _UNTUNED for draft in drafts)
     for group in dict.fromkeys(draft.group for draft in drafts) or {"": None}:
@@ -497,7 +497,7 @@ def _words(name: str) -> list[str]:
     return [part.strip(" *_\\").casefold() for part in re.split(r"[,/]", name)]
 
 
-def _declared(context: TableContext, declared: DeclaredContext, name: str) -> TableContext:
+def _declared_context(context: TableContext, declared: DeclaredContext, name: str) -> TableContext:
     if declared.n is not None and context.n not in (None, declared.n):
         raise ParameterError(
             f"{name or 'the table'} states {context.n} units, and --n is {declared.n}",

@@ -37,7 +37,7 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
         *row.values_by_cutoff("nDCG", require_cutoff=False),
         *row.values_by_cutoff("nDCG", require_cutoff=False, gain="exp"),
     ]
-    yield from _above_the_hits(row, gains)
+    yield from _exceeds_hits(row, gains)
     for gain in gains:
         yield from bound_violation(gain, hit_rate_steps(row), log_discount, REQUIRES_ONE_RELEVANT)
         yield from _below_reciprocal(row, gain)
@@ -45,7 +45,7 @@ def impossible_ndcg(row: PublishedRow) -> Iterator[Violation]:
         yield from _against_average_precision(row, gain)
 
 
-def _above_the_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
+def _exceeds_hits(row: PublishedRow, gains: list[PublishedValue]) -> Iterator[Violation]:
     violations = []
     for gain in gains:
         for hits in hit_rates(row):
@@ -137,7 +137,7 @@ def inconsistent_relevant_counts(row: PublishedRow) -> Iterator[Violation]:
     yield from _recall_against_precision(row)
     yield from _hits_against_precision(row)
     yield from _at_most_the_hits(row)
-    yield from _capped(row)
+    yield from _capped_violations(row)
 
 
 def max_recall(precision: float, k: int, j: int) -> float:
@@ -159,7 +159,7 @@ def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
         violations = []
         for precision in row.values_by_cutoff("P"):
             j, k = int(recall.k), int(precision.k)
-            most = _most_recall_of(precision.range, k, j) if j <= k else 1.0
+            most = _max_recall_in_range(precision.range, k, j) if j <= k else 1.0
             if recall.range.low > most + SLACK:
                 steps = (
                     f"{precision} means {precision.range * k} relevant items among the first {k}",
@@ -174,7 +174,7 @@ def _recall_against_precision(row: PublishedRow) -> Iterator[Violation]:
             yield max(violations, key=lambda pair: pair[0])[1]
 
 
-def _most_recall_of(precision: ValueRange, k: int, j: int) -> float:
+def _max_recall_in_range(precision: ValueRange, k: int, j: int) -> float:
     """The bound rises up to one item found and falls from j items on: its peak is between."""
     ends = (precision.low, precision.high)
     peak = ends[0] * k <= j and ends[1] * k >= 1
@@ -226,7 +226,7 @@ def _at_most_the_hits(row: PublishedRow) -> Iterator[Violation]:
     yield from largest_gap(violations)
 
 
-def _capped(row: PublishedRow) -> Iterator[Violation]:
+def _capped_violations(row: PublishedRow) -> Iterator[Violation]:
     """P@k and R@k divide by more than min(R, k) does."""
     violations = []
     for capped in row.values_by_cutoff("R", capped="True"):
@@ -287,10 +287,10 @@ def inconsistent_f1(row: PublishedRow) -> Iterator[Violation]:
         parameters = dict(f1.metric.parameters)
         precision, recall = (row.value_of(symbol, None, **parameters) for symbol in ("P", "R"))
         if precision and recall:
-            yield from _impossible(f1, precision, recall, pooled=_pooled(row, parameters))
+            yield from _impossible(f1, precision, recall, pooled=_is_pooled_f1(row, parameters))
 
 
-def _pooled(row: PublishedRow, parameters: dict[str, str]) -> bool:
+def _is_pooled_f1(row: PublishedRow, parameters: dict[str, str]) -> bool:
     return parameters.get("average") == "micro" and not row.averaged
 
 

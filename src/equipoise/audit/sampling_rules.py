@@ -35,7 +35,7 @@ def impossible_mean_of_n(row: PublishedRow) -> Iterator[Violation]:
         n = row.n_units(value)
         parts = _parts(value)
         if n is not None and parts is not None:
-            yield from _missed(value, n, *parts)
+            yield from _fraction_violations(value, n, *parts)
 
 
 def _parts(value: PublishedValue) -> tuple[int, str, tuple[Assumption, ...]] | None:
@@ -56,7 +56,7 @@ def _parts(value: PublishedValue) -> tuple[int, str, tuple[Assumption, ...]] | N
     return None
 
 
-def _missed(
+def _fraction_violations(
     value: PublishedValue, n: int, parts: int, why: str, assumptions: tuple[Assumption, ...]
 ) -> Iterator[Violation]:
     steps = n * parts
@@ -271,7 +271,7 @@ def _off(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance:
     expected = ValueRange(ends[0], ends[1])
     if not expected.is_disjoint(value.range):
         return
-    n, deviation = _measured(row, value, pool, chance)
+    n, deviation = _chance_spread(row, value, pool, chance)
     measured = not ValueRange(ends[0] - deviation, ends[1] + deviation).is_disjoint(value.range)
     if measured and row.n_units(value) is not None:
         return
@@ -301,7 +301,9 @@ def _needs(value: PublishedValue, pool: CandidateCount, expected: ValueRange) ->
     return () if bounded and value.range.is_above(expected) else pool.assumptions
 
 
-def _measured(row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance: ChanceScore) -> tuple[int, float]:
+def _chance_spread(
+    row: PublishedRow, value: PublishedValue, pool: CandidateCount, chance: ChanceScore
+) -> tuple[int, float]:
     """The smallest number of units of a random run, and how far chance moves its mean."""
     units = row.n_units(value)
     n = units

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.checks.base import Check, ComparedSystems, Observation, TruncationStats, join_names, pluralize
 from equipoise.errors import EquipoiseError
-from equipoise.models.retriever import has_lexical_baseline
 from equipoise.stats.alignment import BUDGET, FOLDS, GRID, SPENT, TOKENIZER, TRIALS, WINDOW
 from equipoise.stats.comparison import UNEQUAL_TUNING
 from equipoise.stats.formatting import format_count, format_difference, format_value
@@ -38,6 +37,8 @@ def partial_run(result: Result) -> Iterator[Observation]:
 
 def no_lexical_baseline(systems: ComparedSystems) -> Iterator[Observation]:
     """EQ107: a comparison of models without a lexical baseline."""
+    from equipoise.models.retriever import has_lexical_baseline
+
     try:
         is_missing = len(systems.specs) > 1 and not has_lexical_baseline(systems.specs)
     except EquipoiseError:  # a name that is not a spec does not tell whether the system is lexical

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -14,7 +14,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.options import output_options
 from equipoise.cli.output import Output, pass_output
-from equipoise.errors import MissingExtraError, UnknownNameError
+from equipoise.errors import MissingExtraError, UnknownNameError, did_you_mean
 
 # Groups of commands that load a command's module only when it is invoked.
 
@@ -43,9 +43,18 @@ class SuggestingGroup(click.Group):
         """The command with the name of the first argument."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
-            known = self.list_commands(ctx)
-            raise UnknownNameError.of("command", name, known, more=f"{ctx.command_path} has {', '.join(known)}")
+            raise UnknownNameError(f"{ctx.command_path} has no command {name!r}", hint=self._pointer(ctx, name))
         return super().resolve_command(ctx, args)
+
+    def _pointer(self, ctx: click.Context, name: str) -> str:
+        """The command that a user who types ``name`` in this group is looking for."""
+        path = " ".join([*ctx.command_path.split()[1:], name])
+        if path in POINTERS:
+            return POINTERS[path]
+        known = self.list_commands(ctx)
+        if name in COMMANDS:
+            return f"eq {name} works on the results of every command: see eq {name} --help"
+        return did_you_mean(name, known) or f"{ctx.command_path} has {', '.join(known)}"
 
 
 class LazyGroup(SuggestingGroup):
@@ -70,16 +79,26 @@ class LazyGroup(SuggestingGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands in the help, from the table."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
+        self.write_section(formatter, "Commands", self.entries)
+
+    def write_section(self, formatter: click.HelpFormatter, title: str, names: Iterable[str]) -> None:
+        """A heading and the commands below it, all headings with the same column width."""
+        width = max(map(len, self.entries))
+        with formatter.section(title):
+            formatter.write_dl([(name.ljust(width), self.entries[name].summary) for name in names])
 
 
 NAMES = ("eq", "equipoise")
 
 COMMANDS = {
+    "demo": CommandEntry("equipoise.domains.fair.demo:demo", "Compare models on sample data."),
     "score": CommandEntry("equipoise.cli.score:score", "Score runs or logits, with confidence intervals."),
     "compare": CommandEntry("equipoise.cli.compare:compare", "Compare systems with paired significance tests."),
+    "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
     "bench": CommandEntry("equipoise.domains.bench.cli:bench", "Benchmark embedding models on your own data."),
+    "leaderboard": CommandEntry(
+        "equipoise.domains.bench.leaderboard_cli:leaderboard", "Show the uncertainty of published ranks."
+    ),
     "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on your own document."),
     "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models and their baselines."),
     "accounts": CommandEntry(
@@ -90,15 +109,10 @@ COMMANDS = {
     ),
     "concepts": CommandEntry("equipoise.domains.concepts.cli:concepts", "Score sentence models on a concept set."),
     "report": CommandEntry("equipoise.cli.report:report", "Write an HTML report of results."),
-    "audit": CommandEntry("equipoise.audit.cli:audit", "Find impossible values in a published table."),
-    "leaderboard": CommandEntry(
-        "equipoise.domains.bench.leaderboard_cli:leaderboard", "Show the uncertainty of published ranks."
-    ),
-    "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
-    "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score one run differently."),
     "view": CommandEntry("equipoise.view.cli:view", "Show all results in a browser."),
     "export": CommandEntry("equipoise.cli.report:export", "Export results as LaTeX, Markdown, CSV or a model card."),
-    "demo": CommandEntry("equipoise.domains.fair.demo:demo", "Compare models on the sample data."),
+    "why": CommandEntry("equipoise.reproduce.cli:why", "Explain why two libraries score one run differently."),
+    "audit": CommandEntry("equipoise.audit.cli:audit", "Find impossible values in a published table."),
     "embed": CommandEntry("equipoise.cli.embed:embed", "Embed the texts of a file, with a cache."),
     "index-quality": CommandEntry(
         "equipoise.cli.index_quality:index_quality", "Measure recall and speed of a vector index."
@@ -110,21 +124,71 @@ COMMANDS = {
     "completion": CommandEntry("equipoise.cli.app:completion", "Print the completion script of a shell."),
 }
 
+SECTIONS = {
+    "Evaluate and compare": ("demo", "bench", "score", "compare", "gate", "leaderboard"),
+    "Applications": ("fair", "places", "accounts", "phenotypes", "concepts"),
+    "Results": ("report", "view", "export", "why", "audit"),
+    "Models and data": ("embed", "index-quality", "cache", "ls"),
+    "Help": ("explain", "doctor", "completion"),
+}
+"""The headings of ``eq --help`` and their commands."""
+
+_EVALUATE = "eq score RUN --qrels FILE scores runs, eq fair compare a document, eq bench run your data"
+POINTERS = {
+    "models": "eq ls models",
+    "metrics": "eq ls metrics",
+    "checks": "eq ls checks",
+    "tests": "eq ls tests",
+    "list": "eq ls models, eq ls metrics, eq ls checks or eq ls tests",
+    "run": _EVALUATE,
+    "eval": _EVALUATE,
+    "evaluate": _EVALUATE,
+    "benchmark": _EVALUATE,
+    "test": "eq compare A B tests differences; eq ls tests lists the tests",
+    "diff": "eq compare A B",
+    "rank": "eq compare A B C, or eq leaderboard TABLE for published scores",
+    "html": "eq report RESULTS -o report.html",
+    "show": "eq view RESULTS in a browser, or eq report RESULTS",
+    "serve": "eq view RESULTS",
+    "index": "eq index-quality, or eq phenotypes index build",
+    "info": "eq doctor",
+    "version": "eq --version",
+    "help": "eq --help, or eq COMMAND --help",
+    "fair run": "eq fair compare --doc FILE --qa FILE --models A B",
+    "fair check": "eq fair validate --qa FILE --doc FILE",
+    "places evaluate": "eq places score --logits FILE --targets FILE",
+    "accounts run": "eq accounts evaluate --tree FILE",
+    "accounts compare": "eq accounts evaluate --tree FILE, then eq compare RESULTS",
+    "phenotypes search": "eq phenotypes query TEXT",
+    "phenotypes evaluate": "eq phenotypes benchmark run",
+    "phenotypes compare": "eq phenotypes benchmark compare RUNS, or eq phenotypes extraction compare RUNS",
+    "concepts evaluate": "eq concepts run --models A B",
+    "concepts validate": "eq concepts check CONCEPT_SET",
+    "concepts compare": "eq concepts run --models A B compares them",
+}
+"""Commands that users try, by their path, and the command that does it."""
+
 HELP = """Which embedding should I use for my data, and how sure can I be?
 
 \b
-  eq compare a.trec b.trec --qrels truth.qrels --primary nDCG@10
-  eq score --run a.trec --qrels truth.qrels -m nDCG@10 -m MRR
+  eq demo
+  eq score a.trec b.trec --qrels truth.qrels -m nDCG@10
+  eq compare a.trec b.trec --qrels truth.qrels -m nDCG@10
 """
 
 EPILOG = """\b
 Exit codes: 0 done, 1 a gate or check failed, 2 usage or bad input, 3 finished
-with failed units, 4 an extra, credential or device is missing, 130 interrupted.
+with failed parts, 4 an extra, credential or device is missing, 130 interrupted.
 """
 
 
 class App(LazyGroup):
     """The whole command line. Every exception becomes a message and an exit code."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands under their headings."""
+        for title, names in SECTIONS.items():
+            self.write_section(formatter, title, [name for name in names if name in self.entries])
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command, report errors, and exit with the exit code."""
@@ -136,6 +200,7 @@ class App(LazyGroup):
         try:
             _answer_completion(self, name)
             code = self._run(words, name, out)
+            out.finish()
             sys.stdout.flush()
         except (Exception, KeyboardInterrupt) as error:
             code = output.report(error, out)

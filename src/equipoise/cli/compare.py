@@ -1,40 +1,40 @@
-"""``eq compare``: who leads, and whether the data can tell."""
+"""``eq compare``: which system is best, and whether the difference is significant."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
+from equipoise.cli.metric_names import catalogue_with
 from equipoise.cli.output import Output, Step, pass_output
-from equipoise.cli.score import catalogue_with
 from equipoise.errors import ParameterError
 from equipoise.report.answer import AnswerOptions, cost_report_columns
 from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_sections
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.runs.run_directory import read_manifest
-from equipoise.runs.store import load_run
-from equipoise.stats.result import Result
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
+    from equipoise.runs.store import StoredRun
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.result import Result
 
 HELP = """
 \b
-  eq compare a.trec b.trec c.trec --qrels truth.qrels --primary nDCG@10
-  eq compare results/a results/b --primary MRR -m "HR@{1,10}"
+  eq compare a.trec b.trec c.trec --qrels truth.qrels -m nDCG@10
+  eq compare results/a results/b --primary MRR -m "HR@{1,10}" -o table.tex
 
-Compare two or more systems on the same units: differences to the leader with adjusted p,
-wins and losses, tie bands and rank intervals, and a sentence on what the data can tell.
-SYSTEMS are run files (with --qrels), matrices of logits (with --targets), or run
-directories written by eq score -o; NAME=path gives a system a name of its own.
+Compare two or more systems on the same queries: paired differences with adjusted p values,
+wins and losses, tie groups and rank intervals. SYSTEMS are run files (with --qrels), matrices
+of logits (with --targets), or run directories written by eq score -o; NAME=path names a system.
+The order is by --primary, by default the first metric.
 """
 
 
@@ -48,6 +48,7 @@ directories written by eq score -o; NAME=path gives a system a name of its own.
 @options.stats_options()
 @options.plugin_option
 @options.fail_option
+@options.table_options()
 @options.output_options
 @pass_output
 def compare(
@@ -63,86 +64,93 @@ def compare(
     config: StatsConfig,
 ) -> int:
     """See ``HELP``."""
-    named = parse_systems(systems)
-    if len(named) < 2:
+    inputs = parse_systems(systems)
+    if len(inputs) < 2:
         raise ParameterError(
-            f"a comparison needs at least two systems, and {len(named) or 'none'} was named",
-            hint="name run files or run directories: eq compare a.trec b.trec --qrels truth.qrels",
+            f"a comparison needs at least two systems; there {'is 1' if inputs else 'are none'}",
+            hint="eq compare a.trec b.trec --qrels truth.qrels",
         )
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
-    with out.progress(len(named) + 1) as step:
-        gathered, cautions = gather(named, reading, step, labels=labels)
+    with out.progress(len(inputs) + 1) as step:
+        read = read_systems(inputs, reading, step, labels=labels)
         step("comparing")
-        units = next(iter(gathered.values())).unit_ids.tolist()
+        units = next(iter(read.systems.values())).unit_ids.tolist()
         comparison = compare_systems(
-            gathered,
+            read.systems,
             metrics or ((primary,) if primary else None),
             primary=primary,
             config=ClusterOptions(cluster, cluster_by).resolve(config, units),
             catalogue=catalogue,
         )
-    stored = {name: system.path for name, system in zip(gathered, named, strict=True) if system.is_stored}
-    show_comparison(out, comparison, cautions, {name: read_manifest(path).cost for name, path in stored.items()})
-    if cautions:
+    show_comparison(out, comparison, read.runs)
+    if any(run.caution for run in read.runs):
         return output.FAILED_UNITS
     return output.gate(out, comparison.findings, fail_on)
 
 
-def gather(
-    systems: Sequence[SystemInput], reading: EvidenceOptions, step: Step, *, labels: bool = False
-) -> tuple[dict[str, Evidence | Result], list[str]]:
-    """What each system delivered, and a caution for every stored run that is not complete.
+@dataclass(frozen=True)
+class SystemsToCompare:
+    """Evidence or the stored result of each system by name, and the stored runs."""
 
-    A stored run has the name of its system, as in a report, unless it was given another one here. Where two
-    runs are of one system, all go by their folders.
+    systems: dict[str, Evidence | Result]
+    runs: list[StoredRun]
+
+
+def read_systems(
+    inputs: Sequence[SystemInput], reading: EvidenceOptions, step: Step, *, labels: bool = False
+) -> SystemsToCompare:
+    """Read all systems of a command line.
+
+    A stored run has the name of its system, unless the command line names it. If two runs have the same name,
+    all systems are named after their files and folders.
     """
-    delivered: list[Evidence | Result] = []
-    cautions = []
-    for system in systems:
+    entries: list[Evidence | Result] = []
+    stored: dict[int, StoredRun] = {}
+    for index, system in enumerate(inputs):
         step(f"reading {system.name}")
         if system.is_stored:
-            stored = load_run(system.path)
-            delivered.append(stored.result)
-            cautions += [stored.manifest.caution] if stored.manifest.caution else []
+            from equipoise.runs.store import load_run
+
+            stored[index] = load_run(system.path)
+            entries.append(stored[index].result)
         else:
-            delivered.append(reading.evidence(system, labels=labels))
-    return dict(zip(_names(systems, delivered), delivered, strict=True)), cautions
-
-
-def _names(systems: Sequence[SystemInput], delivered: Sequence[Evidence | Result]) -> list[str]:
-    """What each system is called; all by their files and folders where anything else is ambiguous."""
-    named = [
-        entry.system if isinstance(entry, Result) and not system.own else system.name
-        for system, entry in zip(systems, delivered, strict=True)
+            entries.append(reading.evidence(system, labels=labels))
+    names = [
+        stored[index].result.system if index in stored and not system.is_named else system.name
+        for index, system in enumerate(inputs)
     ]
-    return named if len(set(named)) == len(named) else [system.name for system in systems]
+    if len(set(names)) < len(names):
+        names = [system.name for system in inputs]
+    runs = [replace(run, result=replace(run.result, system=names[index])) for index, run in stored.items()]
+    return SystemsToCompare(dict(zip(names, entries, strict=True)), runs)
 
 
-def show_comparison(
-    out: Output,
-    comparison: Comparison,
-    cautions: Sequence[str] = (),
-    costs: Mapping[str, Mapping[str, float | None]] | None = None,
-) -> None:
-    """Print the comparison as data or for people; ``costs`` are those of stored runs."""
+def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRun] = ()) -> None:
+    """Print the comparison; ``runs`` are the stored ones among the systems."""
+    cautions = [run.caution for run in runs if run.caution]
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
         out.data(comparison.to_dict() | {"estimates": _estimates(comparison), "cautions": cautions})
         return
-    options = AnswerOptions(
+    if out.to:
+        from equipoise.report.export import export
+
+        out.file(export(runs, comparison, out.to))
+        return
+    answer = AnswerOptions(
         Vocabulary(comparison.unit_noun),
-        columns=cost_report_columns(comparison.order, costs or {}),
+        columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
         details="Details: add -v. The meaning of a code: eq explain CODE.",
     )
-    out.show(*comparison_sections(comparison, options=options, verbose=out.verbose, quiet=out.quiet))
+    out.show(*comparison_sections(comparison, options=answer, verbose=out.verbose, quiet=out.quiet))
     if out.verbose:
         out.show(*findings_section(comparison.findings, verbose=True))
 
 
 def _estimates(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    """The estimates by system and metric, each in the shape that eq score gives it."""
+    """The estimates by system and metric, as eq score writes them."""
     return {
         system: {metric: estimate.to_dict() for metric, estimate in estimates.items()}
         for system, estimates in comparison.estimates.items()

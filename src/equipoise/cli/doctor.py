@@ -74,6 +74,7 @@ class DoctorItem:
 
 @click.command(help=HELP, short_help="Show installed and missing packages.")
 @click.option("--deep", is_flag=True, help="Import torch to list its devices.")
+@options.table_options()
 @options.output_options
 @pass_output
 def doctor(out: Output, deep: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import tee
 from pathlib import Path
@@ -13,7 +13,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.output import Output, pass_output, progress_bar
+from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.io.texts import TextSource, read_texts
 
@@ -46,7 +46,7 @@ def roles() -> list[str]:
 
 @click.command(help=HELP, short_help="Embed the texts of a file.")
 @click.argument("texts", metavar="FILE")
-@click.option("--model", required=True, metavar="MODEL", help="The model, such as minilm or st:NAME.")
+@options.model_option(required=True)
 @click.option("-o", "--output", required=True, metavar="FILE", help="The file to write: .npz or .npy.")
 @click.option(
     "--role",
@@ -60,6 +60,7 @@ def roles() -> list[str]:
 @click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
 @click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@options.device_option
 @click.option("--no-cache", is_flag=True, help="Do not use the cache.")
 @options.output_options
 @pass_output
@@ -74,6 +75,7 @@ def embed(
     skip_blank: bool,
     threads: int,
     processes: int,
+    device: str | None,
     no_cache: bool,
 ) -> int:
     """See ``HELP``."""
@@ -86,13 +88,13 @@ def embed(
     source = read_texts(texts, column=column, id_column=id_column, skip_blank=skip_blank)
     cache = None if no_cache or is_disabled() else VectorCache()
     more = {"processes": processes} if processes > 1 else {}
-    with (
-        closing(cache) if cache is not None else nullcontext(),
-        embedder(model, cache=cache or False, threads=threads, **more) as loaded,
-    ):
+    spec = options.models_on_device([model], device, out)[model]
+    with closing(cache) if cache is not None else nullcontext(), ExitStack() as models:
+        with out.working(f"loading {model}"):
+            loaded = models.enter_context(embedder(spec, cache=cache or False, threads=threads, **more))
         if cache is not None:
             cache.note_name(loaded.encoder.identity, loaded.card.name)
-        with _resumable(out), progress_bar(out, f"embedding with {loaded.card.name}", source.count) as count:
+        with _resumable(out), out.count(f"embedding with {loaded.card.name}", source.count) as count:
             first, second = tee(source.items())
             report = embed_to_file(
                 (item.text for item in first),

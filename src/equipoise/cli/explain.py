@@ -12,10 +12,11 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.ls import bounds_text
-from equipoise.cli.options import matching_metrics, symbol_of
+from equipoise.cli.metric_names import catalogue_with, matching_metrics, symbol_of
 from equipoise.cli.output import Output, pass_output
-from equipoise.errors import EquipoiseError, UnknownNameError
+from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
 from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.parser import name_from_other_library
 from equipoise.report.metric_page import InfoPage, plain_formula, worked_values
 from equipoise.report.terminal import Paragraph
 from equipoise.types import Direction
@@ -60,8 +61,6 @@ class ExplainableType(options.MetricType):
 @pass_output
 def explain(out: Output, name: str, plugins: tuple[str, ...]) -> None:
     """See ``HELP``."""
-    from equipoise.cli.score import catalogue_with
-
     pages = find_explanations(name.strip(), catalogue_with(plugins))
     if out.json:
         out.data({"pages": [page.to_dict() for page in pages]})
@@ -86,8 +85,10 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *options.tests(),
             *options.corrections(),
         ]
-        more = "eq ls metrics, eq ls checks and eq ls tests list all names"
-        raise UnknownNameError.of("metric, test or code", symbol_of(name) or name, known, more=more)
+        ours = name_from_other_library(name, catalogue)
+        suggested = f"write {ours}" if ours else did_you_mean(symbol_of(name) or name, known)
+        hint = suggested or "eq ls metrics, eq ls checks and eq ls tests list all names"
+        raise UnknownNameError(f"no metric, test or code is called {name!r}", hint=hint)
     return pages
 
 

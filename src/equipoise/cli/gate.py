@@ -18,52 +18,51 @@ if TYPE_CHECKING:
 
 HELP = """
 \b
-  eq gate results/minilm --min 'nDCG@10>=0.60' --min 'MR<=5'
+  eq gate results/minilm --require 'nDCG@10>=0.60' --require 'MR<=5'
   eq gate results/minilm --no-worse-than main/minilm --margin 0.01
 
-Pass or fail, with exit code 0 or 1 and a sentence for everything that was asked. RUN is a
-run directory as eq score -o writes it.
+Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory
+as eq score -o writes it.
 
---min compares the point estimate; with --confident it is the end of the interval on the wrong
-side that must reach the limit.
+--require compares the point estimate. With --confident the worse end of its interval must meet
+the requirement.
 
 --no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
-the same units. The metrics are those of -m, else those of --min, else only the first of the
-run. With several metrics each p is adjusted for their number (Holm), so that an unchanged run
-seldom fails by chance.
+the same queries. The metrics are those of -m, else those of --require, else the first of the
+run. With several metrics p values are adjusted by Holm's method.
 
-Without a margin signs are flipped at random: if nothing has changed, a gain is as likely as a
-loss of that size. With a margin Student's t judges how far beyond it the mean loss lies. Where
-rare units may gain very much, --test bounds assumes nothing but the bounds of the metric
-(Gaffke's bound), and sees only losses far beyond the margin. A figure that is no mean over units,
-such as MedianRank, is judged by the bootstrap interval of its difference, not adjusted.
+Without a margin the test is a randomisation test with random signs. With a margin it is
+Student's t test of the loss beyond the margin. --test bounds assumes only the bounds of the
+metric (Gaffke's bound); it needs larger losses, but holds for differences with rare large values.
+A metric that is not a mean over queries, such as MedianRank, uses the bootstrap interval of its
+difference, without adjustment.
 
-What cannot be judged fails: missing units, runs that were scored in different ways, runs that
-are not complete or were tuned on the units they report (EQ201), undefined figures, and a loss on
-so few units that no p could be small enough.
+The gate also fails if the question cannot be answered: missing queries, runs that were scored in
+different ways, runs that are incomplete or tuned on the queries they report (EQ201), undefined
+scores, and too few queries for any p value to be significant.
 """
 
 
 @click.command(help=HELP, short_help="Pass or fail, for continuous integration.")
 @click.argument("run")
 @click.option(
-    "--min",
-    "minimums",
+    "--require",
+    "requirements",
     metavar="METRIC>=X",
     multiple=True,
-    help="What must be reached, such as 'nDCG@10>=0.60' or 'MR<=5'; may be repeated.",
+    help="A requirement, such as 'nDCG@10>=0.60' or 'MR<=5'; may be repeated.",
 )
-@click.option("--confident", is_flag=True, help="Compare the end of the interval, not the point estimate.")
-@click.option("--no-worse-than", "baseline", metavar="BASELINE", help="A run directory to compare with.")
-@click.option("--margin", type=float, default=0.0, show_default=True, help="The loss that is tolerated.")
+@click.option("--confident", is_flag=True, help="Require it of the worse end of the interval.")
+@click.option("--no-worse-than", "baseline", metavar="BASELINE", help="Fail on a significant loss against this run.")
+@click.option("--margin", type=float, default=0.0, show_default=True, help="The tolerated loss.")
 @click.option(
     "--test",
     type=click.Choice(TESTS),
     default="t",
     show_default=True,
-    help="How a loss beyond a margin is judged.",
+    help="Test of a loss beyond the margin: t, or bounds (assumes only the bounds of the metric).",
 )
-@click.option("--allow-missing", is_flag=True, help="Let units that a run lacks score 0, and go on.")
+@click.option("--allow-missing", is_flag=True, help="Score missing queries as 0 instead of failing.")
 @options.metric_option
 @options.stats_options(omit=("test", "correction"))
 @options.output_options
@@ -71,7 +70,7 @@ so few units that no p could be small enough.
 def gate(
     out: Output,
     run: str,
-    minimums: tuple[str, ...],
+    requirements: tuple[str, ...],
     confident: bool,
     baseline: str | None,
     margin: float,
@@ -82,34 +81,35 @@ def gate(
 ) -> int:
     """See ``HELP``."""
     if baseline is None and (margin or metrics):
-        raise ParameterError("there is no baseline for the margin or the metrics", hint="name one with --no-worse-than")
+        raise ParameterError("--margin and -m need a baseline", hint="add --no-worse-than RUN")
     against = None if baseline is None else BaselineCheck(_one_run(baseline), margin, metrics, test)
-    found = check_gate(
-        _one_run(run),
-        minimums,
-        confident=confident,
-        against=against,
-        allow_missing=allow_missing,
-        config=config,
-    )
-    _show(out, found)
-    return output.DONE if found.passed else output.GATE_FAILED
+    with out.working("checking the run"):
+        result = check_gate(
+            _one_run(run),
+            requirements,
+            confident=confident,
+            against=against,
+            allow_missing=allow_missing,
+            config=config,
+        )
+    _show(out, result)
+    return output.DONE if result.passed else output.GATE_FAILED
 
 
 def _one_run(path: str) -> StoredRun:
     runs = find_runs(path)
     if len(runs) > 1:
         raise ParameterError(
-            f"{path} holds {len(runs)} runs, and a gate judges one",
-            hint=f"name one of them, such as {runs[0]}",
+            f"{path} has {len(runs)} runs, and a gate checks one",
+            hint=f"choose one, such as {runs[0]}",
         )
     return load_run(runs[0])
 
 
-def _show(out: Output, found: GateResult) -> None:
+def _show(out: Output, result: GateResult) -> None:
     if out.json:
-        out.data(found.to_dict())
+        out.data(result.to_dict())
         return
-    for verdict in found.verdicts:
+    for verdict in result.verdicts:
         if not (out.quiet and verdict.passed):
             out.text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.message}")

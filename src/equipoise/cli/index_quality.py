@@ -15,7 +15,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
-from equipoise.cli.output import Output, pass_output, progress_bar
+from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.runs.experiment import check_writable
 
@@ -58,7 +58,9 @@ def geometries() -> list[str]:
 )
 @click.option("--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards.")
 @click.option("--queries", required=True, metavar="FILE", help="The query vectors, one row per query.")
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of neighbours.")
+@click.option(
+    "-k", "--top-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of neighbours per query."
+)
 @click.option(
     "--geometry",
     type=options.ChoiceWithHint("geometry", geometries),
@@ -76,9 +78,10 @@ def geometries() -> list[str]:
 @click.option("--collection", metavar="NAME", help="Collection in the store; default: a hash of the vectors.")
 @click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
-@options.stats_options(omit=("test", "correction", "n_permutations"))
+@options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def index_quality(
@@ -86,7 +89,7 @@ def index_quality(
     spec: str,
     corpus: str,
     queries: str,
-    k: int,
+    top_k: int,
     geometry: str,
     settings: tuple[str, ...],
     collection: str | None,
@@ -112,7 +115,7 @@ def index_quality(
     system = name or ", ".join([store_label(spec), *(f"{key}={value}" for key, value in store_options.items())])
     manifest = replace(
         Manifest.start(system, command=out.command, seed=config.seed, inputs=files),
-        parameters={"store": store_label(spec), "geometry": geometry, "k": k, **store_options},
+        parameters={"store": store_label(spec), "geometry": geometry, "k": top_k, **store_options},
     )
     target = collection or _collection(manifest, geometry, store_options)
     with executor_context(engine, out, "a shard"), _mapper(engine, output, system) as over:
@@ -121,7 +124,7 @@ def index_quality(
             _StageBars(out) as bars,
         ):
             measurement = task.measure_index(
-                opened_store, shards, points, k, threads=threads, over=over, watch=bars.watch
+                opened_store, shards, points, top_k, threads=threads, over=over, watch=bars.watch
             )
             exact = opened_store.exact
         result = measurement.result(system, config=config)
@@ -186,7 +189,7 @@ class _StageBars(ExitStack):
         if what != self._stage:
             self.close()
             self._stage = what
-            self._count = self.enter_context(progress_bar(self._out, what, total))
+            self._count = self.enter_context(self._out.count(what, total))
         self._count(done)
 
 

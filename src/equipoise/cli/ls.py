@@ -30,34 +30,36 @@ nothing is downloaded.
 
 
 @click.command(help=MODELS_HELP, short_help="List the models.")
+@options.table_options()
 @options.output_options
 @pass_output
 def models(out: Output) -> None:
     """See ``MODELS_HELP``."""
     from equipoise.models.inventory import list_models
 
-    found = list_models()
+    listings = list_models()
     if out.json:
-        out.data({"models": [{**asdict(each), "here": each.here, "works": each.works} for each in found]})
+        rows = [{**asdict(listing), "here": listing.here, "works": listing.works} for listing in listings]
+        out.data({"models": rows})
         return
     out.show(
         TerminalTable(
             [
-                ReportColumn("model", [each.spec for each in found]),
-                ReportColumn("here", [each.here for each in found], shortens="end"),
-                ReportColumn("dims", [_number(each.dims) for each in found], right=True),
-                ReportColumn("tokens", [_number(each.max_tokens) for each in found], right=True),
-                ReportColumn("licence", [each.licence for each in found]),
-                ReportColumn("what it is", [each.title for each in found], rank=1, shortens="end", extra=True),
+                ReportColumn("model", [listing.spec for listing in listings]),
+                ReportColumn("installed", [listing.here for listing in listings], shortens="end"),
+                ReportColumn("dims", [_number(listing.dims) for listing in listings], right=True),
+                ReportColumn("tokens", [_number(listing.max_tokens) for listing in listings], right=True),
+                ReportColumn("licence", [listing.licence for listing in listings]),
+                ReportColumn("title", [listing.title for listing in listings], rank=1, shortens="end", extra=True),
             ]
         ),
-        *_hints(found),
+        *_hints(listings),
     )
 
 
-def _hints(found: Sequence[ModelListing]) -> list[Paragraph]:
+def _hints(listings: Sequence[ModelListing]) -> list[Paragraph]:
     """Each missing package once, with the command that installs it."""
-    lines = {each.lack.what: each.lack.hint for each in found if not each.works}
+    lines = {listing.lack.what: listing.lack.hint for listing in listings if not listing.works}
     return [Paragraph(hint, lead=f"{what}: ") for what, hint in lines.items()]
 
 
@@ -114,29 +116,30 @@ ls.add_command(models)
     help="Only metrics of this kind of evidence.",
 )
 @options.plugin_option
+@options.table_options()
 @options.output_options
 @pass_output
 def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
     """See ``METRICS_HELP``."""
-    from equipoise.cli.score import catalogue_with
+    from equipoise.cli.metric_names import catalogue_with
 
-    found = [each for each in catalogue_with(plugins) if kind in (None, each.evidence.kind)]
+    listed = [metric for metric in catalogue_with(plugins) if kind in (None, metric.evidence.kind)]
     if out.json:
-        out.data({"metrics": [metric_facts(metric) for metric in found]})
+        out.data({"metrics": [metric_facts(metric) for metric in listed]})
         return
-    out.show(*_metrics_part(found, verbose=out.verbose))
+    out.show(*_metrics_part(listed, verbose=out.verbose))
 
 
-def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
+def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Any]:
     """The table of the metrics, with ``verbose`` followed by their aliases."""
-    names = [f"{each.symbol}@k" if each.needs_cutoff else each.symbol for each in found]
-    aliases = ReportColumn("aliases", [", ".join(each.aliases) for each in found], rank=2, extra=True)
+    names = [f"{metric.symbol}@k" if metric.needs_cutoff else metric.symbol for metric in listed]
+    aliases = ReportColumn("aliases", [", ".join(metric.aliases) for metric in listed], rank=2, extra=True)
     columns = [
         ReportColumn("metric", names),
-        ReportColumn("title", [each.title for each in found], shortens="end"),
-        ReportColumn("evidence", [each.evidence.kind for each in found]),
-        ReportColumn("better", [str(each.better) for each in found]),
-        ReportColumn("range", [bounds_text(each.bounds) for each in found], rank=1),
+        ReportColumn("title", [metric.title for metric in listed], shortens="end"),
+        ReportColumn("evidence", [metric.evidence.kind for metric in listed]),
+        ReportColumn("better", [str(metric.better) for metric in listed]),
+        ReportColumn("range", [bounds_text(metric.bounds) for metric in listed], rank=1),
     ]
     if not verbose:
         return [TerminalTable([*columns, aliases], otherwise="-v lists them, or use --json")]
@@ -146,28 +149,31 @@ def _metrics_part(found: Sequence[Any], *, verbose: bool) -> list[Any]:
 
 
 @ls.command(help=CHECKS_HELP, short_help="List the checks.")
+@options.table_options()
 @options.output_options
 @pass_output
 def checks(out: Output) -> None:
     """See ``CHECKS_HELP``."""
     from equipoise.checks.registry import all_checks
 
+    listed = all_checks()
     if out.json:
-        rows = [{"code": each.code, "severity": each.severity, "title": each.title} for each in all_checks()]
+        rows = [{"code": check.code, "severity": check.severity, "title": check.title} for check in listed]
         out.data({"checks": rows})
         return
     out.show(
         TerminalTable(
             [
-                ReportColumn("code", [each.code for each in all_checks()]),
-                ReportColumn("severity", [str(each.severity) for each in all_checks()]),
-                ReportColumn("title", [each.title for each in all_checks()], shortens="end"),
+                ReportColumn("code", [check.code for check in listed]),
+                ReportColumn("severity", [str(check.severity) for check in listed]),
+                ReportColumn("title", [check.title for check in listed], shortens="end"),
             ]
         )
     )
 
 
 @ls.command(help=TESTS_HELP, short_help="List the paired tests and corrections.")
+@options.table_options()
 @options.output_options
 @pass_output
 def tests(out: Output) -> None:

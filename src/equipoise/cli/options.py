@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial, wraps
@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from equipoise.cli.output import Output
+from equipoise.cli.output import TABLE_FORMATS, Output
 from equipoise.config import CORRECTION_NAMES, DEFAULT_STATS, TEST_ALIASES, StatsConfig, Ties
-from equipoise.errors import EquipoiseError, ParameterError, UnknownNameError
+from equipoise.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
-    from equipoise.metrics.base import Metric
-    from equipoise.metrics.catalogue import MetricCatalogue
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
 
@@ -34,44 +32,52 @@ else:
 
 
 class ChoiceWithHint(NamedType):
-    """A name out of a few; a mistyped one gets a did-you-mean. The names may be loaded late."""
+    """A name out of a few; a mistyped one gets a did-you-mean. The names may be loaded late.
 
-    def __init__(self, kind: str, names: Callable[[], Iterable[str]]) -> None:
+    ``pointers`` are other names that users try, each with its hint.
+    """
+
+    def __init__(
+        self, kind: str, names: Callable[[], Iterable[str]], pointers: Mapping[str, str] | None = None
+    ) -> None:
         self.name = kind
         self.names = names
+        self.pointers = pointers or {}
 
     def get_metavar(self, *args: Any, **options: Any) -> str:
         """``[holm|bh|none]`` in the help."""
         return f"[{'|'.join(self.names())}]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it is spelled in the table."""
+        """The name as it is written in the table."""
         known = {name.casefold(): name for name in self.names()}
-        found = known.get(str(value).casefold())
-        if found is None:
+        word = str(value).casefold()
+        if word in self.pointers:
+            raise UnknownNameError(f"no {self.name} is called {value!r}", hint=self.pointers[word])
+        if word not in known:
             raise UnknownNameError.of(
                 self.name, str(value), known.values(), more=f"choose one of {', '.join(known.values())}"
             )
-        return found
+        return known[word]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so."""
+        """The names that begin with ``incomplete``."""
         return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
 class NameType(NamedType, ABC):
-    """A name as it is spelled, which is read later, with what it belongs to; known ones complete it."""
+    """A name that is parsed later by the command. Known names are completed."""
 
     @abstractmethod
     def known(self) -> Iterable[tuple[str, str]]:
-        """Spellings worth offering, each with what it means."""
+        """Names to offer as completions, each with its title."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The spelling as it is."""
+        """The name as it was typed."""
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The known spellings that begin so."""
+        """The known names that begin with ``incomplete``."""
         return [
             CompletionItem(name, help=title)
             for name, title in self.known()
@@ -103,23 +109,14 @@ class MetricType(NameType):
         return ((name, metric.title) for metric in builtin() for name in suggestions(metric))
 
 
-def symbol_of(expression: str) -> str:
-    """The name in the spelling of a metric.
-
-    >>> symbol_of("F1(average=macro)"), symbol_of("HR@{1,3}")
-    ('F1', 'HR')
-    """
-    return expression.partition("(")[0].partition("@")[0].strip()
-
-
 def suggestions(metric: Any) -> list[str]:
-    """The spellings of a metric worth offering."""
-    cut = [f"{metric.symbol}@{k}" for k in (1, 5, 10, 100)] if hasattr(metric, "k") else []
-    return cut if metric.needs_cutoff else [metric.symbol, *cut]
+    """The names of a metric to offer as completions."""
+    with_cutoff = [f"{metric.symbol}@{k}" for k in (1, 5, 10, 100)] if hasattr(metric, "k") else []
+    return with_cutoff if metric.needs_cutoff else [metric.symbol, *with_cutoff]
 
 
 def names_in(module: str, table: str) -> Callable[[], list[str]]:
-    """The names of a table, which is imported when it is asked for: options cost nothing until then.
+    """The names of a table. Its module is imported when they are needed, so that help is fast.
 
     >>> names_in("equipoise.stats.corrections", "CORRECTIONS")()
     ['holm', 'bh', 'none']
@@ -131,7 +128,7 @@ tie_rules = partial(list[str], Ties)
 tests = partial(list[str], TEST_ALIASES)
 corrections = partial(list[str], CORRECTION_NAMES)
 severities = names_in("equipoise.types", "Severity")
-"""How grave a finding can be, gravest first."""
+"""The severities of findings, highest first."""
 
 
 def kinds() -> list[str]:
@@ -142,7 +139,7 @@ def kinds() -> list[str]:
 
 
 def _switch(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
-    """Turn the option into a property of the shared ``Output``, wherever on the line it stands."""
+    """Set a property of the shared ``Output``, before or after the name of the command."""
 
     def turn(ctx: click.Context, parameter: click.Parameter, on: bool) -> None:
         if on:
@@ -151,7 +148,7 @@ def _switch(name: str) -> Callable[[click.Context, click.Parameter, bool], None]
     return turn
 
 
-def _joined(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def joined(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Several options as one decorator, in the order of the help page."""
 
     def decorate(command: Command) -> Command:
@@ -165,11 +162,42 @@ def _joined(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
 def output_options(command: Command) -> Command:
     """``--json``, ``-q`` and ``-v``."""
     shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
-    return _joined(
+    return joined(
         click.option("--json", callback=_switch("json"), help="Write data as JSON.", **shared),
         click.option("-q", "--quiet", callback=_switch("quiet"), help="Only the table, no advice.", **shared),
         click.option("-v", "--verbose", callback=_switch("verbose"), help="More detail.", **shared),
     )(command)
+
+
+FORMAT_POINTERS = {
+    "markdown": "write --to md",
+    "tex": "write --to latex",
+    "html": "eq report RESULTS -o report.html writes HTML",
+    "excel": "write --to csv",
+    "xlsx": "write --to csv",
+}
+
+
+def table_options(*, file: bool = True) -> Decorator:
+    """``--to``, and with ``file`` also ``-o FILE``, for commands that print tables."""
+    to = click.option(
+        "--to",
+        type=ChoiceWithHint("format", lambda: TABLE_FORMATS, FORMAT_POINTERS),
+        help="Write the tables in this format.",
+    )
+    path = click.option(
+        "-o", "--output", "table_file", metavar="FILE", help="Write to this file: .md, .tex, .csv or .json."
+    )
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def collected(*args: Any, to: str | None, table_file: str | None = None, **options: Any) -> Any:
+            click.get_current_context().ensure_object(Output).set_format(to, table_file)
+            return command(*args, **options)
+
+        return joined(to, *([path] if file else []))(collected)
+
+    return decorate
 
 
 def one_of(option: str, kind: str, names: Callable[[], list[str]], default: str, text: str) -> Decorator:
@@ -192,7 +220,7 @@ plugin_option = click.option(
     metavar="FILE",
     multiple=True,
     type=click.Path(),
-    help="A Python file with metrics of your own.",
+    help="A Python file with your own metrics.",
 )
 
 primary_option = click.option("--primary", type=MetricType(), help="The metric that decides the order.")
@@ -200,12 +228,19 @@ primary_option = click.option("--primary", type=MetricType(), help="The metric t
 fail_option = click.option(
     "--fail-on",
     type=ChoiceWithHint("severity", severities),
-    help="Exit 1 when there is a finding this grave or graver.",
+    help="Exit with status 1 on findings of this severity or higher.",
+)
+
+
+device_option = click.option("--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu.")
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model."
 )
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How evidence is read: the truth, the size of the corpus, padding, tags; one ``reading`` in all."""
+    """How evidence is read: ground truth, corpus size, padding, tags; the command gets one ``reading``."""
 
     @wraps(command)
     def collected(*args: Any, **options: Any) -> Any:
@@ -213,31 +248,31 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*args, reading=_taken(EvidenceOptions, options), **options)
 
-    return _joined(
-        click.option("--qrels", type=click.Path(), help="The truth for run files: TREC, TSV, JSON, ..."),
+    return joined(
+        click.option("--qrels", type=click.Path(), help="Relevance judgements for run files: TREC, TSV, JSON, ..."),
         click.option(
             "--targets",
             type=click.Path(),
-            help="The right column of each row of logits; if left out, the array targets of their file.",
+            help="The correct column of each row of logits; default: the array targets of the same file.",
         ),
-        click.option("--padding", type=int, multiple=True, help="A column of the logits that is no class."),
-        click.option("--corpus-size", type=int, help="How many documents could have been retrieved."),
+        click.option("--padding", type=int, multiple=True, help="A column of the logits that is not a class."),
+        click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
         click.option("--run-tag", metavar="NAME", help="Accept TREC lines without their last field."),
-        click.option("--device", metavar="NAME", help="Count logits there: cuda, cuda:1, mps, cpu."),
+        click.option("--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu."),
     )(collected)
 
 
-ties_option = one_of("--ties", "tie rule", tie_rules, "expected", "Order of equal scores.")
+ties_option = one_of("--ties", "tie rule", tie_rules, "expected", "How tied scores are ranked.")
 
-cluster_options: Decorator = _joined(
+cluster_options: Decorator = joined(
     click.option(
         "--cluster",
         metavar="FILE:COLUMN",
-        help="Clusters of units, from a table with a column of unit ids.",
+        help="Cluster of each query, from a column of a table; clusters are resampled whole.",
     ),
-    click.option("--cluster-by", metavar="REGEX", help="Clusters of units, from a part of each unit id."),
+    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query, from a part of its id."),
 )
-"""Units that are resampled together."""
+"""Queries that are resampled together."""
 
 test_option = one_of("--test", "paired test", tests, "randomisation", "Paired test of a difference.")
 
@@ -290,30 +325,30 @@ def stats_options(
             fields_of_config = {name: options.pop(name) for name in (*chosen, "ties") if name in options}
             return command(*args, config=StatsConfig(**fields_of_config), **options)
 
-        return _joined(*chosen.values())(collected)
+        return joined(*chosen.values())(collected)
 
     return decorate
 
 
 def _taken(kind: type[Record], options: dict[str, Any]) -> Record:
-    """A record made of the options that are its fields, which are taken out of the rest."""
+    """A record of the options that are its fields. They are removed from ``options``."""
     return kind(**{field.name: options.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
 def options_as(kind: type[Record], name: str, *options: Decorator) -> Decorator:
-    """These options as one argument: a record of the kind, whose fields they are."""
+    """These options as one argument ``name``: a record of the kind, whose fields they are."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
-        def collected(*args: Any, **given: Any) -> Any:
-            return command(*args, **{name: _taken(kind, given)}, **given)
+        def collected(*args: Any, **values: Any) -> Any:
+            return command(*args, **{name: _taken(kind, values)}, **values)
 
-        return _joined(*options)(collected)
+        return joined(*options)(collected)
 
     return decorate
 
 
-# Where the work of a command runs: the options, and what is said of it.
+# Where the work of a command runs.
 
 engines = names_in("equipoise.runs.executors", "EXECUTORS")
 
@@ -327,23 +362,22 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*args, engine=chosen(engine, address), **others)
 
-    address = click.option(
-        "--address", metavar="ADDRESS", help="The Ray cluster: ray://head:10001, or host:6379 inside it."
-    )
-    where = one_of("--engine", "engine", engines, "local", "Where the work runs.")
-    return where(address(collected))
+    return joined(
+        one_of("--engine", "engine", engines, "local", "Where the work runs."),
+        click.option("--address", metavar="ADDRESS", help="The Ray cluster: ray://head:10001, or host:6379 inside it."),
+    )(collected)
 
 
 def embedding_map(engine: Executor, *, cores: int = 1) -> ExecutorMap | None:
-    """How texts are embedded on the engine; None for this process, which embeds them where they are."""
+    """How texts are embedded on the engine; None for this process."""
     from equipoise.runs.runner import executor_map
 
     return executor_map(engine, n_cores=cores) if engine.is_remote else None
 
 
 @contextmanager
-def executor_context(engine: Executor, out: Output, unit: str = "a piece of the work") -> Iterator[Executor]:
-    """The engine at work; says where that is, and what is lost on the way. ``unit`` is what a cell is."""
+def executor_context(engine: Executor, out: Output, unit: str = "a job") -> Iterator[Executor]:
+    """The started engine. Notes say where it runs, and what is lost. ``unit`` describes one job."""
     engine.item_label, engine.on_message = unit, out.note
     with engine:
         if engine.is_remote:
@@ -351,26 +385,72 @@ def executor_context(engine: Executor, out: Output, unit: str = "a piece of the 
         try:
             yield engine
         finally:
-            _tell_of_cache(out)
+            _report_cache_problems(out)
 
 
-def _tell_of_cache(out: Output) -> None:
-    """Warn where vectors could not be kept, such as on a full disk: the next run makes them again."""
+def _report_cache_problems(out: Output) -> None:
+    """Warn if vectors could not be cached, such as on a full disk: the next run embeds them again."""
     from equipoise.models.cache import VectorCache
 
-    kept = VectorCache.default()
-    for trouble in kept.troubles if kept is not None else ():
-        out.note(f"warning: {trouble.subject}: {trouble.message}; {trouble.hint}")
+    cache = VectorCache.default()
+    for finding in cache.troubles if cache is not None else ():
+        out.note(f"warning: {finding.subject}: {finding.message}; {finding.hint}")
 
 
-# Options that take several values after their name: ``--models minilm bm25: hash``.
+DEVICE_KINDS = ("st",)
+"""The kinds of models that run on a device."""
+
+
+def models_on_device(models: Sequence[str], device: str | None, out: Output) -> dict[str, str]:
+    """The specs by the names that were typed; with a device, the specs of models that support it name it.
+
+    An unavailable device is an error, and so is a GPU that no model would use.
+    """
+    if device is None:
+        return {model: model for model in models}
+    from equipoise.geometry.gpu_search import torch_device
+    from equipoise.models.registry import parse_spec
+    from equipoise.models.retriever import is_fusion
+
+    specs = dict(zip(models, models, strict=True))
+    for model in models:
+        if not is_fusion(model) and (spec := parse_spec(model)).kind in DEVICE_KINDS:
+            specs[model] = str(spec.with_options(device=device))
+    on_cpu = [model for model, spec in specs.items() if model == spec]
+    if torch_device(device).type != "cpu":
+        if len(on_cpu) == len(models):
+            raise ParameterError(
+                f"no model runs on {device}", hint="--device applies to models of the kind st:, such as st:NAME"
+            )
+        if on_cpu:
+            out.note(f"on the CPU, because only models of the kind st: run on a device: {', '.join(on_cpu)}")
+    return specs
+
+
+# Options with aliases, and options that take several values after their name: ``--models minilm bm25: hash``.
 
 _OPEN = "equipoise.cli.options"
-"""Where a context keeps the option that the last word belongs to, for the completion of the next one."""
+"""Key of a context for the option that the last word belongs to, for the completion of the next one."""
 
 
-class MultiValueOption(click.Option):
-    """An option with one value or more; ``commas`` says whether a value may be a list of them."""
+class AliasOption(click.Option):
+    """An option with further names that work but are not listed in the help."""
+
+    def __init__(self, *args: Any, aliases: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.aliases = aliases
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser accept the aliases too."""
+        listed, self.opts = self.opts, [*self.opts, *self.aliases]
+        try:
+            super().add_to_parser(parser, ctx)
+        finally:
+            self.opts = listed
+
+
+class MultiValueOption(AliasOption):
+    """An option with one value or more; with ``commas`` a value may be a list with commas."""
 
     def __init__(self, *args: Any, commas: bool = False, **options: Any) -> None:
         super().__init__(*args, **{**options, "multiple": True})
@@ -385,9 +465,9 @@ class MultiValueOption(click.Option):
                 option.process = self._taking(option.process, ctx)
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """The values, lists with commas taken apart."""
+        """The values; lists with commas are split."""
         if self.commas and value and not isinstance(value, str):
-            value = [part for word in value for part in _parts(word)]
+            value = [part for word in value for part in _split_commas(word)]
         return super().type_cast_value(ctx, value)
 
     def _taking(self, process: Callable[[Any, Any], None], ctx: click.Context) -> Callable[[Any, Any], None]:
@@ -401,10 +481,10 @@ class MultiValueOption(click.Option):
 
 
 class SeveralCommand(click.Command):
-    """A command that completes the second and further values of an option as it does the first."""
+    """A command that completes the second and further values of an option like the first."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Options, or what the option before the cursor takes."""
+        """Options, or the values of the option before the cursor."""
         option = ctx.meta.get(_OPEN)
         if isinstance(option, MultiValueOption) and not _is_option(incomplete):
             return option.shell_complete(ctx, incomplete)
@@ -412,50 +492,40 @@ class SeveralCommand(click.Command):
 
 
 def _is_option(word: Any) -> bool:
-    """Whether a word is the name of an option, or the end of all; a dash alone is standard input."""
+    """Whether a word is the name of an option, or ``--``; a dash alone is standard input."""
     return isinstance(word, str) and len(word) > 1 and word.startswith("-")
 
 
-def _parts(word: Any) -> list[Any]:
-    """A list with commas taken apart.
+def _split_commas(word: Any) -> list[Any]:
+    """The parts of a list with commas.
 
-    >>> _parts("256,512,"), _parts(256)
+    >>> _split_commas("256,512,"), _split_commas(256)
     (['256', '512'], [256])
     """
     return [part for part in word.split(",") if part] if isinstance(word, str) else [word]
 
 
-# Metrics that share a name: which of them a spelling fits.
-
-USUAL_CUTOFF = "@10"
-
-
-def matching_metrics(spelling: str, catalogue: MetricCatalogue) -> list[Metric[Any]]:
-    """Every metric that the spelling fits, as P@5 fits the precision of rankings and not that of classes.
-
-    None where nothing has that name; an error where something has, and fits none of its namesakes. One
-    that needs a cutoff and has none is taken with a usual one.
-    """
-    found: list[Metric[Any]] = []
-    refusals: list[EquipoiseError] = []
-    for declared in catalogue.named(symbol_of(spelling)):
-        try:
-            found.append(_read(spelling, declared))
-        except EquipoiseError as refusal:
-            refusals.append(refusal)
-    if refusals and not found:
-        raise refusals[0]
-    return found
+def models_option(*, required: bool = False, aliases: Sequence[str] = (), text: str = "") -> Decorator:
+    """``--models A B``."""
+    return click.option(
+        "--models",
+        cls=MultiValueOption,
+        aliases=aliases,
+        required=required,
+        type=ModelType(),
+        metavar="MODEL ...",
+        help=text or "The models, such as minilm bm25:; see eq ls models.",
+    )
 
 
-def _read(spelling: str, declared: Any) -> Metric[Any]:
-    from equipoise.metrics.catalogue import MetricCatalogue
-    from equipoise.metrics.parser import parse_metrics
-
-    only = MetricCatalogue((declared,))
-    try:
-        return parse_metrics(spelling, catalogue=only)[0]
-    except ParameterError:
-        if "@" in spelling:
-            raise
-        return parse_metrics(spelling + USUAL_CUTOFF, catalogue=only)[0]
+def model_option(*, required: bool = False, aliases: Sequence[str] = (), text: str = "") -> Decorator:
+    """``--model A``, for commands that take exactly one."""
+    return click.option(
+        "--model",
+        cls=AliasOption,
+        aliases=aliases,
+        required=required,
+        type=ModelType(),
+        metavar="MODEL",
+        help=text or "The model, such as minilm or st:NAME; see eq ls models.",
+    )

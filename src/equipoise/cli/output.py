@@ -10,14 +10,16 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 from math import isfinite
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from equipoise.errors import EquipoiseError
+from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.redaction import redact
 from equipoise.report.escaping import inert
 
@@ -27,45 +29,88 @@ if TYPE_CHECKING:
 
 @dataclass
 class Output:
-    """The options ``--json``, ``-q`` and ``-v``, and the command line."""
+    """Where and how a command writes: ``--json``, ``--to``, ``-o FILE``, ``-q``, ``-v``, and the command line."""
 
     json: bool = False
     quiet: bool = False
     verbose: bool = False
     command: tuple[str, ...] = ()
+    to: str = ""
+    """The format of tables, one of ``TABLE_FORMATS``; empty for the terminal."""
+    path: str | None = None
+    """The file that gets the output instead of the terminal."""
+    _buffer: list[str] = field(default_factory=list)
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Output:
         """Read the options from the raw arguments, because errors in other options must follow them too."""
         shorts = "".join(word for word in words if word[:1] == "-" and set(word[1:]) <= {"q", "v"})
         return cls(
-            json="--json" in words,
+            json="--json" in words or "--to=json" in words or ("--to", "json") in pairwise(words),
             quiet="--quiet" in words or "q" in shorts,
             verbose="--verbose" in words or "v" in shorts,
             command=("eq", *words),
         )
 
+    def set_format(self, to: str | None, path: str | None) -> None:
+        """Write tables as ``to``, by default what the suffix of the file says."""
+        if path is not None:
+            from equipoise.runs.experiment import check_writable
+
+            suffix = PurePath(path).suffix.casefold()
+            to = to or ("json" if self.json else FORMAT_OF_SUFFIX.get(suffix))
+            if to is None:
+                raise ParameterError(
+                    f"{path} has no suffix of a table format",
+                    hint=f"use {', '.join(FORMAT_OF_SUFFIX)}, or choose the format with --to",
+                )
+            check_writable(path, example="table.md")
+        if self.json and to not in (None, "json"):
+            raise ParameterError(f"--json and --to {to} exclude each other", hint="keep one of them")
+        self.json = self.json or to == "json"
+        self.to, self.path = "" if to in (None, "json") else to, path
+
+    def finish(self) -> None:
+        """Write the file of ``-o``, if there is one."""
+        if self.path is not None and self._buffer:
+            from equipoise.io.atomic import write_text
+
+            write_text(self.path, "".join(self._buffer))
+            self.note(f"wrote {self.path}")
+
+    def write(self, text: str) -> None:
+        """Write to standard output, or to the file of ``-o``."""
+        if self.path is None:
+            sys.stdout.write(text)
+        else:
+            self._buffer.append(text)
+
     def data(self, value: Mapping[str, Any] | Sequence[Any]) -> None:
         """Write data as JSON. NaN and infinity become null."""
-        sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+        self.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
 
     def show(self, *parts: Any) -> None:
-        """Write a readable report: tables and paragraphs, as wide as the terminal."""
-        from equipoise.report.terminal import console
+        """Write a readable report: tables and paragraphs, as wide as the terminal, or in the format of ``--to``."""
+        if self.to:
+            from equipoise.cli.table_formats import format_parts
 
-        if parts:
+            self.write(format_parts(parts, self.to))
+        elif parts:
+            from equipoise.report.terminal import console
+
             screen = console(sys.stdout)
             with screen.capture() as captured:
                 screen.print(*parts, sep="\n", crop=False)
             sys.stdout.write(captured.get())
 
     def text(self, text: str) -> None:
-        """Write text. Control characters are escaped."""
-        sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))
+        """Write text for readers at a terminal. Control characters are escaped; with ``--to`` nothing is written."""
+        if not self.to:
+            self.write(inert(text if text.endswith("\n") else f"{text}\n"))
 
     def file(self, text: str) -> None:
         """Write the content of a file. Control characters are escaped only if the output is a terminal."""
-        sys.stdout.write(inert(text) if sys.stdout.isatty() else text)
+        self.write(inert(text) if self.path is None and sys.stdout.isatty() else text)
 
     def note(self, text: str) -> None:
         """Write a note to standard error, unless ``--quiet`` is set."""
@@ -79,19 +124,46 @@ class Output:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Step]:
-        """A progress bar of ``total`` steps on standard error, if it is a terminal."""
-        if self.quiet or total < 2 or not sys.stderr.isatty():
-            yield _silent
+        """A progress bar of ``total`` steps with the remaining time; yields a function that starts the next step."""
+        with self._bar("", total) as update:
+            done = iter(range(total + 1))
+            yield lambda text: update(next(done, total), text)
+
+    @contextmanager
+    def count(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+        """A progress bar of ``total`` items; yields a function that takes the number of finished items."""
+        with self._bar(description, total) as update:
+            yield lambda done: update(done, description)
+
+    @contextmanager
+    def working(self, description: str) -> Iterator[None]:
+        """Show what a step of unknown length does, and for how long it has been running."""
+        with self._bar(description, None):
+            yield
+
+    @contextmanager
+    def _bar(self, description: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+        """Nothing is shown with ``--quiet`` or without a terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda done, text: None
             return
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich import progress as bars
 
         from equipoise.report.terminal import console
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
-            task = bar.add_task("", total=total)
-            done = iter(range(total + 1))
-            yield lambda text: bar.update(task, description=text, completed=next(done, total))
+        columns: list[bars.ProgressColumn] = [bars.SpinnerColumn(), bars.TextColumn("{task.description}")]
+        if total is not None:
+            columns += [bars.BarColumn(), bars.MofNCompleteColumn()]
+        columns.append(bars.TimeElapsedColumn())
+        if total is not None:
+            columns += [bars.TextColumn("remaining"), bars.TimeRemainingColumn()]
+        with bars.Progress(*columns, console=console(sys.stderr), transient=True) as bar:
+            task = bar.add_task(description, total=total)
+            yield lambda done, text: bar.update(task, description=text, completed=done)
+
+
+TABLE_FORMATS = ("md", "latex", "csv", "json")
+FORMAT_OF_SUFFIX = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
 
 
 class Step(Protocol):
@@ -101,16 +173,12 @@ class Step(Protocol):
         """Start the next step."""
 
 
-def _silent(text: str, /) -> None:
-    """Show no progress."""
-
-
 def plain(value: Any) -> Any:
     """A value that JSON can represent: no NaN, no infinity, no numpy scalars, no tuples."""
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
     if value is None or isinstance(value, (bool, int, str)):
@@ -171,17 +239,100 @@ def _fields(error: EquipoiseError) -> dict[str, Any]:
 def _as_ours(error: click.ClickException) -> EquipoiseError:
     """An error of click as one of ours, with a message and a hint."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    page = f"{context.command_path} --help lists the options" if context else ""
-    sentence = error.format_message()
+    hint = f"{context.command_path} --help lists the options" if context else ""
+    message = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        sentence = f"{context.command_path} has no option {error.option_name}"
-        page = _nearest_option(error.option_name, context.command) or page
-    return EquipoiseError(sentence[:1].lower() + sentence[1:].rstrip("."), hint=page)
+        message = f"{context.command_path} has no option {error.option_name}"
+        hint = suggest_option(error.option_name, context.command) or hint
+    return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
 
 
-def _nearest_option(name: str, command: click.Command) -> str:
-    """Suggest the nearest option, compared without the leading dashes."""
-    known = {name.lstrip("-"): name for parameter in command.params for name in parameter.opts}
+OPTION_POINTERS: dict[str, tuple[str, ...]] = {
+    "--document": ("--doc", "--data"),
+    "--documents": ("--doc", "--data"),
+    "--docs": ("--doc", "--data"),
+    "--corpus": ("--doc", "--data"),
+    "--dataset": ("--data", "--doc"),
+    "--input": ("--data", "--doc"),
+    "--questions": ("--qa",),
+    "--fixture": ("--qa",),
+    "--model": ("--models",),
+    "--models": ("--model",),
+    "--model-name": ("--models", "--model"),
+    "--embedder": ("--models", "--model"),
+    "--out": ("--output",),
+    "--output-dir": ("--output",),
+    "--output-file": ("--output",),
+    "--outdir": ("--output",),
+    "--format": ("--to",),
+    "--metrics": ("--metric",),
+    "--measure": ("--metric",),
+    "--main-metric": ("--primary",),
+    "--gpu": ("--device",),
+    "--cuda": ("--device",),
+    "--k": ("--top-k",),
+    "--ks": ("--top-k",),
+    "--top_k": ("--top-k",),
+    "--depth": ("--top-k",),
+    "--num-results": ("--top-k",),
+    "--limit": ("--top-k",),
+    "--random-seed": ("--seed",),
+    "--random-state": ("--seed",),
+    "--seeds": ("--n-seeds", "--seed"),
+    "--executor": ("--engine",),
+    "--backend": ("--engine",),
+    "--ray": ("--engine",),
+    "--jobs": ("--threads",),
+    "--n-jobs": ("--threads",),
+    "--workers": ("--processes", "--threads"),
+    "--level": ("--confidence-level",),
+    "--alpha": ("--confidence-level",),
+    "--confidence": ("--confidence-level",),
+    "--ci": ("--confidence-level",),
+    "--resamples": ("--n-resamples",),
+    "--bootstrap": ("--n-resamples",),
+    "--flips": ("--n-permutations",),
+    "--permutations": ("--n-permutations",),
+    "--adjust": ("--correction",),
+    "--min": ("--require",),
+    "--threshold": ("--require", "--chunk-threshold"),
+    "--baseline": ("--no-worse-than",),
+    "--absent": ("--unanswerable",),
+    "--budget": ("--token-budget", "--n-trials"),
+    "--folds": ("--n-folds",),
+    "--repeats": ("--n-repeats",),
+    "--classes": ("--n-classes",),
+    "--previous": ("--previous-places",),
+    "--scale": ("--similarity-scale",),
+    "--similarity": ("--similarity-measure",),
+    "--information": ("--information-content",),
+    "--parity": ("--as-published",),
+    "--tuned": ("--tuned-parameters",),
+    "--diagnose": ("--n-diagnosed-labels",),
+    "--skip-unknown": ("--skip-unknown-ids",),
+    "--rate": ("--learning-rate",),
+    "--rates": ("--learning-rates",),
+    "--lr": ("--learning-rate", "--learning-rates"),
+    "--negatives": ("--negative-sampling",),
+    "--train-on": ("--train-relation",),
+    "--burn-in": ("--burn-in-epochs",),
+    "--closed": ("--closure",),
+    "--rooted": ("--add-root",),
+    "--widths": ("--code-widths",),
+}
+"""Names that users try, and the options that do it. The first that the command has is suggested."""
+
+RUN_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system")
+
+
+def suggest_option(name: str, command: click.Command) -> str:
+    """The option that is meant, or the one with the nearest name, compared without the leading dashes."""
+    known = {name.lstrip("-"): name for parameter in command.params for name in parameter.opts if name[0] == "-"}
+    for pointer in OPTION_POINTERS.get(name, ()):
+        if pointer in known.values():
+            return f"write {pointer}"
+    if name in RUN_OPTIONS and any(isinstance(parameter, click.Argument) for parameter in command.params):
+        return f"run files need no option: eq {command.name} a.trec b.trec"
     near = get_close_matches(name.lstrip("-"), known, n=1)
     return f"did you mean {known[near[0]]}?" if near else ""
 
@@ -193,9 +344,9 @@ def _unexpected(error: BaseException, out: Output) -> int:
         hint = "please report this with the lines above and the output of eq doctor"
     else:
         hint = "this is a bug in equipoise; run it again with -v and report its output and that of eq doctor"
-    sentence = "there is not enough memory" if isinstance(error, MemoryError) else f"unexpected {reason}"
-    fields = {"code": "unexpected", "message": sentence, "hint": hint, "exit_code": UNEXPECTED}
-    out.error(fields, f"error: {sentence}\nhint: {hint}")
+    message = "there is not enough memory" if isinstance(error, MemoryError) else f"unexpected {reason}"
+    fields = {"code": "unexpected", "message": message, "hint": hint, "exit_code": UNEXPECTED}
+    out.error(fields, f"error: {message}\nhint: {hint}")
     return UNEXPECTED
 
 
@@ -209,36 +360,6 @@ def _hang_up() -> int:
             os.dup2(sink, stream.fileno())
     os.close(sink)
     return BROKEN_PIPE
-
-
-# Progress bar with rate and remaining time.
-
-
-@contextmanager
-def progress_bar(out: Output, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yields a function that takes the number of finished units; shows nothing without a terminal."""
-    if out.quiet or not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
-    from rich.progress import Task as Work
-    from rich.progress import TimeRemainingColumn as Remaining
-    from rich.text import Text
-
-    from equipoise.report.terminal import console
-
-    class Rate(ProgressColumn):
-        """Units per second."""
-
-        def render(self, task: Work) -> Text:
-            """The rate, once it is known."""
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} per second")
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), Remaining())
-    with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
 
 
 # Suggestions for the next command.

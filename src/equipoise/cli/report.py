@@ -1,4 +1,4 @@
-"""``eq export``: results in the forms that papers, pages and other programs take."""
+"""``eq report``: an HTML report of runs. ``eq export``: tables and files for papers and other programs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
+from equipoise.cli.metric_names import catalogue_with
 from equipoise.cli.output import Output, pass_output
-from equipoise.cli.score import catalogue_with
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
 from equipoise.runs.compare import compare
@@ -25,28 +25,26 @@ if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
     from equipoise.stats.comparison import Comparison
 
-# ``eq report``: runs as one page that opens from disk and can be mailed.
-
 REPORT_HELP = """
 \b
   eq report results/ -o report.html
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
   eq report results/ --charts results/visualizations
 
-Write one HTML file about one run, or about several and how they compare: who leads, who is tied, every
-pair, every slice, every unit, what was found, and how it was measured. It needs no network and no
-server. RUN is a run directory or a folder that holds some; NAME=path gives a system another name.
+Write one HTML file about one run or several: leaderboard, tie groups, pairs, slices, single
+queries, findings and protocol. It needs no network and no server. RUN is a run directory, or a
+folder with run directories; NAME=path renames a system.
 """
 
 
-@click.command(help=REPORT_HELP, short_help="Write runs as one HTML page.")
+@click.command(help=REPORT_HELP, short_help="Write an HTML report of results.")
 @click.argument("runs", nargs=-1, metavar="RUN [RUN ...]")
-@click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The file to write.")
+@click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The HTML file.")
 @options.primary_option
 @options.stats_options()
 @click.option("--title", metavar="TEXT", default="", help="The title of the page.")
-@click.option("--charts", metavar="FOLDER", help="Write the charts here as well, as PNG and SVG.")
-@click.option("--no-charts", "plain", is_flag=True, help="Leave the charts out of the page.")
+@click.option("--charts", metavar="FOLDER", help="Also write the charts here, as PNG and SVG.")
+@click.option("--no-charts", "plain", is_flag=True, help="No charts in the page.")
 @options.output_options
 @pass_output
 def report(
@@ -61,12 +59,19 @@ def report(
 ) -> int:
     """See ``REPORT_HELP``."""
     if not runs:
-        raise ParameterError("no run was named", hint="name a run directory: eq report results/ -o report.html")
+        raise ParameterError("there is no run to report", hint="eq report results/ -o report.html")
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
+    from equipoise.domains.bench.page import stored_suite, write_suite_page
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
 
+    if len(runs) == 1 and (suite := stored_suite(runs[0])) is not None:
+        with out.progress(len(suite["datasets"])) as step:
+            answer = write_suite_page(runs[0], output, config, charts=not plain, progress=step)
+        out.data({"report": output, "decision": answer.decision}) if out.json else out.text(answer.decision)
+        out.note(f"wrote {output}: open it in a browser")
+        return exits.DONE
     with out.progress(STEPS) as step:
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
         page = write_report(named_runs(runs), output, chosen, split=len(runs) == 1, progress=step)
@@ -86,25 +91,23 @@ def report(
 
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:
-    """The run directories that the words name, each once and with the name it was given."""
-    from equipoise.runs.store import find_runs
-
-    found: dict[Path, tuple[str, Path]] = {}
+    """The run directories of the command line with their names; each directory once."""
+    named: dict[Path, tuple[str, Path]] = {}
     for word in words:
         name, path = _named(word)
         runs = find_runs(path)
         if name and len(runs) > 1:
             raise ParameterError(
-                f"{path} holds {len(runs)} runs, and {name} can name only one",
-                hint="name a single run directory, or leave the name out",
+                f"{path} has {len(runs)} runs, and {name} can name only one",
+                hint="choose one run directory, or omit the name",
             )
         for run in runs:
-            found.setdefault(run.resolve(), (name, run))
-    return list(found.values())
+            named.setdefault(run.resolve(), (name, run))
+    return list(named.values())
 
 
 def _named(word: str) -> tuple[str, str]:
-    """``NAME=path``, unless that is itself a path.
+    """``NAME=path``, unless it is the path of an existing file.
 
     >>> _named("ours=results/7"), _named("results/7")
     (('ours', 'results/7'), ('', 'results/7'))
@@ -120,21 +123,21 @@ HELP = """
   eq export results/bm25 --to csv --units
 
 Export one run, or several and their comparison. RUNS are run directories as eq score -o
-writes them, or folders that hold some below them.
+writes them, or folders that contain some.
 
 \b
-  latex   a booktabs table with bands, intervals and a caption that stands alone
-  md      a table for a page on GitHub
-  csv     one row a system and metric; with --units one row a unit
+  latex   a booktabs table with tie groups, intervals and a complete caption
+  md      a table in Markdown
+  csv     one row per system and metric; with --units one row per query
   json    everything, as eq compare --json writes it
-  trec    the lists of one run that keeps them, as a TREC run file
+  trec    the retrieved lists of one run, as a TREC run file
   card    the metadata of a Hugging Face model card, as YAML
-  bibtex  the sources of metrics, intervals and test
+  bibtex  references of metrics, intervals and test
 """
 
 FORMATS = options.names_in("equipoise.report.export", "FORMATS")
 ALONE = ("trec",)
-"""Formats that show each run by itself, so that nothing needs to be compared."""
+"""Formats that need no comparison."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class ExportedRuns:
     catalogue: MetricCatalogue
 
     def read(self, path: Path) -> StoredRun:
-        """The run with the requested metrics, or with all of its own."""
+        """The run with the requested metrics, by default all of its metrics."""
         run = load_run(path)
         requested = [*(self.metrics or run.result.names), *([self.primary] if self.primary else [])]
         return replace(run, result=with_metrics(run.result, requested, catalogue=self.catalogue))
@@ -167,13 +170,15 @@ class ExportedRuns:
 
 @click.command(help=HELP, short_help="Export results for papers and other programs.")
 @click.argument("runs", nargs=-1)
-@click.option("--to", type=options.ChoiceWithHint("format", FORMATS), required=True, help="The form to write.")
-@click.option("-o", "--output", metavar="FILE", help="Write this file; without it, to standard output.")
-@click.option("--units", is_flag=True, help="With --to csv: one row a unit.")
+@click.option(
+    "--to", type=options.ChoiceWithHint("format", FORMATS, options.FORMAT_POINTERS), required=True, help="The format."
+)
+@click.option("-o", "--output", metavar="FILE", help="The file; default: standard output.")
+@click.option("--units", is_flag=True, help="With --to csv: one row per query.")
 @click.option(
     "--formulas/--no-formulas",
     default=False,
-    help="With --to csv: leave cells that start with = + - @ as they are; else an apostrophe precedes them.",
+    help="With --to csv: no apostrophe before cells that start with = + - @.",
 )
 @options.primary_option
 @options.stats_options()
@@ -195,7 +200,7 @@ def export(
 ) -> int:
     """See ``HELP``."""
     if not runs:
-        raise ParameterError("there is nothing to export", hint="name run directories, or a folder that holds some")
+        raise ParameterError("there is nothing to export", hint="eq export results/ --to md")
     exported = ExportedRuns(metrics, primary, config, catalogue_with(plugins))
     paths = find_runs(*runs)
     with out.progress(len(paths) + 1) as step:

@@ -61,12 +61,28 @@ class Ranking(Evidence):
 
     @classmethod
     def from_runs(cls, qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
-        """From judgements and a run: dicts of dicts, paths of files that hold them, or arrays of ids.
+        """Build a ranking from relevance judgements and a run.
 
-        ``qrels[unit][item]`` is the gain (0 and below: not relevant), ``run[unit][item]`` the score.
-        ``corpus_size`` is the number of items that could have been retrieved; without it the chance level uses
-        only the items that were retrieved or are relevant. A TREC run given as a path is read one query at a
-        time if the lines of every query are contiguous.
+        Parameters
+        ----------
+        qrels
+            ``qrels[unit][item]`` is the gain; 0 and below is not relevant. A dict of dicts, or the path of a file.
+        run
+            ``run[unit][item]`` is the score. A dict of dicts, or the path of a file. A TREC file is read one query at a
+            time if the lines of every query are contiguous.
+        corpus_size
+            The number of items that could have been retrieved. Without it the chance level uses only the items that
+            were retrieved or are relevant.
+
+        Returns
+        -------
+        Ranking
+            One unit per query of ``qrels``.
+
+        Examples
+        --------
+        >>> Ranking.from_runs({"q1": {"d7": 1}}, {"q1": {"d2": 0.9, "d7": 0.4}}, corpus_size=100).ranks
+        array([2.])
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_runs
 
@@ -83,9 +99,32 @@ class Ranking(Evidence):
         unit_ids: Any = None,
         corpus_size: int | None = None,
     ) -> Ranking:
-        """From arrays of retrieved ids, best first (or with ``scores``), and of relevant ids.
+        """Build a ranking from retrieved and relevant ids.
 
-        Both are matrices with one row per unit, or sequences of rows of unequal length.
+        Parameters
+        ----------
+        retrieved
+            Ids, best first: a matrix with one row per unit, or a sequence of rows of unequal length.
+        relevant
+            Ids of the relevant items, in the same form.
+        scores
+            Scores of the retrieved items, which define order and ties.
+        gains
+            Gains of the relevant items; 1 by default.
+        unit_ids
+            Ids of the units.
+        corpus_size
+            The number of items that could have been retrieved.
+
+        Returns
+        -------
+        Ranking
+            One unit per row.
+
+        Examples
+        --------
+        >>> Ranking.from_lists([["a", "b"], ["c", "a"]], [["b"], ["c"]], corpus_size=10).ranks
+        array([2., 1.])
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_lists
 
@@ -95,11 +134,29 @@ class Ranking(Evidence):
 
     @classmethod
     def from_scores(cls, scores: Any, targets: Any, *, exclude: Any = None, unit_ids: Any = None) -> Ranking:
-        """From a matrix of scores or logits (units x candidates) and the column of each relevant item.
+        """Build a ranking from a matrix of scores or logits.
 
-        ``scores`` may be any array that follows the array API (numpy, torch on any device, ...); ranks are
-        counted on its device. ``targets`` is one index per unit, or a sequence of sequences. ``exclude`` names
-        columns that are never candidates, such as padding classes.
+        Parameters
+        ----------
+        scores
+            A matrix (units x candidates) of any library that follows the array API (numpy, torch on any device). Ranks
+            are counted on its device.
+        targets
+            The column of the relevant item of each unit, or a sequence of columns per unit.
+        exclude
+            Columns that are never candidates, such as padding classes.
+        unit_ids
+            Ids of the units.
+
+        Returns
+        -------
+        Ranking
+            One unit per row.
+
+        Examples
+        --------
+        >>> Ranking.from_scores(np.array([[0.1, 0.9], [0.8, 0.2]]), [1, 1]).ranks
+        array([1., 2.])
         """
         from equipoise.evidence.ranking_from_scores import ranking_from_scores
 
@@ -119,11 +176,38 @@ class Ranking(Evidence):
         block_bytes: int | None = None,
         device: Any = None,
     ) -> Ranking:
-        """From two matrices of vectors: the full-depth ranks of the relevant rows of ``corpus``.
+        """Build a ranking from vectors: the ranks of the relevant rows among all rows of the corpus.
 
-        ``exclude`` is one corpus row per unit that is not a candidate (the unit itself; -1 for none).
-        The distances are computed in blocks of ``block_bytes``. With a ``device`` such as "cuda" they are computed
-        and counted there; scores that differ only by rounding may swap ranks.
+        Parameters
+        ----------
+        queries
+            One vector per unit.
+        corpus
+            One vector per candidate.
+        relevant
+            Row numbers of the relevant candidates: one per unit, or a sequence per unit.
+        geometry
+            ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
+        exclude
+            One row per unit that is not a candidate (the unit itself), -1 for none.
+        gains
+            Gains of the relevant rows; 1 by default.
+        unit_ids
+            Ids of the units.
+        block_bytes
+            Size of the blocks in which distances are computed.
+        device
+            Where distances are computed, such as ``cuda``. Scores that differ only by rounding may swap ranks there.
+
+        Returns
+        -------
+        Ranking
+            Full-depth ranks, one unit per query.
+
+        Examples
+        --------
+        >>> Ranking.from_embeddings([[1.0, 0.1]], [[0.0, 1.0], [1.0, 0.0]], [1]).ranks
+        array([1.])
         """
         from equipoise.evidence.ranking_from_vectors import ranking_from_embeddings
 
@@ -164,8 +248,24 @@ class Ranking(Evidence):
 
     @classmethod
     def from_ranks(cls, ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
-        """From the rank of the single relevant item of each unit (1 is best).
+        """Build a ranking from the rank of the single relevant item of each unit.
 
+        Parameters
+        ----------
+        ranks
+            Ranks; 1 is best.
+        candidates
+            Number of candidates of every unit.
+        unit_ids
+            Ids of the units.
+
+        Returns
+        -------
+        Ranking
+            One unit per rank.
+
+        Examples
+        --------
         >>> Ranking.from_ranks([2, 1, 5], candidates=10).above
         array([1, 0, 4])
         """

@@ -334,7 +334,7 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
         for part in _blocks(depth)
     ]
     unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
-    return _joined(units, depth, parts, corpus_size, unknown)
+    return _join_blocks(units, depth, parts, corpus_size, unknown)
 
 
 def streamed_ranking(
@@ -397,7 +397,7 @@ class _Stream:
         self._count()
         order, depth = np.array(self.order), np.array(self.depth)
         in_run_order = [units[index] for index in self.order]
-        ranking = _joined(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
+        ranking = _join_blocks(in_run_order, depth, self.parts, corpus_size, tuple(sorted(self.unknown)))
         same_order = bool((order[1:] > order[:-1]).all())
         return ranking if same_order else ranking.take(np.argsort(order))
 
@@ -420,7 +420,7 @@ class _Stream:
         self.units, self.lists, self.widest = [], [], 0
 
 
-def _joined(
+def _join_blocks(
     units: list[str],
     depth: Ints,
     parts: list[Counted],

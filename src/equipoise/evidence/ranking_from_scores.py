@@ -35,7 +35,7 @@ def ranking_from_scores(scores: Any, targets: Any, *, exclude: Any = None, unit_
         raise ShapeError(f"the scores have {len(scores.shape)} dimension(s); 2 are needed", hint="units x candidates")
     units, width = int(scores.shape[0]), int(scores.shape[1])
     flat, counts = _targets(targets, units, width)
-    dropped = _excluded(exclude, width)
+    dropped = _excluded_columns(exclude, width)
     if dropped.size and np.isin(flat, dropped).any():
         row = int(np.repeat(np.arange(units), counts)[np.isin(flat, dropped)][0])
         raise InputError(
@@ -103,7 +103,7 @@ def _as_numpy(values: Any) -> NDArray[Any] | None:
         return None
 
 
-def _excluded(exclude: Any, width: int) -> Ints:
+def _excluded_columns(exclude: Any, width: int) -> Ints:
     columns = np.unique(np.atleast_1d(np.asarray([] if exclude is None else exclude, dtype=np.int64)))
     if columns.size and (columns[0] < 0 or columns[-1] >= width):
         raise InputError(

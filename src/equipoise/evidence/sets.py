@@ -112,8 +112,8 @@ class Sets(Evidence):
         assertion_codes = {name: code for code, name in enumerate([AFFIRMED, *others])}
         return cls(
             unit_ids=unique_ids(list(truth), len(truth)),
-            gold=_coded([truth[document] for document in truth], term_codes, assertion_codes),
-            predicted=_coded([answer.get(document, []) for document in truth], term_codes, assertion_codes),
+            gold=_encode_sets([truth[document] for document in truth], term_codes, assertion_codes),
+            predicted=_encode_sets([answer.get(document, []) for document in truth], term_codes, assertion_codes),
             terms=np.array(terms, dtype=object),
             assertions=np.array([AFFIRMED, *others], dtype=object),
             missing=np.array([document not in answer for document in truth], dtype=bool),
@@ -239,7 +239,9 @@ def _entries(document: Any, elements: Iterable[Element], side: str) -> list[tupl
     return entries
 
 
-def _coded(sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]) -> TermSets:
+def _encode_sets(
+    sets: list[list[tuple[str, str]]], terms: Mapping[str, int], assertions: Mapping[str, int]
+) -> TermSets:
     """Sorted entries as offsets and codes."""
     flat = [entry for entries in sets for entry in entries]
     return TermSets(

@@ -28,7 +28,7 @@ def cosine(x: ArrayLike, y: ArrayLike) -> Floats:
     """
     a, b = _unit(_floats(x)), _unit(_floats(y))
     # Half the squared chord is 1 - cos without the subtraction that eats the digits of small angles.
-    half_chord = 0.5 * _squared(a - b)
+    half_chord = 0.5 * _squared_norms(a - b)
     without_angle = ~(a.any(axis=-1) & b.any(axis=-1))
     return np.where(without_angle, 1.0, half_chord)
 
@@ -48,7 +48,7 @@ def euclidean(x: ArrayLike, y: ArrayLike) -> Floats:
     >>> float(euclidean([0.0, 0.0], [3.0, 4.0]))
     5.0
     """
-    return np.sqrt(_squared(_floats(x) - _floats(y)))
+    return np.sqrt(_squared_norms(_floats(x) - _floats(y)))
 
 
 def poincare(x: ArrayLike, y: ArrayLike, curvature: float = 1.0) -> Floats:
@@ -78,7 +78,7 @@ def poincare_cosh_minus_one(x: ArrayLike, y: ArrayLike) -> Floats:
     0.666667
     """
     a, b = _floats(x), _floats(y)
-    return np.asarray(2.0 * _squared(a - b) / (_gap(a) * _gap(b)))
+    return np.asarray(2.0 * _squared_norms(a - b) / (_gap(a) * _gap(b)))
 
 
 def lorentz_cosh_minus_one(x: ArrayLike, y: ArrayLike) -> Floats:
@@ -92,7 +92,7 @@ def lorentz_cosh_minus_one(x: ArrayLike, y: ArrayLike) -> Floats:
     # On the hyperboloid x0^2 - y0^2 = |xs|^2 - |ys|^2, so the difference of the times follows from the
     # space parts without cancellation, and -<x, y>_L - 1 is half the Lorentz square of x - y.
     time = inner(difference, a[..., 1:] + b[..., 1:]) / (a[..., 0] + b[..., 0])
-    square = _squared(difference)
+    square = _squared_norms(difference)
     product = a[..., 0] * b[..., 0]
     near = 0.5 * (square - time * time)
     # Points far apart lose fewer digits in the plain product than in the difference of two large squares.
@@ -137,7 +137,7 @@ def norm(x: ArrayLike) -> Floats:
     """
     rows = _floats(x)
     with np.errstate(over="ignore", under="ignore"):
-        squares = _squared(rows)
+        squares = _squared_norms(rows)
     # NaN fails both comparisons and takes the plain way.
     extreme = (squares > _LARGE) | (squares < _SMALL)
     if not extreme.any():
@@ -147,7 +147,7 @@ def norm(x: ArrayLike) -> Floats:
     power = np.frexp(np.max(np.abs(rows), axis=-1, initial=0.0))[1]
     scale = np.where(extreme, np.ldexp(1.0, np.clip(power, -1021, 1023)), 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(scale * np.sqrt(_squared(rows / scale[..., None])))
+        return np.asarray(scale * np.sqrt(_squared_norms(rows / scale[..., None])))
 
 
 def poincare_norm(x: ArrayLike, curvature: float = 1.0) -> Floats:
@@ -180,7 +180,7 @@ def ball_to_hyperboloid(x: ArrayLike, curvature: float = 1.0) -> Floats:
     root = math.sqrt(curvature)
     scaled = root * _floats(x)
     space = 2.0 * scaled / _gap(scaled)[..., None]
-    time = np.sqrt(1.0 + _squared(space))
+    time = np.sqrt(1.0 + _squared_norms(space))
     return np.concatenate([time[..., None], space], axis=-1) / root
 
 
@@ -209,7 +209,7 @@ def _floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def _squared(x: Floats) -> Floats:
+def _squared_norms(x: Floats) -> Floats:
     return inner(x, x)
 
 

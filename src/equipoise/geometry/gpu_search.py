@@ -199,7 +199,7 @@ def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
     rest = torch.arange(groups * _GROUP, block.shape[1], device=block.device)
     chosen = torch.cat([chosen, block[:, groups * _GROUP :]], dim=1)
     columns = torch.cat([columns, rest.expand(len(block), -1)], dim=1)
-    positions, scores = _ordered(chosen, k)
+    positions, scores = _sorted_top_k(chosen, k)
     indices = columns.gather(1, positions)
     least = scores[:, -1:]
     crowded = ((chosen >= least).sum(dim=1) > k) | ((peaks >= least).sum(dim=1) > k)
@@ -212,14 +212,14 @@ def top_k_gpu(block: Any, k: int) -> tuple[Any, Any]:
 def _from_whole_rows(block: Any, k: int) -> tuple[Any, Any]:
     import torch
 
-    indices, scores = _ordered(block, k)
+    indices, scores = _sorted_top_k(block, k)
     rows = torch.nonzero((block >= scores[:, -1:]).sum(dim=1) > k)[:, 0]
     if len(rows):
         indices[rows], scores[rows] = _sorted_whole(block[rows], k)
     return indices, scores
 
 
-def _ordered(block: Any, k: int) -> tuple[Any, Any]:
+def _sorted_top_k(block: Any, k: int) -> tuple[Any, Any]:
     """The k largest, best first; which of those that equal the last are taken is left to chance."""
     import torch
 

@@ -110,7 +110,7 @@ def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterat
     Pairs a little beyond the limit may be among them, and every point is near itself.
     """
     left = screen.asking(rows, limits)
-    right = _padded(screen.right)
+    right = _pad_rows(screen.right)
     scores = np.empty(ROWS * COLUMNS, dtype=left.dtype)
     near = np.empty(ROWS * COLUMNS, dtype=np.bool_)
     zero = np.zeros((), dtype=left.dtype)
@@ -127,17 +127,17 @@ def candidate_pairs(screen: PairPrefilter, rows: Ints, limits: Floats) -> Iterat
                 batches.append((hits // COLUMNS + top, hits % COLUMNS + first))
                 n_pending += len(hits)
         if n_pending > PAIRS:
-            yield _joined(batches)
+            yield _concatenate_batches(batches)
             batches, n_pending = [], 0
     if batches:
-        yield _joined(batches)
+        yield _concatenate_batches(batches)
 
 
-def _padded(right: PointArray) -> PointArray:
+def _pad_rows(right: PointArray) -> PointArray:
     """The right factor padded with rows that are near nothing, so that all tiles are full."""
     missing = -len(right) % COLUMNS
     return np.concatenate([right, np.full((missing, right.shape[1]), np.nan, dtype=right.dtype)])
 
 
-def _joined(batches: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+def _concatenate_batches(batches: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     return np.concatenate([rows for rows, _ in batches]), np.concatenate([columns for _, columns in batches])

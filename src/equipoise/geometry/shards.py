@@ -122,8 +122,8 @@ class Shard:
     def take(self, rows: Ints) -> PointArray:
         """Some vectors by their number in the corpus."""
         local = rows - self.first
-        steps = None if self.steps is None else _taken(self.steps, local)
-        return self._decoded(_taken(self.rows, local), steps)
+        steps = None if self.steps is None else _take_rows(self.steps, local)
+        return self._decoded(_take_rows(self.rows, local), steps)
 
     def parts(self, rows: int) -> list[Shard]:
         """The same vectors as shards of at most so many."""
@@ -162,7 +162,7 @@ class Shards:
             shard = part if isinstance(part, Shard) else _in_memory(part, f"shard {number}")
             shards.append(Shard(shard.rows, first, shard.steps, shard.name))
             first += len(shard)
-        return cls(tuple(_checked(shards)))
+        return cls(tuple(_check_dims(shards)))
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -198,7 +198,7 @@ def _in_memory(rows: Any, name: str) -> Shard:
     return Shard(array if array.dtype == np.int8 else as_vectors(array, name), name=name)
 
 
-def _checked(shards: Iterable[Shard]) -> list[Shard]:
+def _check_dims(shards: Iterable[Shard]) -> list[Shard]:
     shards_with_rows = [shard for shard in shards if len(shard)]
     if not shards_with_rows:
         raise InputError("the corpus has no vectors", hint="check that the shards were written")
@@ -221,7 +221,7 @@ def _read(rows: NDArray[Any] | MappedRows) -> NDArray[Any]:
     return rows.read() if isinstance(rows, MappedRows) else rows
 
 
-def _taken(rows: NDArray[Any] | MappedRows, positions: Ints) -> NDArray[Any]:
+def _take_rows(rows: NDArray[Any] | MappedRows, positions: Ints) -> NDArray[Any]:
     return rows.take(positions) if isinstance(rows, MappedRows) else rows[positions]
 
 
@@ -255,7 +255,7 @@ def open_shards(paths: PathLike | Sequence[PathLike]) -> Shards:
     """
     sources = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files = [file for path in sources for file in _files(path)]
-    shards = [_opened(file) for file in files]
+    shards = [_open_shard(file) for file in files]
     scaled = {shard.steps is not None for shard in shards if shard.rows.dtype == np.int8}
     if len(scaled) > 1:
         bare = next(shard for shard in shards if shard.rows.dtype == np.int8 and shard.steps is None)
@@ -279,7 +279,7 @@ def _files(path: PathLike) -> list[Path]:
     return files
 
 
-def _opened(file: Path) -> Shard:
+def _open_shard(file: Path) -> Shard:
     rows = _rows(file)
     steps_file = file.with_name(f"{file.stem}{STEPS}")
     steps = _rows(steps_file) if rows.dtype == np.int8 and steps_file.exists() else None
@@ -346,7 +346,7 @@ def write_shards(folder: PathLike, blocks: Iterable[Any], *, rows: int = ROWS, k
     written: list[Path] = []
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for number, matrix in enumerate(_regrouped(blocks, rows)):
+        for number, matrix in enumerate(_regroup(blocks, rows)):
             file = target / f"{number:05}.npy"
             if kind == "int8":
                 quantized, steps = quantize_int8(matrix)
@@ -387,7 +387,7 @@ def _remove_beyond(folder: Path, shards: int) -> None:
             file.unlink()
 
 
-def _regrouped(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]]:
+def _regroup(blocks: Iterable[Any], rows: int) -> Iterator[NDArray[np.float32]]:
     """The rows of all blocks, so many at a time."""
     pending: list[NDArray[Any]] = []
     count = 0

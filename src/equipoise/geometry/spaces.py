@@ -74,7 +74,7 @@ class Dot(Geometry):
         return distances.dot(x, y)
 
     def standard(self, points: PointArray) -> tuple[Dot, Floats]:
-        return self, _of_size_one(points, float(np.abs(points).max(initial=0.0)))
+        return self, _normalize_scale(points, float(np.abs(points).max(initial=0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Euclidean(Geometry):
 
     def standard(self, points: PointArray) -> tuple[Euclidean, Floats]:
         spread = np.ptp(points.astype(np.float64, copy=False), axis=0) if len(points) else np.zeros(1)
-        rows = _of_size_one(points, float(spread.max()))
+        rows = _normalize_scale(points, float(spread.max()))
         return self.fitted(rows), rows
 
     def fitted(self, corpus: PointArray) -> Euclidean:
@@ -129,10 +129,12 @@ class Poincare(Geometry):
         return distances.poincare(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return distances.poincare_cosh_minus_one(*(_scaled(points, self.curvature) for points in (x, y)))
+        return distances.poincare_cosh_minus_one(
+            *(_scale_to_unit_curvature(points, self.curvature) for points in (x, y))
+        )
 
     def standard(self, points: PointArray) -> tuple[Poincare, Floats]:
-        return Poincare(), _scaled(points, self.curvature)
+        return Poincare(), _scale_to_unit_curvature(points, self.curvature)
 
     def hyperbolic_norm(self, points: ArrayLike) -> Floats:
         """The hyperbolic distance from the origin."""
@@ -147,7 +149,7 @@ class Poincare(Geometry):
         return PreparedCorpus(_right_of_square(scaled) / _gaps(scaled)[:, None])
 
     def _scaled(self, points: PointArray) -> Floats:
-        return _scaled(points, self.curvature)
+        return _scale_to_unit_curvature(points, self.curvature)
 
     def _faults(self, points: PointArray, finite: Bools) -> tuple[InvalidRows, ...]:
         outside = finite & test_rows_in_blocks(points, lambda block: distances.norm(self._scaled(block)) >= 1.0)
@@ -176,10 +178,12 @@ class Lorentz(Geometry):
         return distances.lorentz(x, y, self.curvature)
 
     def excess(self, x: ArrayLike, y: ArrayLike) -> Floats:
-        return distances.lorentz_cosh_minus_one(*(_scaled(points, self.curvature) for points in (x, y)))
+        return distances.lorentz_cosh_minus_one(
+            *(_scale_to_unit_curvature(points, self.curvature) for points in (x, y))
+        )
 
     def standard(self, points: PointArray) -> tuple[Lorentz, Floats]:
-        rows = np.array(_scaled(points, self.curvature))
+        rows = np.array(_scale_to_unit_curvature(points, self.curvature))
         # The space part determines the point; a time that was rounded with it would move it off the sheet.
         rows[:, 0] = np.hypot(1.0, distances.norm(rows[:, 1:]))
         return Lorentz(), rows
@@ -214,7 +218,7 @@ class Lorentz(Geometry):
         return (np.abs(square + 1.0) > allowed) | (rows[:, 0] <= 0.0)
 
 
-def _of_size_one(points: PointArray, size: float) -> Floats:
+def _normalize_scale(points: PointArray, size: float) -> Floats:
     """The points in float64, scaled so that ``size`` becomes about 1.
 
     Scaling by a power of two is exact, and prevents overflow and underflow of the squares.
@@ -223,7 +227,7 @@ def _of_size_one(points: PointArray, size: float) -> Floats:
     return np.ldexp(rows, -np.frexp(size)[1]) if size > 0.0 else rows
 
 
-def _scaled(points: ArrayLike, curvature: float) -> Floats:
+def _scale_to_unit_curvature(points: ArrayLike, curvature: float) -> Floats:
     """The corresponding points in the space of curvature 1."""
     rows = np.asarray(points, dtype=np.float64)
     return rows if curvature == 1.0 else rows * math.sqrt(curvature)

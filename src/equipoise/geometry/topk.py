@@ -196,10 +196,10 @@ _GROUPS = 8
 """Groups per requested column: enough that few of the best fall into one group."""
 
 
-def leading_columns_of(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
+def top_columns(scores: PointArray, k: int) -> tuple[Ints, PointArray]:
     """Columns and scores of the k largest of each row, best first; equal scores by lower column.
 
-    >>> leading_columns_of(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
+    >>> top_columns(np.array([[0.1, 0.9, 0.9, 0.5]]), 3)[0].tolist()
     [[1, 2, 3]]
     """
     rows, width = scores.shape

@@ -113,7 +113,7 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
             hint=f"use one of {', '.join(readers)}",
         )
     _check_signature(file, suffix)
-    array = _guarded(readers[suffix], file, member)
+    array = _read_guarded(readers[suffix], file, member)
     if ndim is not None and array.ndim != ndim:
         raise ShapeError(
             f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
@@ -128,7 +128,7 @@ def array_names(path: PathLike) -> list[str]:
     if suffix not in (".npz", ".safetensors"):
         return []
     _check_signature(file, suffix)
-    return sorted(_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
+    return sorted(_read_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
 
 
 def read_matrix(path: PathLike) -> Array:
@@ -176,7 +176,7 @@ def _check_signature(path: Path, suffix: str) -> None:
     )
 
 
-def _guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | None) -> T:
+def _read_guarded(reader: Callable[[Path, str | None], T], path: Path, member: str | None) -> T:
     try:
         return reader(path, member)
     except EquipoiseError:
@@ -258,7 +258,7 @@ class MappedPages:
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
-        self.mapping = _mapping_of(array)
+        self.mapping = _find_mapping(array)
         self.origin = 0
         if self.mapping is not None:
             self.origin = byte_bounds(np.frombuffer(self.mapping, dtype=np.uint8))[0]
@@ -273,7 +273,7 @@ class MappedPages:
             self.mapping.madvise(mmap.MADV_DONTNEED, low, high - low)
 
 
-def _mapping_of(array: NDArray[Any]) -> mmap.mmap | None:
+def _find_mapping(array: NDArray[Any]) -> mmap.mmap | None:
     """The mapping that the array looks into; None for one that may hold what the file does not."""
     holder: Any = array
     while holder is not None and not isinstance(holder, mmap.mmap):

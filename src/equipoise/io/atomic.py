@@ -51,7 +51,7 @@ def atomic_directory(target: Path) -> Iterator[Path]:
 def current_path(target: Path) -> Path:
     """The path of the content of ``target``: itself, or the backup while it is being replaced."""
     if not target.exists():
-        aside = _beside(target, OLD)
+        aside = _writer_folders(target, OLD)
         if aside:
             return max(aside, key=lambda path: path.stat().st_mtime_ns)
     return target
@@ -59,12 +59,12 @@ def current_path(target: Path) -> Path:
 
 def pending_directories(target: Path) -> list[Path]:
     """Directories that were being written for ``target`` and have not replaced it."""
-    return _beside(target, PART)
+    return _writer_folders(target, PART)
 
 
 def remove_leftovers(target: Path) -> None:
     """Clean up after killed writers: restore the old directory, or remove their files."""
-    aside = [path for path in _beside(target, OLD) if is_abandoned(path, target)]
+    aside = [path for path in _writer_folders(target, OLD) if is_abandoned(path, target)]
     for path in sorted(aside, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         if target.exists():
             shutil.rmtree(path, ignore_errors=True)
@@ -110,7 +110,7 @@ def _put(part: Path, target: Path, old: Path) -> None:
         raise
 
 
-def _beside(target: Path, ending: str) -> list[Path]:
+def _writer_folders(target: Path, ending: str) -> list[Path]:
     """The directories of writers of ``target``, and of no other target with the same prefix."""
     with suppress(OSError):
         return [
@@ -183,7 +183,7 @@ def write_text(path: PathLike, text: str) -> None:
             f"{display_path(path)} cannot be written: the text holds half of a surrogate pair",
             hint="the input was decoded with the wrong encoding",
         ) from error
-    write_bytes(path, _compressed(data) if Path(path).suffix == ".gz" else data)
+    write_bytes(path, _compress(data) if Path(path).suffix == ".gz" else data)
 
 
 def write_bytes(path: PathLike, data: bytes) -> None:
@@ -241,7 +241,7 @@ def write_error(path: PathLike, error: BaseException | None, *, hint: str = "") 
     return StoreError(f"{display_path(path)} cannot be written: {reason}", hint=hint)
 
 
-def _compressed(data: bytes) -> bytes:
+def _compress(data: bytes) -> bytes:
     import gzip
 
     return gzip.compress(data, mtime=0)

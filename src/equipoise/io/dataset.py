@@ -22,11 +22,11 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Items that can be retrieved, units that ask for them, and the truth of who wants what.
+    """Items that can be retrieved, units (such as queries), and the relevance of items to units.
 
-    ``items`` and ``units`` map ids to texts, ``truth`` a unit to the gains of its items, ``slices`` a
-    unit to named properties, ``splits`` a name to unit ids. A unit without truth is allowed; truth,
-    slices and splits that name unknown ids are not.
+    ``items`` and ``units`` map ids to texts, ``truth`` maps a unit to the gains of its items, ``slices`` a unit to
+    named properties, and ``splits`` a name to unit ids. A unit without truth is allowed; truth, slices and splits with
+    unknown ids are errors.
 
     >>> data = Dataset("tiny", items={"d1": "rain"}, units={"q1": "weather?"}, truth={"q1": {"d1": 1}})
     >>> data
@@ -66,7 +66,7 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only views cannot cross process borders; their content can.
-        return (Dataset, tuple(_thawed(getattr(self, each.name)) for each in fields(self)))
+        return (Dataset, tuple(_plain_value(getattr(self, field.name)) for field in fields(self)))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -96,15 +96,15 @@ class Dataset:
         for unit in chosen:
             if unit not in self.units:
                 raise UnknownNameError.of(f"unit of {self.name}", unit, self.units)
-        _refuse_repeats(chosen, f"the selection from {self.name}")
-        kept = set(chosen)
+        _check_unique_units(chosen, f"the selection from {self.name}")
+        chosen_units = set(chosen)
         return Dataset(
             self.name,
             items=self.items,
             units={unit: self.units[unit] for unit in chosen},
             truth={unit: self.truth[unit] for unit in chosen if unit in self.truth},
             slices={unit: self.slices[unit] for unit in chosen if unit in self.slices},
-            splits={name: [unit for unit in members if unit in kept] for name, members in self.splits.items()},
+            splits={name: [unit for unit in members if unit in chosen_units] for name, members in self.splits.items()},
         )
 
     @classmethod
@@ -132,13 +132,13 @@ class Dataset:
                         f"the slices of {self.name} give unit {unit} the property {key!r}: {value!r}",
                         hint="a property is a string, a number, a truth value or None",
                     )
-        wanted = dict.fromkeys(item for gains in self.truth.values() for item in gains)
-        self._refuse_unknown("truth", "items", wanted, self.items)
+        item_ids = dict.fromkeys(item for gains in self.truth.values() for item in gains)
+        self._refuse_unknown("truth", "items", item_ids, self.items)
         self._refuse_unknown("truth", "units", self.truth, self.units)
         self._refuse_unknown("slices", "units", self.slices, self.units)
         for split, members in self.splits.items():
             self._refuse_unknown(f"split {split}", "units", members, self.units)
-            _refuse_repeats(members, f"split {split} of {self.name}")
+            _check_unique_units(members, f"split {split} of {self.name}")
         for unit, gains in self.truth.items():
             for item, gain in gains.items():
                 try:
@@ -149,13 +149,13 @@ class Dataset:
                         hint="a gain is a finite number",
                     ) from error
 
-    def _refuse_unknown(self, section: str, kind: str, named: Iterable[str], known: Mapping[str, str]) -> None:
-        unknown = [each for each in named if each not in known]
+    def _refuse_unknown(self, section: str, kind: str, names: Iterable[str], available: Mapping[str, str]) -> None:
+        unknown = [name for name in names if name not in available]
         if unknown:
             first = ", ".join(map(str, unknown[:_NAMED])) + (", ..." if len(unknown) > _NAMED else "")
             raise InputError(
                 f"the {section} of {self.name} names {len(unknown)} {kind} that are not there: {first}",
-                hint=f"are the ids of the {section} and of the {kind} written alike?",
+                hint=f"are the ids of the {section} and of the {kind} written in the same way?",
             )
 
 
@@ -170,27 +170,27 @@ def file_sha256(path: PathLike) -> str:
         raise read_error(path, error) from error
 
 
-def _refuse_repeats(units: Sequence[str], where: str) -> None:
-    seen: set[str] = set()
+def _check_unique_units(units: Sequence[str], location: str) -> None:
+    previous: set[str] = set()
     for unit in units:
-        if unit in seen:
-            raise DuplicateError(f"{where} names unit {unit} twice", hint="name every unit once")
-        seen.add(unit)
+        if unit in previous:
+            raise DuplicateError(f"{location} names unit {unit} twice", hint="name every unit once")
+        previous.add(unit)
 
 
 def _frozen(outer: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType({key: MappingProxyType(dict(inner)) for key, inner in outer.items()})
 
 
-def _thawed(value: Any) -> Any:
-    return {key: _thawed(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
+def _plain_value(value: Any) -> Any:
+    return {key: _plain_value(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
 
 
 # Folders in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/<split>.tsv.
 
 
 def read_beir(folder: PathLike, *, split: str | None = None, name: str | None = None) -> dict[str, Any]:
-    """The parts of a dataset: name, items, units, truth and splits; units are the judged queries."""
+    """The parts of a dataset: name, items, units, truth and splits; units are the queries of the qrels."""
     root = Path(folder)
     files = _qrels_files(root)
     if split is not None:
@@ -199,15 +199,15 @@ def read_beir(folder: PathLike, *, split: str | None = None, name: str | None = 
                 f"split of {display_path(root)}", split, files, more=f"there are: {', '.join(files)}"
             )
         files = {split: files[split]}
-    qrels = {each: read_qrels(path) for each, path in files.items()}
-    truth = _joined(qrels)
-    queries = _texts(_named(root, "queries.jsonl"))
+    qrels = {part: read_qrels(path) for part, path in files.items()}
+    truth = _join_splits(qrels)
+    queries = _texts(_existing_file(root, "queries.jsonl"))
     return {
         "name": name or root.resolve().name,
-        "items": _texts(_named(root, "corpus.jsonl")),
+        "items": _texts(_existing_file(root, "corpus.jsonl")),
         "units": {query: text for query, text in queries.items() if query in truth},
         "truth": truth,
-        "splits": {each: tuple(judged) for each, judged in qrels.items()},
+        "splits": {name: tuple(gains) for name, gains in qrels.items()},
     }
 
 
@@ -217,26 +217,28 @@ def _qrels_files(root: Path) -> dict[str, Path]:
         names = sorted(os.listdir(folder))
     except (OSError, ValueError) as error:
         raise read_error(folder, error) from error
-    files = {each.split(".")[0]: folder / each for each in names if each.endswith((".tsv", ".tsv.gz"))}
+    files = {
+        file_name.split(".")[0]: folder / file_name for file_name in names if file_name.endswith((".tsv", ".tsv.gz"))
+    }
     if not files:
         raise InputError(f"{display_path(folder)} holds no .tsv file", hint="BEIR keeps judgements in qrels/test.tsv")
     return files
 
 
-def _named(root: Path, name: str) -> Path:
+def _existing_file(root: Path, name: str) -> Path:
     packed = root / f"{name}.gz"
     return packed if packed.exists() else root / name
 
 
-def _joined(qrels: dict[str, Qrels]) -> Qrels:
-    """All splits in one; a query that two splits judge would leak from one into the other."""
+def _join_splits(qrels: dict[str, Qrels]) -> Qrels:
+    """All splits in one; a query in two splits would leak from one into the other."""
     truth: Qrels = {}
     home: dict[str, str] = {}
-    for split, judged in qrels.items():
-        for query, gains in judged.items():
+    for split, split_qrels in qrels.items():
+        for query, gains in split_qrels.items():
             if query in home:
                 raise DuplicateError(
-                    f"query {query} is judged in the splits {home[query]} and {split}",
+                    f"query {query} is in the splits {home[query]} and {split}",
                     hint=f"read one of them: split={split!r}",
                 )
             home[query] = split

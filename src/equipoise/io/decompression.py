@@ -25,25 +25,25 @@ _GB = 10**9
 _BLOCK = 1 << 20
 
 
-def limit_of(compressed: int, floor: int = FLOOR) -> int:
+def expansion_limit(compressed: int, floor: int = FLOOR) -> int:
     """How many bytes a file of ``compressed`` bytes may expand to.
 
-    >>> limit_of(1_000), limit_of(10_000_000)
+    >>> expansion_limit(1_000), expansion_limit(10_000_000)
     (100000000, 500000000)
     """
     setting = os.environ.get(VARIABLE, "")
     if setting:
-        return _given(setting)
+        return _parse_limit(setting)
     return max(floor, min(CEILING, RATIO * compressed))
 
 
 def gunzip(name: str, data: bytes) -> bytes:
     """The content of gzipped bytes."""
-    stream = gunzipped(name, io.BytesIO(data), len(data))
+    stream = open_gzip(name, io.BytesIO(data), len(data))
     return b"".join(iter(lambda: stream.read(_BLOCK), b""))
 
 
-def gunzipped(name: str, stream: BinaryIO, compressed: int) -> BinaryIO:
+def open_gzip(name: str, stream: BinaryIO, compressed: int) -> BinaryIO:
     """The content of a gzipped stream of ``compressed`` bytes, as a stream."""
     return io.BufferedReader(_Gunzipped(name, stream, compressed), _BLOCK)
 
@@ -55,7 +55,7 @@ class _Gunzipped(io.RawIOBase):
         import gzip
 
         self._name, self._compressed = name, compressed
-        self._left = limit_of(compressed)
+        self._left = expansion_limit(compressed)
         self._content = gzip.GzipFile(fileobj=stream)
 
     def readable(self) -> bool:
@@ -84,25 +84,25 @@ def check_archive(name: str, archive: ZipFile, compressed: int, floor: int = FLO
 
     The sizes are those that the archive states; ``zipfile`` reads no more of a member than is stated.
     """
-    if sum(member.file_size for member in archive.infolist()) > limit_of(compressed, floor):
+    if sum(member.file_size for member in archive.infolist()) > expansion_limit(compressed, floor):
         raise _too_large(name, compressed, floor)
 
 
 def check_size(name: str, expanded: int, compressed: int) -> None:
     """Raise an error for a file of another format that states an expanded size beyond the limit."""
-    if expanded > limit_of(compressed, ARRAYS_FLOOR):
+    if expanded > expansion_limit(compressed, ARRAYS_FLOOR):
         raise _too_large(name, compressed, ARRAYS_FLOOR)
 
 
 def _too_large(name: str, compressed: int, floor: int = FLOOR) -> ExpansionError:
-    limit = limit_of(compressed, floor)
+    limit = expansion_limit(compressed, floor)
     return ExpansionError(
         f"{name} has {compressed:,} bytes and expands to more than {limit:,} bytes, the limit for its size",
         hint=f"if you trust the file, set {VARIABLE} to a limit in gigabytes, for example {VARIABLE}=20",
     )
 
 
-def _given(text: str) -> int:
+def _parse_limit(text: str) -> int:
     try:
         value = float(text)
     except ValueError:

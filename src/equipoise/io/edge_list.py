@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from equipoise.errors import DuplicateError, FormatError, InputError
-from equipoise.io.tables import delimiter_of, format_of, records
+from equipoise.io.tables import find_delimiter, records, table_format
 from equipoise.io.text import PathLike, TextFile, open_text
 
 # Header detection: whether the first line names the columns, and which one is the parent.
@@ -70,7 +70,7 @@ def edges(path: PathLike) -> list[Edge]:
     parents are not.
     """
     file = open_text(path)
-    lines = records(file, delimiter_of(file, format_of(path)))
+    lines = records(file, find_delimiter(file, table_format(path)))
     if not lines:
         raise InputError(f"{file.name} holds no edges", hint="an edge is two ids: child, parent")
     columns, weighted = _header(lines)
@@ -85,7 +85,7 @@ def edges(path: PathLike) -> list[Edge]:
                 excerpt=file.excerpt(first, line),
                 hint="keep one of them",
             )
-    _refuse_cycle(file, edges)
+    _check_acyclic(file, edges)
     return list(edges)
 
 
@@ -112,7 +112,7 @@ def _header(lines: list[tuple[int, list[str]]]) -> tuple[Roles | None, bool]:
     return (roles, weighted) if roles else (None, False)
 
 
-def _refuse_cycle(file: TextFile, line_of: dict[Edge, int]) -> None:
+def _check_acyclic(file: TextFile, line_of: dict[Edge, int]) -> None:
     cycle = find_cycle(line_of)
     if not cycle:
         return

@@ -29,7 +29,7 @@ class _Constant(Exception):  # noqa: N818
 
 def parse_json(file: TextFile) -> Any:
     """The value of a JSON file."""
-    return _parsed(file, file.text, first_line=1)
+    return _parse(file, file.text, first_line=1)
 
 
 def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
@@ -39,20 +39,20 @@ def parse_lines(file: TextFile) -> list[tuple[int, Any]]:
 
 def parse_line(file: TextFile, number: int, line: bytes) -> Any:
     """The value of one line of a file; errors give the line number."""
-    return _parsed(file, line.decode("utf-8"), first_line=number)
+    return _parse(file, line.decode("utf-8"), first_line=number)
 
 
-def _parsed(file: TextFile, text: str, *, first_line: int) -> Any:
+def _parse(file: TextFile, text: str, *, first_line: int) -> Any:
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_reject_constant)
         if _SURROGATE_ESCAPE.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except _Repeated as error:
-        raise _repeated(file, text, first_line) from error
+        raise _repeated_key_error(file, text, first_line) from error
     except _Constant as error:
         raise _constant(file, text, first_line) from error
     except json.JSONDecodeError as error:
-        raise _malformed(file, text, error, first_line) from error
+        raise _malformed_error(file, text, error, first_line) from error
     except UnicodeEncodeError as error:
         # Such strings cannot be written, hashed or sent anywhere.
         raise FormatError(
@@ -73,11 +73,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return built
 
 
-def _refuse_constant(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise _Constant(name)
 
 
-def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
+def _malformed_error(file: TextFile, text: str, error: json.JSONDecodeError, first_line: int) -> InputError:
     line = min(_line(text, error.pos, first_line), len(file.lines))
     hint = "something is missing or superfluous just before this position; is the file complete?"
     if error.msg == "Extra data" and line > first_line:
@@ -87,7 +87,7 @@ def _malformed(file: TextFile, text: str, error: json.JSONDecodeError, first_lin
     return file.error(FormatError, line, f"is not JSON: {error.msg} at column {error.colno}", hint=hint)
 
 
-def _repeated(file: TextFile, text: str, first_line: int) -> InputError:
+def _repeated_key_error(file: TextFile, text: str, first_line: int) -> InputError:
     key, *offsets = _repeated_key(text)
     first, second = (_line(text, offset, first_line) for offset in offsets)
     prefix = f"line {first} gives" if first == second else f"lines {first} and {second} give"
@@ -139,7 +139,7 @@ SHOWN = 40
 
 def text(value: Any) -> str:
     """A string; anything else raises ``TypeError``, as in all functions here."""
-    return _of(value, str, "a text")
+    return _check_type(value, str, "a text")
 
 
 def integer(value: Any, *, below: int | None = None) -> int:
@@ -179,7 +179,7 @@ def name(value: Any) -> str | int:
 
 def mapping(value: Any) -> dict[str, Any]:
     """An object whose values are neither lists nor objects."""
-    items: dict[str, Any] = _of(value, Mapping, "an object")
+    items: dict[str, Any] = _check_type(value, Mapping, "an object")
     for item in items.values():
         if isinstance(item, list | Mapping):
             raise _wrong(item, "a single value")
@@ -188,10 +188,10 @@ def mapping(value: Any) -> dict[str, Any]:
 
 def items(value: Any) -> list[Any]:
     """A list."""
-    return list(_of(value, list | tuple, "a list"))
+    return list(_check_type(value, list | tuple, "a list"))
 
 
-def _of(value: Any, kind: Any, expected: str) -> Any:
+def _check_type(value: Any, kind: Any, expected: str) -> Any:
     if not isinstance(value, kind):
         raise _wrong(value, expected)
     return value

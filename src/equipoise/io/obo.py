@@ -129,9 +129,9 @@ def _term(file: TextFile, line: int, tags: Tags) -> OboTerm:
         raise file.error(FormatError, line, "begins a term without an id", hint="each [Term] has an id: line")
     return OboTerm(
         id=_word(tags["id"][0]),
-        name=_unquoted(tags["name"][0]) if "name" in tags else "",
-        synonyms=tuple(_quoted(file, line, synonym) for synonym in tags.get("synonym", ())),
-        definition=_quoted(file, line, tags["def"][0]) if "def" in tags else "",
+        name=_strip_qualifiers(tags["name"][0]) if "name" in tags else "",
+        synonyms=tuple(_quoted_text(file, line, synonym) for synonym in tags.get("synonym", ())),
+        definition=_quoted_text(file, line, tags["def"][0]) if "def" in tags else "",
         parents=_words(tags, "is_a"),
         alternatives=_words(tags, "alt_id"),
         obsolete=_words(tags, "is_obsolete") == ("true",),
@@ -151,7 +151,7 @@ def _word(value: str) -> str:
     return _plain(word)
 
 
-def _quoted(file: TextFile, line: int, value: str) -> str:
+def _quoted_text(file: TextFile, line: int, value: str) -> str:
     match = _QUOTED.match(value)
     if match is None:
         raise file.error(
@@ -163,7 +163,7 @@ def _quoted(file: TextFile, line: int, value: str) -> str:
     return _plain(match.group(1))
 
 
-def _unquoted(value: str) -> str:
+def _strip_qualifiers(value: str) -> str:
     return _plain(_QUALIFIERS.sub("", value).rstrip())
 
 
@@ -203,11 +203,11 @@ def parse_obo_graph(file: TextFile) -> OboFile:
     """The classes of all graphs in the file; properties and individuals are skipped."""
     graphs = _graphs(file)
     parents: dict[str, list[str]] = {}
-    for edge in _each(file, graphs, "edges", needed=("sub", "obj")):
+    for edge in _listed_objects(file, graphs, "edges", needed=("sub", "obj")):
         if edge.get("pred") == "is_a":
             parents.setdefault(compact_iri(edge["sub"]), []).append(compact_iri(edge["obj"]))
     terms: dict[str, OboTerm] = {}
-    for node in _each(file, graphs, "nodes", needed=("id",)):
+    for node in _listed_objects(file, graphs, "nodes", needed=("id",)):
         if node.get("type", "CLASS") != "CLASS":
             continue
         term = _obograph_term(node, _meta(file, node), parents)
@@ -246,7 +246,7 @@ def _graphs(file: TextFile) -> list[dict[str, Any]]:
     return graphs
 
 
-def _each(
+def _listed_objects(
     file: TextFile, owners: Iterable[dict[str, Any]], key: str, *, needed: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
     """The objects in the lists called ``key`` of all owners, each with the texts that it needs."""
@@ -304,12 +304,12 @@ def _meta(file: TextFile, owner: dict[str, Any]) -> _Meta:
     if not isinstance(meta, dict):
         raise FormatError(f"{file.name} has a meta that is not an object: {str(meta)[:60]}")
     definition = meta.get("definition") or {}
-    properties = _each(file, [meta], "basicPropertyValues", needed=("pred", "val"))
+    properties = _listed_objects(file, [meta], "basicPropertyValues", needed=("pred", "val"))
     return _Meta(
         version=str(meta.get("version") or ""),
         obsolete=bool(meta.get("deprecated")),
         definition=str(definition.get("val", "")) if isinstance(definition, dict) else str(definition),
-        synonyms=tuple(synonym["val"] for synonym in _each(file, [meta], "synonyms", needed=("val",))),
+        synonyms=tuple(synonym["val"] for synonym in _listed_objects(file, [meta], "synonyms", needed=("val",))),
         properties=tuple((_LAST_WORD.split(annotation["pred"])[-1], annotation["val"]) for annotation in properties),
     )
 

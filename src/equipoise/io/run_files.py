@@ -23,7 +23,7 @@ from equipoise.errors import (
 )
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
-from equipoise.io.tables import DELIMITERS, Table, format_of, parse_table, read_parquet, table_of_json
+from equipoise.io.tables import DELIMITERS, Table, parse_table, read_parquet, table_format, table_of_json
 from equipoise.io.text import (
     NotStreamableError,
     NumberRangeError,
@@ -332,7 +332,7 @@ def stream_run(path: PathLike, *, tag: str | None = None) -> Iterator[tuple[str,
     """
     blocks = line_blocks(path)
     start = next(blocks, b"")
-    if format_of(path) not in (None, "tsv") or _guessed(TextFile("", start), _run_kind(tag))[0] != "trec":
+    if table_format(path) not in (None, "tsv") or _guess_format(TextFile("", start), _run_kind(tag))[0] != "trec":
         raise NotStreamableError(f"{path} is not a TREC run")
     return parse_run_blocks(chain([start], blocks), tag=tag)
 
@@ -363,13 +363,13 @@ def read_qrels(path: PathLike) -> Qrels:
 
 
 def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
-    form = format_of(path)
+    form = table_format(path)
     if form == "parquet":
         return _from_rows(read_parquet(path), kind)
     file = open_text(path)
     why = "by its suffix"
     if form is None or form == "tsv":
-        form, why = _guessed(file, kind)
+        form, why = _guess_format(file, kind)
     expected = form == "trec" and Path(path).suffix.casefold() in TREC_SUFFIXES
     with _naming_format("" if expected else f"read as {'TREC' if form == 'trec' else form.upper()} {why}"):
         if form == "trec":
@@ -379,7 +379,7 @@ def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
         return _from_rows(parse_table(file, form), kind)
 
 
-def _guessed(file: TextFile, kind: _Kind) -> tuple[str, str]:
+def _guess_format(file: TextFile, kind: _Kind) -> tuple[str, str]:
     """The format guessed from the first line, and the reason."""
     first = file.first_line
     if first.startswith("{") and first.endswith("}") and len(file.data.strip()) > len(first.encode("utf-8")):
@@ -431,7 +431,7 @@ def _at(file: TextFile, query: str, doc: str) -> _Complaint:
 
 
 def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
-    query_at, doc_at, value_at = (_required(rows, role, names, kind) for role, names in kind.columns.items())
+    query_at, doc_at, value_at = (_find_column(rows, role, names, kind) for role, names in kind.columns.items())
     table: dict[str, dict[str, Any]] = {}
     index_of: dict[tuple[str, str], int] = {}
     shared: dict[str, str] = {}
@@ -449,15 +449,15 @@ def _from_rows(rows: Table, kind: _Kind) -> dict[str, dict[str, Any]]:
                 f"both give document {doc} for query {query}",
                 hint="keep one of them; were two files joined?",
             )
-        table.setdefault(query, {})[doc] = _value(row[value_at], kind, _of(rows, index))
+        table.setdefault(query, {})[doc] = _value(row[value_at], kind, _row_complaint(rows, index))
     return table
 
 
-def _of(rows: Table, index: int) -> _Complaint:
+def _row_complaint(rows: Table, index: int) -> _Complaint:
     return lambda error, fact, hint: rows.error(error, [index], fact, hint=hint)
 
 
-def _required(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> str:
+def _find_column(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> str:
     header = [str(name) for name in rows.rows[0]]
     column = _column(header, names)
     if column is None:
@@ -471,11 +471,11 @@ def _required(rows: Table, role: str, names: tuple[str, ...], kind: _Kind) -> st
 
 def _column(header: list[str], names: tuple[str, ...]) -> str | None:
     """The column that bears one of these names, in the order of the names; ``Query-ID`` is ``query_id``."""
-    folded = {_folded(name): name for name in reversed(header)}
-    return next((folded[_folded(name)] for name in names if _folded(name) in folded), None)
+    folded = {_fold_name(name): name for name in reversed(header)}
+    return next((folded[_fold_name(name)] for name in names if _fold_name(name) in folded), None)
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return "".join(character for character in name.casefold() if character not in "-_ ")
 
 

@@ -39,7 +39,7 @@ def kfold_splits(
     else:
         members = _codes(groups, n)
         _check_enough(k, int(members.max(initial=-1)) + 1, "groups")
-        fold_of = _placed(strata, members, k, rng)[members]
+        fold_of = _assign_groups(strata, members, k, rng)[members]
     return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(k)]
 
 
@@ -52,7 +52,7 @@ def _dealt(strata: Ints, k: int, rng: np.random.Generator) -> Ints:
     return rng.permutation(k)[fold_of]
 
 
-def _placed(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> Ints:
+def _assign_groups(strata: Ints, members: Ints, k: int, rng: np.random.Generator) -> Ints:
     """The fold of each group: the largest first, each to where it disturbs the balance least."""
     counts = np.zeros((int(members.max()) + 1, int(strata.max()) + 1))
     np.add.at(counts, (members, strata), 1.0)

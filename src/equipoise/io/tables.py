@@ -75,7 +75,7 @@ def read_rows(path: PathLike, *, columns: Iterable[str] = ()) -> list[TableRow]:
 
 def read_table(path: PathLike) -> Table:
     """``read_rows`` with the position of every row."""
-    form = format_of(path)
+    form = table_format(path)
     if form is None:
         raise FormatError(
             f"{display_path(path)} has a suffix that names no table format",
@@ -84,17 +84,17 @@ def read_table(path: PathLike) -> Table:
     return read_parquet(path) if form == "parquet" else parse_table(open_text(path), form)
 
 
-def format_of(path: PathLike) -> str | None:
+def table_format(path: PathLike) -> str | None:
     """The table format that a suffix names, beneath a .gz if there is one.
 
-    >>> format_of("runs/bm25.tsv.gz"), format_of("runs/bm25.trec")
+    >>> table_format("runs/bm25.tsv.gz"), table_format("runs/bm25.trec")
     ('tsv', None)
     """
     name = Path(path).name.casefold().removesuffix(".gz")
     return FORMATS.get(Path(name).suffix)
 
 
-def delimiter_of(file: TextFile, form: str | None) -> str:
+def find_delimiter(file: TextFile, form: str | None) -> str:
     """The delimiter of a CSV or TSV file: that of its suffix, or the one that its first line contains.
 
     A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
@@ -109,7 +109,7 @@ def parse_table(file: TextFile, form: str, delimiter: str | None = None) -> Tabl
     """The rows of a text file that is already open; a ``delimiter`` replaces that of the format."""
     if form == "json":
         return table_of_json(file, parse_json(file))
-    numbered = parse_lines(file) if form == "jsonl" else _delimited(file, delimiter or DELIMITERS[form])
+    numbered = parse_lines(file) if form == "jsonl" else _parse_delimited(file, delimiter or DELIMITERS[form])
     table = Table(file.name, [row for _, row in numbered], [line for line, _ in numbered], file)
     for index, row in enumerate(table.rows):
         if not isinstance(row, dict):
@@ -143,7 +143,7 @@ def records(file: TextFile, delimiter: str) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
+def _parse_delimited(file: TextFile, delimiter: str) -> list[tuple[int, TableRow]]:
     (first, names), *body = records(file, delimiter) or [(1, [])]
     header = [name.strip() for name in names]
     for name in header:

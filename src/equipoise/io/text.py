@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from equipoise.errors import FormatError, InputError, did_you_mean
-from equipoise.io.decompression import gunzip, gunzipped
+from equipoise.io.decompression import gunzip, open_gzip
 
 PathLike = str | os.PathLike[str]
 
@@ -79,7 +79,7 @@ def text_file(name: str, data: bytes) -> TextFile:
     data = data.removeprefix(BOM)
     if not data or data.isspace():
         raise InputError(f"{name} is empty", hint="check that the step that writes it has finished")
-    _refuse_other_encodings(name, data)
+    _check_encoding(name, data)
     return TextFile(name, data)
 
 
@@ -136,7 +136,7 @@ def _stdin_bytes() -> bytes:
         raise InputError("standard input is closed", hint="pipe a file into the command, or name one") from error
 
 
-def _refuse_other_encodings(name: str, data: bytes) -> None:
+def _check_encoding(name: str, data: bytes) -> None:
     """Only UTF-8 passes, and no NUL: it marks binary files, and arrays of strings would drop it."""
     try:
         data.decode("utf-8")
@@ -260,7 +260,7 @@ def line_blocks(path: PathLike) -> Iterator[bytes]:
             zipped = file.read(len(_GZIP_PREFIX)) == _GZIP_PREFIX
             file.seek(0)
             if zipped:
-                yield from _blocks(gunzipped(str(path), file, os.fstat(file.fileno()).st_size))
+                yield from _blocks(open_gzip(str(path), file, os.fstat(file.fileno()).st_size))
             else:
                 yield from _blocks(file)
     except (OSError, ValueError) as error:
@@ -276,13 +276,13 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
             if len(rest) > LONGEST_LINE:
                 raise NotStreamableError(f"a line has more than {LONGEST_LINE} bytes")
             continue
-        yield _checked(rest + block[:end], start)
+        yield _check_block(rest + block[:end], start)
         rest, start = block[end:], False
     if rest:
-        yield _checked(rest, start)
+        yield _check_block(rest, start)
 
 
-def _checked(block: bytes, start: bool) -> bytes:
+def _check_block(block: bytes, start: bool) -> bytes:
     if start:
         block = block.removeprefix(BOM)
     if not block.isascii():

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.dataset import title_and_text
-from equipoise.io.decompression import gunzipped
+from equipoise.io.decompression import open_gzip
 from equipoise.io.json import parse_json
-from equipoise.io.tables import format_of, parse_table, read_table, table_of_json
+from equipoise.io.tables import parse_table, read_table, table_format, table_of_json
 from equipoise.io.text import BOM, STDIN, display_path, open_text, read_error
 
 TEXT_COLUMNS = ("text", "content", "contents", "passage", "sentence", "body", "query")
@@ -54,34 +54,34 @@ def read_texts(
     one text per line. Lines and JSONL are streamed, so files of any size can be read. A blank text is an error, unless
     it is skipped or only blank lines follow it.
     """
-    form = format_of(path) if path != STDIN else None
+    form = table_format(path) if path != STDIN else None
     if form is None:
-        _refuse_columns(path, "one text a line", column or id_column)
+        _check_no_columns(path, "one text a line", column or id_column)
         lines = open_text(path).text.split("\n") if path == STDIN else None
-        return _checked(path, lambda: _numbered(lines or _lines(path)), False, False, skip_blank)
+        return _check_texts(path, lambda: _number_lines(lines or _lines(path)), False, False, skip_blank)
     if form == "jsonl":
         reader = _reader(path, _first_row(path), column, id_column)
-        return _checked(path, lambda: _jsonl(path, reader), reader.id is not None, True, skip_blank)
+        return _check_texts(path, lambda: _jsonl(path, reader), reader.id is not None, True, skip_blank)
     if form == "json":
         file = open_text(path)
         value = parse_json(file)
         if value and isinstance(value, list) and all(isinstance(text, str) for text in value):
-            _refuse_columns(path, "a list of texts", column or id_column)
-            return _checked(path, lambda: _numbered(value), False, True, skip_blank)
+            _check_no_columns(path, "a list of texts", column or id_column)
+            return _check_texts(path, lambda: _number_lines(value), False, True, skip_blank)
         rows = table_of_json(file, value)
     else:
         rows = read_table(path)
     reader = _reader(path, rows.rows[0], column, id_column)
     items = [reader.item(row, line) for row, line in zip(rows.rows, rows.line_numbers, strict=True)]
-    return _checked(path, lambda: iter(items), reader.id is not None, True, skip_blank)
+    return _check_texts(path, lambda: iter(items), reader.id is not None, True, skip_blank)
 
 
-def _refuse_columns(path: str, content: str, column: str | None) -> None:
+def _check_no_columns(path: str, content: str, column: str | None) -> None:
     if column:
         raise InputError(f"{display_path(path)} has {content}, and no columns", hint="name it .jsonl, .csv or .tsv")
 
 
-def _checked(
+def _check_texts(
     path: str, items: Callable[[], Iterator[TextItem]], has_ids: bool, has_rows: bool, skip_blank: bool
 ) -> TextSource:
     """Read everything once: count, and find what cannot be."""
@@ -112,7 +112,7 @@ def _checked(
     return TextSource(display_path(path), count, has_ids, excess, items)
 
 
-def _numbered(lines: Iterable[str]) -> Iterator[TextItem]:
+def _number_lines(lines: Iterable[str]) -> Iterator[TextItem]:
     for number, line in enumerate(lines, start=1):
         yield TextItem(line.removesuffix("\r"), "", number)
 
@@ -123,18 +123,18 @@ def _lines(path: str) -> Iterator[str]:
         with open(path, "rb") as raw:
             zipped = raw.read(2) == _GZIP
         with open(path, "rb") as file:
-            stream = gunzipped(display_path(path), file, os.fstat(file.fileno()).st_size) if zipped else file
+            stream = open_gzip(display_path(path), file, os.fstat(file.fileno()).st_size) if zipped else file
             first = stream.readline()
             if not first:
                 open_text(path)
-            yield _decoded(path, first.removeprefix(BOM))
+            yield _decode_line(path, first.removeprefix(BOM))
             for line in stream:
-                yield _decoded(path, line)
+                yield _decode_line(path, line)
     except OSError as error:
         raise read_error(path, error) from error
 
 
-def _decoded(path: str, line: bytes) -> str:
+def _decode_line(path: str, line: bytes) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:

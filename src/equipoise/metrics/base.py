@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -17,6 +18,12 @@ E = TypeVar("E", bound=Evidence)
 UP, DOWN = Direction.UP, Direction.DOWN
 N_CHANCE_SHUFFLES = 20
 LARGEST_CUTOFF = 2**31 - 1
+
+
+@cache
+def parameter_types(metric: type[Any]) -> dict[str, Any]:
+    """The types of the parameters of a metric class. Resolving the annotations takes longer than most metrics."""
+    return get_type_hints(metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class Metric(ABC, Generic[E]):
         return self.name
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
+        for name, kind in parameter_types(type(self)).items():
             if get_origin(kind) is Literal and getattr(self, name) not in get_args(kind):
                 raise ParameterError(
                     f"{self.symbol} has no {name} {getattr(self, name)!r}",
@@ -143,11 +150,10 @@ class CorpusMetric(Metric[E]):
 
 
 class BaseMetric(Metric[Any]):
-    """The class people extend: a name and ``calculate``.
+    """Base class of custom metrics: a name and ``calculate``.
 
-    ``calculate(evidence)`` returns either one number a unit, NaN where it has none, which then gets
-    paired tests like any built-in metric, or a single number for all units. The name may
-    also be an attribute of the class.
+    ``calculate(evidence)`` returns one number per unit (NaN where it is undefined), which gets paired tests like any
+    built-in metric, or a single number for all units. The name may also be a class attribute.
 
     >>> class Steep(BaseMetric):
     ...     def __init__(self):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
-from equipoise.metrics.base import BaseMetric, Metric
+from equipoise.metrics.base import BaseMetric, Metric, parameter_types
 from equipoise.metrics.catalogue import MetricCatalogue, builtin
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     symbol, cutoff = match["symbol"], match["cutoff"]
     offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
     if not offered:
-        raise UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
+        raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
     if isinstance(chosen, BaseMetric):
         if match["parameters"] or cutoff:
@@ -117,7 +117,7 @@ def _cutoffs(text: str, cutoff: str) -> list[int]:
 
 def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
     """The keyword arguments of ``norm=R,capped``; a bare name switches a flag on."""
-    types = get_type_hints(metric)
+    types = parameter_types(metric)
     allowed = {field.name: types[field.name] for field in fields(metric) if field.name != "k"}  # type: ignore[arg-type]
     read: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -154,3 +154,35 @@ def _value(metric: type[AnyMetric], name: str, text: str, kind: Any) -> Any:
         return kind(text)
     except (TypeError, ValueError):
         raise ParameterError(f"{metric.symbol}({name}={text}) is not a {getattr(kind, '__name__', kind)}") from None
+
+
+_OTHER_LIBRARIES = re.compile(r"^(?P<name>[A-Za-z][A-Za-z_-]*?)(?:[_-](?:at|cut))?[_.@-]?(?P<cutoff>\d+)$")
+"""``ndcg_cut_10`` (trec_eval), ``ndcg_at_10`` (mteb), ``recall_10``, ``P.5``."""
+_OTHER_NAMES = {
+    "recip_rank": "MRR",
+    "cosine_spearman": "Spearman",
+    "cosine_pearson": "Pearson",
+    "main_score": "nDCG@10",
+}
+
+
+def name_from_other_library(name: str, catalogue: MetricCatalogue) -> str:
+    """Our name of a metric as trec_eval or mteb writes it; empty if it is unknown.
+
+    >>> [name_from_other_library(name, builtin()) for name in ("ndcg_cut_10", "recall_at_5", "nonsense")]
+    ['nDCG@10', 'R@5', '']
+    """
+    match = _OTHER_LIBRARIES.match(name)
+    metrics = catalogue.named(match["name"]) if match else []
+    if match and metrics:
+        return f"{metrics[0].symbol}@{match['cutoff']}"
+    return _OTHER_NAMES.get(name.casefold(), "")
+
+
+def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
+    """The error for a metric that the catalogue does not have."""
+    symbol = name.partition("(")[0].partition("@")[0].strip()
+    ours = name_from_other_library(name, catalogue)
+    if ours:
+        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {ours}")
+    return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")

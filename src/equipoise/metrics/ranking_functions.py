@@ -123,7 +123,7 @@ def reciprocal_rank(ranking: Ranking, k: int | None = None) -> Floats:
     """One over the rank of the best relevant item, 0 below the cutoff."""
     check_not_filtered(ranking)
     if ranking.has_ties:
-        return _of_first_group(ranking, k, reciprocal_of_first)
+        return _first_group_value(ranking, k, reciprocal_of_first)
     values = 1.0 / ranking.best_ranks
     if k is not None:
         values[ranking.best_ranks > k] = 0.0
@@ -134,7 +134,7 @@ def hit_rate(ranking: Ranking, k: int) -> Floats:
     """1 if any relevant item ranks within ``k``."""
     check_not_filtered(ranking)
     if ranking.has_ties:
-        return _of_first_group(ranking, k, first_hit_within)
+        return _first_group_value(ranking, k, first_hit_within)
     best = ranking.best_ranks
     values = (best <= k).astype(np.float64)
     values[np.isnan(best)] = np.nan
@@ -274,7 +274,7 @@ def check_not_filtered(ranking: Ranking) -> None:
         )
 
 
-def _of_first_group(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
+def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints, Ints, Ints, Ints], Floats]) -> Floats:
     """A value of each unit's best tie group; the formula covers groups of one."""
     above, size, limit = _groups(ranking, k)
     _, relevant = relevant_tie_groups(ranking)

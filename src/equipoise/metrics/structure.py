@@ -31,7 +31,7 @@ from equipoise.types import Floats, require_extra
 # Values of the graph alone: they do not depend on the vectors, and so not on the model.
 
 
-def graph_of(space: Space) -> Any:
+def to_networkx(space: Space) -> Any:
     """The points and edges of a space as a directed graph of networkx."""
     if space.edges is None:
         raise UndefinedError(
@@ -72,7 +72,7 @@ class GraphDensity(GraphMetric):
 
     def value(self, evidence: Space) -> float:
         """By networkx."""
-        graph = graph_of(evidence)
+        graph = to_networkx(evidence)
         if len(graph) < 2:
             return nan
         return float(require_extra("networkx", extra="concepts").density(graph))
@@ -98,7 +98,7 @@ class GraphClustering(GraphMetric):
 
     def value(self, evidence: Space) -> float:
         """By networkx."""
-        graph = graph_of(evidence)
+        graph = to_networkx(evidence)
         if not len(graph):
             return nan
         return float(require_extra("networkx", extra="concepts").average_clustering(graph.to_undirected()))

@@ -132,7 +132,7 @@ class Analyzer:
         return lambda word: "" if word in stop else stem(word)
 
 
-class Vocabulary:
+class TermVocabulary:
     """The numbers of the terms of some documents, in the order in which they appeared."""
 
     def __init__(self, rule: Analyzer | None = None, split: Callable[[str], list[str]] = tokenize_words) -> None:

@@ -151,7 +151,7 @@ class VectorCache:
     @classmethod
     def default(cls) -> VectorCache | None:
         """The shared cache of this process; None if ``EQUIPOISE_CACHE=off``."""
-        return None if is_disabled() else _shared(cache_folder() / FILE, default_max_bytes())
+        return None if is_disabled() else _shared_cache(cache_folder() / FILE, default_max_bytes())
 
     def __repr__(self) -> str:
         return f"Cache({str(self.path)!r})"
@@ -333,7 +333,7 @@ class VectorCache:
 
 
 @cache
-def _shared(path: Path, max_bytes: int) -> VectorCache:
+def _shared_cache(path: Path, max_bytes: int) -> VectorCache:
     """One cache a file and bound; closed when the process ends."""
     shared_cache = VectorCache(path, max_bytes)
     atexit.register(shared_cache.close)

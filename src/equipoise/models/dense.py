@@ -220,7 +220,7 @@ class StoreIndex:
         is_hit = hits.ids != None  # noqa: E711  (an array of objects, compared one by one)
         rows[is_hit] = [int(name) for name in hits.ids[is_hit]]
         for short in np.flatnonzero(~is_hit.all(axis=1)):
-            rows[short] = _filled(rows[short], len(self.ids))
+            rows[short] = _fill_hits(rows[short], len(self.ids))
         return Neighbors(rows, hits.scores)
 
     def recall(
@@ -270,7 +270,7 @@ def _require_empty(store: VectorStore, dims: int, geometry: Geometry) -> None:
         )
 
 
-def _filled(row: Ints, documents: int) -> Ints:
+def _fill_hits(row: Ints, documents: int) -> Ints:
     """The row with its ends taken by the first documents that are not in it."""
     hits = row[row >= 0]
     others = np.setdiff1d(np.arange(min(documents, 2 * len(row))), hits)

@@ -63,7 +63,7 @@ class Embedder:
         self.encoder = encoder
         self.spec = spec or ModelSpec("py", encoder.card.name)
         self.finish = VectorPostprocessing.of(self.spec)
-        _refuse_undoing(encoder, self.spec)
+        _check_normalization(encoder, self.spec)
         self.prompts = _prompts(encoder, self.spec)
         self.cache = cache if encoder.cacheable else None
         self._raw_dims = encoder.card.dims
@@ -139,7 +139,7 @@ class Embedder:
     def card(self) -> ModelCard:
         """The description of the model, with the dimensions of its final vectors."""
         card = self.encoder.card
-        hub_model = _known(self.spec)
+        hub_model = _hub_model(self.spec)
         raw = self._raw_dims
         return replace(
             card,
@@ -263,7 +263,7 @@ def _load(spec: ModelSpec) -> Encoder:
     return load_encoder(alone) if processes == 1 else WorkerPoolEncoder(alone, processes)
 
 
-def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
+def _check_normalization(encoder: Encoder, spec: ModelSpec) -> None:
     """The length of normalised vectors is lost; only truncated ones can skip normalisation."""
     if encoder.normalizes and "dim" not in spec.options and not spec.flag("normalize", True):
         raise ParameterError(
@@ -274,7 +274,7 @@ def _refuse_undoing(encoder: Encoder, spec: ModelSpec) -> None:
 
 def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
     """The prompt before each text: as requested, as the model's authors recommend, or from the model's files."""
-    hub_model = _known(spec)
+    hub_model = _hub_model(spec)
     usual = {
         Role.QUERY: hub_model.query_prompt if hub_model else "",
         Role.DOCUMENT: hub_model.document_prompt if hub_model else "",
@@ -285,7 +285,7 @@ def _prompts(encoder: Encoder, spec: ModelSpec) -> dict[Role, str]:
     }
 
 
-def _known(spec: ModelSpec) -> HubModel | None:
+def _hub_model(spec: ModelSpec) -> HubModel | None:
     return BY_HUB_NAME.get(spec.name) if spec.kind == "st" else None
 
 

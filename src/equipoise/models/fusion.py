@@ -107,7 +107,7 @@ class _Fusion(Retriever):
         sizes = [card.bytes_per_vector for card in cards if card.bytes_per_vector is not None]
         return ModelCard(
             " + ".join(card.name for card in cards),
-            f"{self.kind}{self._options()}:" + "+".join(_quoted(card.spec) for card in cards),
+            f"{self.kind}{self._options()}:" + "+".join(_quote_part(card.spec) for card in cards),
             licence=", ".join(dict.fromkeys(card.licence for card in cards if card.licence)),
             bytes_per_vector=sum(sizes) if sizes else None,
             note=self._note(),
@@ -244,7 +244,7 @@ def _rank_constant(options: Mapping[str, str], text: str) -> float:
         raise ParameterError(f"k is {options['k']!r} in {text!r}", hint="k is a number") from None
 
 
-def _quoted(text: str) -> str:
+def _quote_part(text: str) -> str:
     """A part's spec with quotes around what holds a plus sign."""
     if "+" not in text:
         return text

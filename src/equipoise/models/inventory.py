@@ -86,14 +86,14 @@ class ModelListing:
 
 def list_models() -> list[ModelListing]:
     """Models by name first, then the kinds that take any name."""
-    hub = [_of_the_hub(model) for model in HUB_MODELS if ALIASES[model.alias][0] == "st"]
+    hub = [_hub_listing(model) for model in HUB_MODELS if ALIASES[model.alias][0] == "st"]
     openai = [
         ModelListing(f"openai:{name}", "OpenAI", "a key", _service("openai"), dims, tokens, "proprietary")
         for name, (dims, tokens) in SIZES.items()
     ]
     alone = [kind for kind in MODEL_KINDS if kind in ALIASES and kind not in PACKAGES]
     return [
-        *map(_packaged, PACKAGES),
+        *map(_packaged_listing, PACKAGES),
         *(ModelListing(kind, MODEL_KINDS[kind].title, "nothing", _engine(kind)) for kind in alone),
         *hub,
         *openai,
@@ -101,7 +101,7 @@ def list_models() -> list[ModelListing]:
     ]
 
 
-def _packaged(model: str) -> ModelListing:
+def _packaged_listing(model: str) -> ModelListing:
     package = PACKAGES[model]
     lack = _engine(ALIASES[model][0])
     if not is_installed(model):
@@ -110,7 +110,7 @@ def _packaged(model: str) -> ModelListing:
     return ModelListing(model, package.title, "nothing", lack, dims, max_tokens, package.licence)
 
 
-def _of_the_hub(model: HubModel) -> ModelListing:
+def _hub_listing(model: HubModel) -> ModelListing:
     lack = _engine("st")
     if not lack.what and not _is_downloaded(model.hub):
         lack = MissingRequirement(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import ParameterError, UnknownNameError
-from equipoise.models.analyzer import Analyzer, Vocabulary, check_nonempty_texts, fold_case
+from equipoise.models.analyzer import Analyzer, TermVocabulary, check_nonempty_texts, fold_case
 from equipoise.models.encoder import ModelCard
 from equipoise.models.inverted_index import NgramIndex, Postings, character_symbols, count_terms, word_symbols
 from equipoise.models.registry import ModelSpec, check_options, number_option
@@ -124,7 +124,7 @@ class BM25Retriever(Retriever):
     def fit(self, documents: Iterable[str]) -> FittedBM25:
         """Count the words and weigh them."""
         documents = check_nonempty_texts(documents, "documents")
-        lexicon = Vocabulary(self.rule)
+        lexicon = TermVocabulary(self.rule)
         terms, lengths = lexicon.learn(documents)
         counts = count_terms(terms, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings
         method, spread = BM25_VARIANTS[self.method], counts.spread
@@ -151,7 +151,7 @@ class BM25Retriever(Retriever):
 class FittedBM25(FittedRetriever):
     """Words, and for each the documents with what it adds to their scores."""
 
-    def __init__(self, lexicon: Vocabulary, weights: Postings, documents: int) -> None:
+    def __init__(self, lexicon: TermVocabulary, weights: Postings, documents: int) -> None:
         self.documents = documents
         self._lexicon, self._weights = lexicon, weights
 
@@ -279,7 +279,9 @@ class FittedTfidf(FittedRetriever):
         from scipy.sparse import csc_array
 
         weights, shape = self._weights, (self.documents, len(self._weights.starts) - 1)
-        return csc_array((weights.values, weights.documents, weights.starts), shape=shape).tocsr()
+        index = np.int32 if len(weights.values) < 1 << 31 else np.int64  # scikit-learn wants the smaller one
+        documents, starts = weights.documents.astype(index), weights.starts.astype(index)
+        return csc_array((weights.values, documents, starts), shape=shape).tocsr()
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """Only documents that share an n-gram are touched; the others score 0."""
@@ -305,7 +307,7 @@ class _Words:
     """N-grams of words."""
 
     def __init__(self, rule: Analyzer, lengths: tuple[int, int]) -> None:
-        self._lexicon, self._index = Vocabulary(rule), NgramIndex(*lengths)
+        self._lexicon, self._index = TermVocabulary(rule), NgramIndex(*lengths)
 
     def learn(self, documents: Sequence[str]) -> Postings:
         """For each n-gram the documents that hold it, with counts."""
@@ -324,7 +326,7 @@ class _Characters:
 
     def learn(self, documents: Sequence[str]) -> Postings:
         """For each n-gram the documents that hold it, with counts; each distinct word is split once."""
-        lexicon = Vocabulary(split=lambda text: fold_case(text).split())
+        lexicon = TermVocabulary(split=lambda text: fold_case(text).split())
         numbers, lengths = lexicon.learn(documents)
         spellings = lexicon.terms
         parts = count_terms(numbers, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings

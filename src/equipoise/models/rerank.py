@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
 from equipoise.geometry.search import Neighbors
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.encoder import ModelCard
 from equipoise.models.fusion import RRF_K, reciprocal_ranks, split_parts
@@ -112,8 +112,8 @@ def rerank(
     scores = reranker.score_many(queries, [[documents[index] for index in row.tolist()] for row in candidates])
     values = hits.scores.astype(np.float64)
     for row, (row_stage, row_scores) in enumerate(zip(stage, scores, strict=True)):
-        values[row, row_stage == 1] = _checked(row_scores, int((row_stage == 1).sum()), reranker, queries[row])
-    return _ordered(hits.indices, stage, values)
+        values[row, row_stage == 1] = _check_scores(row_scores, int((row_stage == 1).sum()), reranker, queries[row])
+    return _order_by_stage(hits.indices, stage, values)
 
 
 def reranked_scores(
@@ -130,14 +130,14 @@ def reranked_scores(
     Reranked documents score above 0 by their new order, all others 0 or less by their old one.
     """
     block: PointArray = scores.astype(np.float64)
-    columns, best = leading_columns_of(block, min(depth, block.shape[1]))
+    columns, best = top_columns(block, min(depth, block.shape[1]))
     reranked = rerank(Neighbors(columns, best), reranker, queries=queries, documents=documents, protect=protect)
     block -= block.max(axis=1, keepdims=True)
     np.put_along_axis(block, reranked.indices, reranked.scores + columns.shape[1], axis=1)
     return block
 
 
-def _ordered(indices: Ints, stage: Ints, values: Floats) -> Neighbors:
+def _order_by_stage(indices: Ints, stage: Ints, values: Floats) -> Neighbors:
     """Sort by stage, then by descending value, then by row; the scores only define the order."""
     order = np.lexsort((indices, -values, stage), axis=1)
     stage, values = np.take_along_axis(stage, order, 1), np.take_along_axis(values, order, 1)
@@ -238,7 +238,7 @@ def _require(hits: Neighbors, queries: Sequence[str], documents: Sequence[str], 
         )
 
 
-def _checked(scores: Floats, count: int, reranker: Reranker, query: str) -> Floats:
+def _check_scores(scores: Floats, count: int, reranker: Reranker, query: str) -> Floats:
     values = np.asarray(scores, dtype=np.float64)
     if values.shape != (count,):
         raise ShapeError(f"{reranker.card.name} gave scores of shape {values.shape} for {count} documents")

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.errors import ParameterError
 from equipoise.geometry.base import PointArray
 from equipoise.geometry.search import Neighbors
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.registry import ModelSpec, parse_spec
 
@@ -56,7 +56,7 @@ class FittedRetriever(ABC):
         indices = np.empty((len(queries), k), dtype=np.int64)
         best = np.empty((len(queries), k))
         for rows, scores in self.score_blocks(queries, block_bytes=_BLOCK_BYTES // 4):
-            indices[rows], best[rows] = leading_columns_of(scores, k)
+            indices[rows], best[rows] = top_columns(scores, k)
         return Neighbors(indices, best)
 
     def score_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> Blocks:
@@ -184,7 +184,7 @@ def retriever(
         if geometry is not None:
             raise ParameterError(f"{kind}: has no geometry", hint="leave geometry out: it scores words")
         maker: RetrieverFromSpec = getattr(import_module("equipoise.models.lexical"), LEXICAL[kind])
-        return maker.from_spec(spec.with_options(**_listed(options)))
+        return maker.from_spec(spec.with_options(**_format_options(options)))
     from equipoise.models.dense import dense_retriever
 
     return dense_retriever(system, geometry=geometry, store=store, cache=cache, threads=threads, **options)
@@ -228,7 +228,7 @@ def _head(text: str) -> str:
     return text.strip().partition(":")[0].partition(",")[0].casefold()
 
 
-def _listed(options: dict[str, object]) -> dict[str, object]:
+def _format_options(options: dict[str, object]) -> dict[str, object]:
     """Options as they would be written: words are parted by bars, the ends of a range by a hyphen."""
     written = dict(options)
     for name, value in options.items():

@@ -224,27 +224,27 @@ def tokenizer_for(model: object = None) -> Tokenizer:
     if isinstance(model, Tokenizer):
         return model
     if isinstance(model, Path):
-        return _of_path(model)
+        return _tokenizer_from_path(model)
     if isinstance(model, str):
-        return _of_text(model)
+        return _tokenizer_from_text(model)
     if isinstance(model, ModelSpec):
-        return _of_spec(model)
+        return _tokenizer_from_spec(model)
     spec = getattr(getattr(model, "card", None), "spec", "")
     if not isinstance(spec, str) or not spec:
         raise _without_tokenizer(f"an object of type {type(model).__name__}")
-    return _of_text(spec)
+    return _tokenizer_from_text(spec)
 
 
-def _of_text(text: str) -> Tokenizer:
+def _tokenizer_from_text(text: str) -> Tokenizer:
     if text in _BY_NAME:
         return _BY_NAME[text]()
     path = Path(text).expanduser()
     if path.suffix == ".json" or (path / "tokenizer.json").is_file():
-        return _of_path(path)
-    return _of_spec(parse_spec(text))
+        return _tokenizer_from_path(path)
+    return _tokenizer_from_spec(parse_spec(text))
 
 
-def _of_path(path: Path) -> Tokenizer:
+def _tokenizer_from_path(path: Path) -> Tokenizer:
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
         raise InputError(
@@ -254,7 +254,7 @@ def _of_path(path: Path) -> Tokenizer:
     return JsonTokenizer(file)
 
 
-def _of_spec(spec: ModelSpec) -> Tokenizer:
+def _tokenizer_from_spec(spec: ModelSpec) -> Tokenizer:
     if spec.kind == "openai" and spec.name.startswith(_OPENAI_CL100K):
         return Cl100kTokenizer()
     file = _in_package(spec) or _in_folder(spec) or _in_hub_cache(spec)

@@ -163,11 +163,11 @@ def main() -> None:
             texts, role = pickle.load(questions)
         except EOFError:
             break
-        _answer(answers, _answered(encoder, texts, role))
+        _answer(answers, _encode_request(encoder, texts, role))
     encoder.close()
 
 
-def _answered(encoder: Encoder, texts: list[str], role: Any) -> Any:
+def _encode_request(encoder: Encoder, texts: list[str], role: Any) -> Any:
     """Vectors with lengths where there is a role, lengths alone where there is none."""
     try:
         return encoder.token_counts(texts) if role is None else encode_with_token_counts(encoder, texts, role)
@@ -221,7 +221,7 @@ def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -
     A model that does not say which one it is (an identity of "") is taken as it comes.
     """
     try:
-        encoder = _loaded(packed)
+        encoder = _load_model(packed)
     except EquipoiseError as error:  # it was loaded where the command was typed, so something is absent here
         raise MissingExtraError(
             f"the node {platform.node()} cannot load the model: {error.message}",
@@ -241,6 +241,6 @@ def encode_block(encoder: Encoder, role: Role, texts: list[str]) -> EncodedBatch
 
 
 @lru_cache(maxsize=1)
-def _loaded(packed: bytes) -> Encoder:
+def _load_model(packed: bytes) -> Encoder:
     """The model of a spec, loaded once a process."""
     return load_encoder(pickle.loads(packed))

@@ -295,7 +295,7 @@ def attribute_difference(
 ) -> ScoreDifference:
     """``explain_difference`` on what has been read."""
     path = ConventionPath(inputs, metric, one.rules(metric), other.rules(metric))
-    active, idle = _sorted_out(path)
+    active, idle = _split_conventions(path)
     ends = path.figure(frozenset()), path.figure(frozenset(path.one))
     sides = [_side(preset, path, figure) for preset, figure in zip((one, other), ends, strict=True)]
     parts = shapley_values(active, path.worth, seed=seed)
@@ -332,7 +332,7 @@ def attribute_difference(
     )
 
 
-def _sorted_out(path: ConventionPath) -> tuple[list[str], list[NoEffect]]:
+def _split_conventions(path: ConventionPath) -> tuple[list[str], list[NoEffect]]:
     """The conventions that differ: those that may matter here, and those that cannot."""
     active, idle = [], []
     for name in _differing(path.one, path.other, path.metric):

@@ -93,7 +93,7 @@ def _terms(
     k = getattr(metric, "k", None)
     within = f"within {k}" if k else "in the list"
     if metric.symbol == "nDCG":
-        return _discounted(rules, at, gains, order, k)
+        return _discounted_terms(rules, at, gains, order, k)
     if not at:
         return f"no relevant item {within}"
     if metric.symbol == "MRR":
@@ -119,7 +119,7 @@ def _denominator(metric: Metric[Any], rules: Conventions, gains: Mapping[str, fl
     return f"over min({k}, {len(gains)}) = {min(k, len(gains))}"
 
 
-def _discounted(
+def _discounted_terms(
     rules: Conventions, at: Sequence[int], gains: Mapping[str, float], order: Sequence[str], k: int | None
 ) -> str:
     """Discounted gain over the ideal one."""

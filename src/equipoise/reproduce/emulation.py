@@ -83,7 +83,7 @@ class RunAndQrels:
         """The lists with the scores that are compared, all items in them."""
         return self._once(
             ("seen", conventions.own_id, conventions.scores),
-            lambda: _seen(self.run, conventions),
+            lambda: _convert_scores(self.run, conventions),
         )
 
     def ranked(self, conventions: Conventions, k: int | None = None) -> Run:
@@ -94,14 +94,14 @@ class RunAndQrels:
         says = (conventions.own_id, conventions.scores, conventions.nonpositive, conventions.ties)
         return self._once(
             ("ranked", *says, k if conventions.ties == PICK else None),
-            lambda: _ranked(self.seen(conventions), conventions, self.order(conventions), k),
+            lambda: _order_run(self.seen(conventions), conventions, self.order(conventions), k),
         )
 
     def qrels(self, conventions: Conventions) -> Truth:
         """The qrels after applying the conventions."""
         return self._once(
             ("qrels", conventions.grades, conventions.unretrieved, conventions.own_id),
-            lambda: _judged(self.truth, self.seen(conventions), conventions),
+            lambda: _convert_qrels(self.truth, self.seen(conventions), conventions),
         )
 
     def ranking(self, conventions: Conventions, k: int | None = None) -> Ranking:
@@ -146,13 +146,13 @@ def truncate_ranking(ranking: Ranking, depth: int) -> Ranking:
     )
 
 
-def _seen(run: Run, conventions: Conventions) -> Run:
+def _convert_scores(run: Run, conventions: Conventions) -> Run:
     if conventions.own_id == "dropped":
         run = tie_orders.drop_self_matches(run)
     return tie_orders.to_float32(run) if conventions.scores == "float32" else run
 
 
-def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None) -> Run:
+def _order_run(run: Run, conventions: Conventions, order: str | None, k: int | None) -> Run:
     ranked = run if order is None else tie_orders.without_ties(run, order, k)
     if conventions.nonpositive == "kept":
         return ranked
@@ -161,7 +161,7 @@ def _ranked(run: Run, conventions: Conventions, order: str | None, k: int | None
     return {query: {item: ranked[query][item] for item in scores} for query, scores in positive.items()}
 
 
-def _judged(truth: Truth, run: Run, conventions: Conventions) -> Truth:
+def _convert_qrels(truth: Truth, run: Run, conventions: Conventions) -> Truth:
     if conventions.grades != "kept":
         truth = tie_orders.truncate_gains(truth) if conventions.grades == "whole" else tie_orders.binarize_gains(truth)
     return tie_orders.retrieved_only(truth, run) if conventions.unretrieved == "unseen" else truth
@@ -277,13 +277,13 @@ def excluded_queries(inputs: RunAndQrels, conventions: Conventions) -> Bools:
 
 def per_query_under(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
     """One value per unit; NaN or 0 for a unit without relevant items."""
-    values = np.array(_measured(ranking, metric, conventions), dtype=np.float64)
+    values = np.array(_measure(ranking, metric, conventions), dtype=np.float64)
     if conventions.empty == "zero":
         values[ranking.counts == 0] = 0.0
     return values
 
 
-def _measured(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
+def _measure(ranking: Ranking, metric: Metric[Any], conventions: Conventions) -> Floats:
     if isinstance(metric, AveragePrecision):
         if conventions.ties == "threshold":
             return average_precision_at_thresholds(ranking, over_hits=conventions.norm == "hits")

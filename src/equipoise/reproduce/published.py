@@ -157,7 +157,7 @@ def search_conventions(
     """``explain_published`` on what has been read."""
     base.rules(metric)
     presets, skipped = _presets(inputs, metric)
-    changed = _changed(inputs, metric, base)
+    changed = _changed_scores(inputs, metric, base)
     tried = [*presets, *changed.values()]
     matches = [preset for preset in presets if printed.holds(preset.value)]
     matches += [
@@ -221,7 +221,7 @@ def _presets(inputs: RunAndQrels, metric: Metric[Any]) -> tuple[list[ConventionM
     return tried, skipped
 
 
-def _changed(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
+def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> dict[Changes, ConventionMatch]:
     """The scores after single changes of relevant conventions, and after pairs of them."""
     rules = base.rules(metric)
     singles = [

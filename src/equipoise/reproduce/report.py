@@ -171,11 +171,11 @@ def _meanings(difference: ScoreDifference) -> list[Any]:
         return []
     parts: list[Any] = [Paragraph(""), heading("What they do differently")]
     for change in difference.changes:
-        parts += _apart(change.convention, difference)
+        parts += _pair_lines(change.convention, difference)
     return parts
 
 
-def _apart(pair: ConventionPair, difference: ScoreDifference) -> list[Any]:
+def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Any]:
     width = max(len(difference.one.name), len(difference.other.name)) + 2
     return [
         Paragraph(pair.title, indent=2),
@@ -191,7 +191,7 @@ def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Any]:
     for convention in difference.idle:
         parts.append(Paragraph(f"{convention.convention.title}: {convention.reason}", indent=2, lead="- "))
         if verbose:
-            parts += _apart(convention.convention, difference)[1:]
+            parts += _pair_lines(convention.convention, difference)[1:]
     return parts
 
 
@@ -241,8 +241,8 @@ def _example(example: WorkedExample, difference: ScoreDifference, decimals: int)
                 ReportColumn("document", [row.item for row in rows], shortens="middle"),
                 ReportColumn("score", [_score(row.score) for row in rows], right=True, rank=1),
                 ReportColumn("gain", [f"{row.gain:g}" for row in rows], right=True),
-                ReportColumn(f"rank ({one})", [_place(row.one) for row in rows], right=True),
-                ReportColumn(f"rank ({other})", [_place(row.other) for row in rows], right=True),
+                ReportColumn(f"rank ({one})", [_format_position(row.one) for row in rows], right=True),
+                ReportColumn(f"rank ({other})", [_format_position(row.other) for row in rows], right=True),
             ]
         )
     )
@@ -254,7 +254,7 @@ def _score(score: float | None) -> str:
     return "not retrieved" if score is None else repr(score)
 
 
-def _place(position: Place) -> str:
+def _format_position(position: Place) -> str:
     return "-" if position is None else format_ranks(*position)
 
 

@@ -53,7 +53,7 @@ def chance_level_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Co
     [0.25, 0.25]
     """
     if conventions.unretrieved == "unseen":
-        values = _of_random_lists(inputs, metric, conventions, np.random.default_rng([seed, 0]))
+        values = _random_list_scores(inputs, metric, conventions, np.random.default_rng([seed, 0]))
     else:
         values = per_query_under(inputs.ranking(conventions).uninformed(), metric, conventions)
     values[excluded_queries(inputs, conventions)] = np.nan
@@ -61,7 +61,7 @@ def chance_level_under(inputs: RunAndQrels, metric: Metric[Any], conventions: Co
     return float(np.mean(counted)) if len(counted) else float("nan")
 
 
-def _of_random_lists(
+def _random_list_scores(
     inputs: RunAndQrels, metric: Metric[Any], conventions: Conventions, rng: np.random.Generator
 ) -> Floats:
     """Per query, the mean over random lists of the same length."""
@@ -123,13 +123,13 @@ def limitation_notes(preset: Preset, metrics: Sequence[Metric[Any]], inputs: Run
     for name, stumble in preset.stumbles.items():
         felt = [metric for metric in metrics if not stumble.forms or metric_form(metric) in stumble.forms]
         if name == TIES:
-            notes += [_unruled(stumble.message, inputs, metric, preset.rules(metric)) for metric in felt]
+            notes += [_tie_order_note(stumble.message, inputs, metric, preset.rules(metric)) for metric in felt]
         elif felt and _PRESENT[name](inputs):
             notes.append(stumble.message)
     return [sentence for sentence in notes if sentence]
 
 
-def _unruled(sentence: str, inputs: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
+def _tie_order_note(sentence: str, inputs: RunAndQrels, metric: Metric[Any], rules: Conventions) -> str:
     """A note that the order of tied scores is undefined, and its effect on the score."""
     if rules.ties not in ("input", SORT, PICK) or not any(map(is_tied, inputs.seen(rules).values())):
         return ""
@@ -145,7 +145,7 @@ def _unruled(sentence: str, inputs: RunAndQrels, metric: Metric[Any], rules: Con
     )
 
 
-def _unjudged(inputs: RunAndQrels) -> bool:
+def _has_unjudged(inputs: RunAndQrels) -> bool:
     return bool(inputs.unjudged)
 
 
@@ -166,7 +166,7 @@ def _other_queries(inputs: RunAndQrels) -> bool:
 
 
 _PRESENT: Mapping[str, Callable[[RunAndQrels], bool]] = {
-    UNJUDGED: _unjudged,
+    UNJUDGED: _has_unjudged,
     FRACTIONS: _fractions,
     NEGATIVE: _negative,
     EMPTY: _empty,

@@ -218,7 +218,7 @@ def torch_order(run: TorchOrderRun, rule: str, k: int | None) -> dict[str, list[
     {'q': ['b', 'a', 'c']}
     """
     order_by_query = {}
-    for query, items in _grouped(run).items():
+    for query, items in _group_by_query(run).items():
         keys = [-run[query][item] for item in items]
         last = len(items) if k is None else min(k, len(items))
         order = torch_topk_order(keys, last) if rule == PICK else std_sort_order(keys)
@@ -227,7 +227,7 @@ def torch_order(run: TorchOrderRun, rule: str, k: int | None) -> dict[str, list[
     return order_by_query
 
 
-def _grouped(run: TorchOrderRun) -> dict[str, list[str]]:
+def _group_by_query(run: TorchOrderRun) -> dict[str, list[str]]:
     """The items of each query as sorting all rows by query leaves them."""
     if sum(map(len, run.values())) >= RADIX_ROWS:
         return {query: list(items) for query, items in run.items()}
@@ -263,10 +263,10 @@ def to_float32(run: Run) -> Run:
     >>> to_float32({"q": {"a": 0.1, "b": 0.1 + 1e-12}})["q"]["b"] == to_float32({"q": {"a": 0.1}})["q"]["a"]
     True
     """
-    return {query: dict(zip(scores, _cut(scores), strict=True)) for query, scores in run.items()}
+    return {query: dict(zip(scores, _round_to_float32(scores), strict=True)) for query, scores in run.items()}
 
 
-def _cut(scores: Scores) -> list[float]:
+def _round_to_float32(scores: Scores) -> list[float]:
     with np.errstate(over="ignore", under="ignore"):
         cut: list[float] = np.array(list(scores.values()), dtype=np.float64).astype(np.float32).tolist()
     return cut
@@ -303,15 +303,15 @@ def order_input(scores: Scores) -> list[str]:
 
 def order_numba_quicksort(scores: Scores) -> list[str]:
     """Best score first, equals as numba's quicksort leaves them: a run of ranx when it is made."""
-    return _quicksorted(scores, list(scores))
+    return _quicksort_items(scores, list(scores))
 
 
 def order_ranx(scores: Scores) -> list[str]:
     """The same once more: a run of ranx after it was made comparable."""
-    return _quicksorted(scores, order_numba_quicksort(scores))
+    return _quicksort_items(scores, order_numba_quicksort(scores))
 
 
-def _quicksorted(scores: Scores, items: list[str]) -> list[str]:
+def _quicksort_items(scores: Scores, items: list[str]) -> list[str]:
     return [items[position] for position in quicksort_order([-scores[item] for item in items])]
 
 

@@ -1,4 +1,4 @@
-"""Bringing systems to a comparison: one name each, the same metrics, the same way of scoring."""
+"""Compare systems: unique names, the same metrics and the same protocol, then all pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.base import Metric
 from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
-from equipoise.runs.manifest import STATUS_SETTINGS
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
 from equipoise.types import Finding
@@ -31,7 +30,7 @@ EvidenceOrResult = Evidence | Result
 
 @dataclass(frozen=True)
 class AlignedSystems:
-    """Results ready to be compared; ``metrics`` holds those whose spelling is known here."""
+    """Results ready to be compared; ``metrics`` has those that the catalogue knows."""
 
     results: list[Result]
     names: list[str]
@@ -50,11 +49,11 @@ def align_systems(
 ) -> AlignedSystems:
     """A result of every system on the same metrics, the primary one among them."""
     entries = _entries(systems)
-    _refuse_mixed_ties(entries, config.ties)
-    spelling = _MetricNames.of(entries, catalogue)
-    names = spelling.names(_usual(entries) if metrics is None else metrics)
+    _check_same_ties(entries, config.ties)
+    resolver = _MetricResolver.of(entries, catalogue)
+    names = resolver.names(_shared_metrics(entries) if metrics is None else metrics)
     if primary is not None:
-        chosen = spelling.names(primary)
+        chosen = resolver.names(primary)
         if len(chosen) > 1:
             raise ParameterError(
                 f"{primary} names {len(chosen)} metrics, and only one can be primary",
@@ -63,21 +62,23 @@ def align_systems(
         primary = chosen[0]
         names = list(dict.fromkeys([*names, primary]))
     # Checks that quote one metric quote the first.
-    led = list(dict.fromkeys([primary or names[0], *names]))
+    primary_first = list(dict.fromkeys([primary or names[0], *names]))
     scorer = partial(evaluate, chance=chance, catalogue=catalogue)
-    results = [_result(system, entry, led, spelling.known, config, scorer) for system, entry in entries.items()]
-    return AlignedSystems(results, names, primary or names[0], spelling.known)
+    results = [
+        _result(system, entry, primary_first, resolver.known, config, scorer) for system, entry in entries.items()
+    ]
+    return AlignedSystems(results, names, primary or names[0], resolver.known)
 
 
 def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict[str, EvidenceOrResult]:
     """The systems by name, each of them evidence or a result."""
     if not isinstance(systems, Mapping):
         named: dict[str, EvidenceOrResult] = {}
-        for place, each in enumerate(systems):
-            name = getattr(each, "system", f"number {place + 1}")
+        for number, result in enumerate(systems, 1):
+            name = getattr(result, "system", f"number {number}")
             if name in named:
-                raise DuplicateError(f"two results are called {name!r}", hint="give each system a name of its own")
-            named[name] = each
+                raise DuplicateError(f"two results are called {name!r}", hint="give each system its own name")
+            named[name] = result
         systems = named
     for name, entry in systems.items():
         if not isinstance(entry, Evidence | Result):
@@ -92,8 +93,8 @@ def _entries(systems: Mapping[str, EvidenceOrResult] | Sequence[Result]) -> dict
     return dict(systems)
 
 
-def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) -> None:
-    """Systems whose equal scores were treated differently are not compared on equal terms."""
+def _check_same_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str) -> None:
+    """Raise an error if equal scores were ordered differently: such systems are not comparable."""
     used: dict[str, str] = {}
     for name, entry in entries.items():
         policy = entry.settings.get("ties") if isinstance(entry, Result) else str(ties)
@@ -103,62 +104,62 @@ def _refuse_mixed_ties(entries: Mapping[str, EvidenceOrResult], ties: Ties | str
         (one, first), (other, second), *_ = used.items()
         raise ParameterError(
             f"{first} was scored with ties={one} and {second} with ties={other}",
-            hint=f"score them alike: --{one}" if one.startswith("like ") else f"score them alike: ties={one!r}",
+            hint=f"score both with --{one}" if one.startswith("like ") else f"score both with ties={one!r}",
         )
 
 
-def _usual(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
-    """The metrics that all results have; where there is only evidence, the usual ones of its kind."""
+def _shared_metrics(entries: Mapping[str, EvidenceOrResult]) -> Sequence[str]:
+    """The metrics that all results have; with evidence only, the default ones of its kind."""
     results = [entry for entry in entries.values() if isinstance(entry, Result)]
     if results:
-        shared = [name for name in results[0].names if all(name in each.names for each in results)]
+        shared = [name for name in results[0].names if all(name in result.names for result in results)]
         if not shared:
-            told = "; ".join(f"{each.system} has {', '.join(each.names) or 'none'}" for each in results)
+            listed = "; ".join(f"{result.system} has {', '.join(result.names) or 'none'}" for result in results)
             raise ParameterError(
-                f"the results share no metric: {told}", hint="score every system with the same metrics"
+                f"the results share no metric: {listed}", hint="score every system with the same metrics"
             )
         return shared
     return default_metrics(_evidence_of(entries)[0].kind)
 
 
 def _evidence_of(entries: Mapping[str, EvidenceOrResult]) -> list[Evidence]:
-    found = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
-    return [evidence for evidence in found if evidence is not None]
+    stored = (entry.evidence if isinstance(entry, Result) else entry for entry in entries.values())
+    return [evidence for evidence in stored if evidence is not None]
 
 
 @dataclass(frozen=True)
-class _MetricNames:
-    """Metrics by their canonical names; a name that only the results know stands for itself."""
+class _MetricResolver:
+    """Metrics by their canonical names; a name that only the results have is used as it is."""
 
     kind: type[Evidence] | None
     catalogue: MetricCatalogue | None
-    held: frozenset[str]
+    in_results: frozenset[str]
     known: dict[str, Metric[Any]]
 
     @classmethod
-    def of(cls, entries: Mapping[str, EvidenceOrResult], catalogue: MetricCatalogue | None) -> _MetricNames:
+    def of(cls, entries: Mapping[str, EvidenceOrResult], catalogue: MetricCatalogue | None) -> _MetricResolver:
         kinds = {type(evidence) for evidence in _evidence_of(entries)}
         if len(kinds) > 1:
             raise ParameterError(
-                f"the systems bring {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
+                f"the systems have {' and '.join(sorted(kind.kind for kind in kinds))} evidence",
                 hint="compare systems on evidence of one kind",
             )
         names = [frozenset(entry.names) for entry in entries.values() if isinstance(entry, Result)]
-        held = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
-        return cls(next(iter(kinds), None), catalogue, held, {})
+        in_results = frozenset.intersection(*names) if len(names) == len(entries) else frozenset()
+        return cls(next(iter(kinds), None), catalogue, in_results, {})
 
     def names(self, metrics: MetricNames) -> list[str]:
         names: dict[str, None] = {}
         for expression in [metrics] if isinstance(metrics, str | Metric) else metrics:
             try:
-                found = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
+                parsed = parse_metrics(expression, evidence=self.kind, catalogue=self.catalogue)
             except (UnknownNameError, ParameterError):
-                if expression not in self.held:
+                if expression not in self.in_results:
                     raise
                 names[str(expression)] = None
             else:
-                self.known.update((metric.name, metric) for metric in found)
-                names.update((metric.name, None) for metric in found)
+                self.known.update((metric.name, metric) for metric in parsed)
+                names.update((metric.name, None) for metric in parsed)
         if not names:
             raise ParameterError("no metric was named", hint="for example nDCG@10 or HR@{1,3,5,10}")
         return list(names)
@@ -172,18 +173,20 @@ def _result(
     config: StatsConfig,
     scorer: Callable[..., Result],
 ) -> Result:
-    """The system's result with all these metrics, scored now where it has to be."""
+    """The result of the system with all these metrics, computed if it lacks some."""
     metrics = [known.get(name, name) for name in names]
     if isinstance(entry, Evidence):
         return scorer(entry, metrics, system=system, config=config)
     result = entry if entry.system == system else _renamed(entry, system)
     if set(names) <= set(result.names) and config.clusters is None:
-        return _led_by(result, names, known)
+        return _with_primary_findings(result, names, known)
     if result.evidence is None:
         raise ParameterError(
-            f"the result of {system} lacks metrics or clusters, and has no evidence to be scored again",
+            f"the result of {system} lacks metrics or clusters, and has no evidence to compute them",
             hint=f"compare what it has ({', '.join(result.names)}), or score the system again",
         )
+    from equipoise.runs.manifest import STATUS_SETTINGS
+
     clusters = result.clusters if config.clusters is None else config.clusters
     again_config = replace(config, ties=result.settings.get("ties", config.ties), clusters=clusters)
     again = scorer(result.evidence, metrics, system=system, config=again_config)
@@ -192,14 +195,14 @@ def _result(
     return replace(again, findings=run_checks(again) + again.findings)
 
 
-def _led_by(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
-    """The result, with what depends on which metric is named first looked at anew."""
+def _with_primary_findings(result: Result, names: Sequence[str], known: Mapping[str, Metric[Any]]) -> Result:
+    """The result with the findings about the primary metric, if that is another one than before."""
     metrics = {name: known[name] for name in names if name in known}
     if result.evidence is None or result.names[:1] == tuple(names[:1]) or len(metrics) < len(names):
         return result
-    others = (each for each in result.findings if not concerns_primary_metric(each))
-    anew = (each for each in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(each))
-    return replace(result, findings=(*others, *anew))
+    others = (finding for finding in result.findings if not concerns_primary_metric(finding))
+    new = (finding for finding in run_checks(ScoredResult(result, metrics)) if concerns_primary_metric(finding))
+    return replace(result, findings=(*others, *new))
 
 
 def _renamed(result: Result, system: str) -> Result:
@@ -209,8 +212,6 @@ def _renamed(result: Result, system: str) -> Result:
     )
     return replace(result, system=system, findings=findings)
 
-
-# The two verbs of the program: evaluate one system, compare several.
 
 __all__ = ["compare", "evaluate"]
 
@@ -257,28 +258,28 @@ def compare(
     >>> compare({"a": a, "b": b}, "MRR").leader
     'a'
     """
-    lined_up = align_systems(systems, metrics, primary, config, chance=chance, catalogue=catalogue)
+    aligned = align_systems(systems, metrics, primary, config, chance=chance, catalogue=catalogue)
     comparison = compare_results(
-        [_as_measured(result) for result in lined_up.results],
-        metrics=lined_up.names,
-        primary=lined_up.primary,
+        [_with_ordered_ties(result) for result in aligned.results],
+        metrics=aligned.names,
+        primary=aligned.primary,
         config=config,
-        metric_objects=lined_up.metrics,
+        metric_objects=aligned.metrics,
     )
-    of_systems = tuple(finding for result in lined_up.results for finding in result.findings)
-    found = (*_of_terms(lined_up.results), *of_systems, *run_checks(comparison))
-    return replace(comparison, findings=tuple(dict.fromkeys(found)))
+    system_findings = tuple(finding for result in aligned.results for finding in result.findings)
+    findings = (*_protocol_findings(aligned.results), *system_findings, *run_checks(comparison))
+    return replace(comparison, findings=tuple(dict.fromkeys(findings)))
 
 
-def _of_terms(results: Sequence[Result]) -> Iterator[Finding]:
-    """What is wrong with comparing these results, as far as they say how they were measured."""
+def _protocol_findings(results: Sequence[Result]) -> Iterator[Finding]:
+    """Findings about unequal protocols of these results."""
     yield from run_checks(TuningBudgets.of_results(results))
     yield from run_checks(TruncationBySystem.of_results(results))
     yield from run_checks(ComparedSystems.of_results(results))
 
 
-def _as_measured(result: Result) -> Result:
-    """The result with its equal scores in the order they were measured in: resampling measures again."""
+def _with_ordered_ties(result: Result) -> Result:
+    """The result with its equal scores in the order of its tie rule, because resampling scores them again."""
     evidence, ties = result.evidence, result.settings.get("ties")
     if isinstance(evidence, Ranking) and ties is not None:
         return replace(result, evidence=evidence.ordered(ties))

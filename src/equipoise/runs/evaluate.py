@@ -1,4 +1,4 @@
-"""From evidence to a result: metrics read, ties decided, figures estimated, checks made."""
+"""From evidence to a result: parse the metrics, order ties, estimate values, run the checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Result
 
 MetricNames = str | Metric[Any] | Iterable[str | Metric[Any]]
-"""Spellings such as ``nDCG@10`` and ``HR@{1,10}``, metrics themselves, or several of both."""
+"""Names such as ``nDCG@10`` and ``HR@{1,10}``, metrics, or several of both."""
 
 DEFAULT_METRICS: dict[str, tuple[str, ...]] = {
     "ranking": ("nDCG@10", "MRR", "HR@{1,10}"),
@@ -29,7 +29,7 @@ DEFAULT_METRICS: dict[str, tuple[str, ...]] = {
     "sets": ("F1(average=micro)", "P(average=micro)", "R(average=micro)"),
     "pairs": ("Spearman", "Pearson"),
 }
-"""What is measured when nobody says; a space has no figure that fits them all."""
+"""The default metrics per kind of evidence; there is none that fits every space."""
 
 
 def evaluate(
@@ -73,7 +73,7 @@ def evaluate(
     """
     if not isinstance(evidence, Evidence):
         raise InputError(
-            f"there is a {type(evidence).__name__} where evidence should be",
+            f"a {type(evidence).__name__} is not evidence",
             hint="make evidence first: Ranking.from_runs(qrels, run)",
         )
     chosen = parse_metrics(metrics or default_metrics(evidence.kind), evidence=type(evidence), catalogue=catalogue)
@@ -94,42 +94,42 @@ def evaluate(
 
 
 def default_metrics(kind: str) -> tuple[str, ...]:
-    """What is measured on this kind of evidence when nobody says."""
+    """The default metrics of this kind of evidence."""
     if kind not in DEFAULT_METRICS:
         raise ParameterError(
-            f"no metric was named, and {kind} evidence has no usual ones",
+            f"no metric was named, and {kind} evidence has no default metrics",
             hint=f"eq ls metrics --kind {kind} lists those that fit",
         )
     return DEFAULT_METRICS[kind]
 
 
-# A stored result with the metrics that someone asks for now: those it lacks are scored from its evidence.
+# A stored result with other metrics: those that it lacks are computed from its evidence.
 
 
 def with_metrics(result: Result, metrics: Sequence[str], *, catalogue: MetricCatalogue | None = None) -> Result:
     """The result with these metrics and no others, in this order.
 
-    A metric that the result has stays as it is, also where only the result knows its name. Ties, clusters,
-    level and seed are those of the first time.
+    A metric that the result has is not computed again, also if only the result has its name. Ties, clusters,
+    confidence level and seed are those of the result.
 
     >>> from equipoise.evidence.ranking import Ranking
     >>> result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=9), ["MRR", "HR@1"])
     >>> with_metrics(result, ["HR@{1,3}"]).names
     ('HR@1', 'HR@3')
     """
-    names = list(dict.fromkeys(name for each in metrics for name in _names(result, each, catalogue)))
+    names = list(dict.fromkeys(name for expression in metrics for name in _names(result, expression, catalogue)))
     lacking = [name for name in names if name not in result.estimates]
-    whole = _scored(result, lacking, catalogue) if lacking else result
+    complete = _with_computed(result, lacking, catalogue) if lacking else result
     return replace(
-        whole,
-        estimates={name: whole.estimates[name] for name in names},
-        per_unit={name: column for name, column in whole.per_unit.items() if name in names},
-        weights={name: column for name, column in whole.weights.items() if name in names},
+        complete,
+        estimates={name: complete.estimates[name] for name in names},
+        per_unit={name: column for name, column in complete.per_unit.items() if name in names},
+        weights={name: column for name, column in complete.weights.items() if name in names},
     )
 
 
 def _names(result: Result, expression: str, catalogue: MetricCatalogue | None) -> list[str]:
-    """The canonical names of a spelling; a name that only the result knows stands for itself."""
+    """The canonical names of an expression; a name that only the result has is used as it is."""
     kind = None if result.evidence is None else type(result.evidence)
     try:
         return [metric.name for metric in parse_metrics(expression, evidence=kind, catalogue=catalogue)]
@@ -139,27 +139,27 @@ def _names(result: Result, expression: str, catalogue: MetricCatalogue | None) -
         return [expression]
 
 
-def _scored(result: Result, names: Sequence[str], catalogue: MetricCatalogue | None) -> Result:
-    """The result and these metrics; what else it says of itself stays."""
+def _with_computed(result: Result, names: Sequence[str], catalogue: MetricCatalogue | None) -> Result:
+    """The result with these metrics added; nothing else changes."""
     if result.evidence is None:
         raise UnknownNameError.of(
             f"metric of {result.system}", names[0], result.names, more=f"it has {', '.join(result.names)}"
         )
-    kept = {name: result.settings[name] for name in _HOW if name in result.settings}
-    more = evaluate(
+    settings = {name: result.settings[name] for name in _STATS_SETTINGS if name in result.settings}
+    added = evaluate(
         result.evidence,
         names,
         system=result.system,
-        config=StatsConfig(clusters=result.clusters, **kept),
+        config=StatsConfig(clusters=result.clusters, **settings),
         catalogue=catalogue,
     )
     return replace(
         result,
-        estimates={**result.estimates, **more.estimates},
-        per_unit={**result.per_unit, **more.per_unit},
-        weights={**result.weights, **more.weights},
+        estimates={**result.estimates, **added.estimates},
+        per_unit={**result.per_unit, **added.per_unit},
+        weights={**result.weights, **added.weights},
     )
 
 
-_HOW = ("ties", "confidence_level", "n_resamples", "seed")
-"""The settings of a result that say how it was scored."""
+_STATS_SETTINGS = ("ties", "confidence_level", "n_resamples", "seed")
+"""The settings of a result that are options of ``StatsConfig``."""

@@ -1,8 +1,7 @@
-"""The gate of continuous integration: does a run reach what is asked, and has it lost against a baseline?
+"""The gate of continuous integration: does a run meet its requirements, and is it no worse than a baseline?
 
-Whatever keeps the question from being answered closes the gate: missing units, runs that were scored in
-different ways, runs that are not complete or were tuned on the units they report, figures that are not
-defined, losses on too few units to judge.
+The gate fails if the question cannot be answered: missing units, runs that were scored in different ways, runs
+that are incomplete or were tuned on the units they report, undefined values, losses on too few units for a test.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from equipoise.runs.store import StoredRun
     from equipoise.stats.result import Estimate, Result
 
-# What a gate asks of a run: ``nDCG@10>=0.60``, or ``MR<=5`` where less is better.
+# Requirements: ``nDCG@10>=0.60``, or ``MR<=5`` for a metric where lower is better.
 
 AT_LEAST, AT_MOST = ">=", "<="
-_SPELLING = re.compile(
+_REQUIREMENT = re.compile(
     r"^\s*(?P<metric>.*?[^\s<>=!])\s*(?P<sign><=|>=|==?|!=|<|>)\s*(?P<limit>\S+?)\s*(?P<percent>%?)\s*$"
 )
 _WORDS = {AT_LEAST: "at least", AT_MOST: "at most"}
@@ -36,7 +35,7 @@ _WORDS = {AT_LEAST: "at least", AT_MOST: "at most"}
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A metric and the figure that it must reach, or must not exceed.
+    """A metric and the value that it must reach, or must not exceed.
 
     >>> Requirement.parse("nDCG@10 >= 60%")
     Requirement(metric='nDCG@10', sign='>=', limit=0.6, text='60%')
@@ -49,25 +48,25 @@ class Requirement:
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
-        """From the spelling; a percent sign divides by 100."""
-        # The = of a parameter, as in MAP(norm=R)@10, is no sign: only what follows the brackets counts.
+        """From text; a percent sign divides by 100."""
+        # The = of a parameter, as in MAP(norm=R)@10, is not a comparison: only the part after the brackets counts.
         head, bracket, tail = text.rpartition(")")
-        match = _SPELLING.match(f"_{tail}" if bracket else tail)
+        match = _REQUIREMENT.match(f"_{tail}" if bracket else tail)
         if match is None:
             raise ParameterError(
-                f"{text!r} is no requirement", hint="write a metric, >= or <=, and a number: nDCG@10>=0.60"
+                f"{text!r} is not a requirement", hint="write a metric, >= or <=, and a number: nDCG@10>=0.60"
             )
         metric = f"{head})" + match["metric"].removeprefix("_") if bracket else match["metric"]
         if match["sign"] not in _WORDS:
             raise ParameterError(
                 f"{text!r} compares with {match['sign']}",
-                hint=f"write {metric}>={match['limit']}, or <= where less is better",
+                hint=f"write {metric}>={match['limit']}, or <= if lower is better",
             )
         try:
             limit = float(parse_number(match["limit"]))
         except (NumberSyntaxError, NumberRangeError):
             raise ParameterError(
-                f"{text!r} asks for {match['limit']!r}, which is no number", hint="for example nDCG@10>=0.60"
+                f"{text!r} requires {match['limit']!r}, which is not a number", hint="for example nDCG@10>=0.60"
             ) from None
         percent = match["percent"]
         return cls(metric, match["sign"], limit / 100 if percent else limit, match["limit"] + percent)
@@ -78,46 +77,46 @@ class Requirement:
         return f"{_WORDS[self.sign]} {self.text}"
 
     def holds(self, value: float) -> bool:
-        """Whether a figure meets it; NaN does not."""
+        """Whether a value meets the requirement; NaN does not."""
         return value >= self.limit if self.sign == AT_LEAST else value <= self.limit
 
     def checked(self, estimate: Estimate) -> Requirement:
-        """The same requirement, when it asks in the direction in which the metric is better."""
+        """The same requirement; an error if it has the wrong direction for the metric, or is out of range."""
         wanted = AT_LEAST if estimate.better == Direction.UP else AT_MOST
         if self.sign != wanted:
-            which = "more" if estimate.better == Direction.UP else "less"
+            which = "higher" if estimate.better == Direction.UP else "lower"
             raise ParameterError(
-                f"{self.metric}{self.sign}{self.text} asks for the wrong side: of {estimate.metric} {which} is better",
+                f"{self.metric}{self.sign}{self.text} has the wrong direction: {which} {estimate.metric} is better",
                 hint=f"write {self.metric}{wanted}{self.text}",
             )
         if estimate.unit == "fraction" and not 0.0 <= self.limit <= 1.0:
             raise ParameterError(
-                f"{self.metric} lies between 0 and 1, and {self.text} does not",
+                f"{self.metric} is between 0 and 1, and {self.text} is not",
                 hint=f"write {self.metric}{self.sign}{self.limit / 100:g}, or {self.text}%",
             )
         return self
 
 
 MISSING = "EQ101"
-"""The code of units that the truth has and a run lacks."""
+"""The code of units of the ground truth that a run lacks."""
 
 TUNED_ON_TEST_UNITS = "EQ201"
-"""The code of a figure that is the best of several, on the units that made it the best."""
+"""The code of a value that was selected on the units that it reports."""
 
-RESAMPLES_OF_A_LOOK = 1
-"""Where only the figure is wanted and not its interval."""
+_VALUE_ONLY_RESAMPLES = 1
+"""If only the value is needed, not its interval."""
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """The answers to all that was asked; open when every one is yes."""
+    """All checks of a gate; it passes if every check passes."""
 
     system: str
     verdicts: tuple[GateCheck, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether the gate is open."""
+        """Whether all checks pass."""
         return all(verdict.passed for verdict in self.verdicts)
 
     def __repr__(self) -> str:
@@ -131,7 +130,7 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class BaselineCheck:
-    """A baseline and how much may be lost against it before the gate closes."""
+    """A baseline, and the loss against it that is tolerated."""
 
     baseline: StoredRun
     margin: float = 0.0
@@ -148,14 +147,14 @@ def check_gate(
     allow_missing: bool = False,
     config: StatsConfig = DEFAULT_STATS,
 ) -> GateResult:
-    """Ask whether a run meets every minimum, and whether it is no worse than a baseline.
+    """Check whether a run meets every minimum, and whether it is no worse than a baseline.
 
-    A minimum is compared with the point estimate, or, ``confident``, with the end of the interval on the
-    wrong side. Against a baseline the gate closes only on a loss that significantly exceeds the margin: a
-    paired one-sided test on the same units (see ``run.loss``), adjusted by Holm for several metrics, and on
-    a loss that so few units cannot judge. The metrics are those of ``against``, else those of the minimums,
-    else the first of the run. Fewer ``n_permutations`` than the level needs are refused. Units that the truth has and
-    a run lacks close the gate, unless it is told to allow them; they score 0 then.
+    A minimum is compared with the point estimate, or, with ``confident``, with the less favourable end of the
+    interval. Against a baseline the gate fails on a loss that significantly exceeds the margin: a paired
+    one-sided test on the same units (see ``regression_gate``), adjusted by Holm for several metrics. It also fails
+    on a loss with too few units for the test. The metrics are those of ``against``, else those of the minimums,
+    else the first of the run. Fewer ``n_permutations`` than the confidence level needs are an error. Units of
+    the ground truth that a run lacks fail the gate, unless ``allow_missing``; then they score 0.
     """
     confidence_level = config.confidence_level
     if against is not None and confidence_level <= 0.5:
@@ -163,36 +162,39 @@ def check_gate(
             f"confidence_level={confidence_level:g} would call a loss significant that is as likely as not",
             hint="use a confidence level above 0.5, such as 0.95",
         )
-    asked = [Requirement.parse(text) for text in minimums]
-    if not asked and against is None:
+    requirements = [Requirement.parse(text) for text in minimums]
+    if not requirements and against is None:
         raise ParameterError(
-            "the gate asks for nothing",
-            hint="eq gate RUN --min 'nDCG@10>=0.60', or --no-worse-than BASELINE",
+            "the gate has no requirement",
+            hint="eq gate RUN --require 'nDCG@10>=0.60', or --no-worse-than BASELINE",
         )
     if against is not None and not (isfinite(against.margin) and against.margin >= 0):
         raise ParameterError(
-            f"the margin {against.margin} is no loss that could be borne",
-            hint="for example 0.01; 0 bears none",
+            f"the margin {against.margin} is not a loss of 0 or more",
+            hint="for example 0.01; with 0 no loss is tolerated",
         )
     verdicts = [_complete(run)] if run.caution else []
-    verdicts += _flattered(run)
+    verdicts += _tuned_on_test_units(run)
     if not allow_missing:
         verdicts += _missing(run, "the run")
         verdicts += _missing(against.baseline, "the baseline") if against else []
-    verdicts += [_minimum(run.result, each, confident=confident, confidence_level=confidence_level) for each in asked]
+    verdicts += [
+        _minimum(run.result, requirement, confident=confident, confidence_level=confidence_level)
+        for requirement in requirements
+    ]
     if against is not None:
-        names = against.metrics or tuple(each.metric for each in asked) or run.result.names[:1]
-        asked_loss = RegressionTest(against.margin, against.test, config)
-        verdicts += check_regressions(run, against.baseline, names, asked_loss)
+        names = against.metrics or tuple(requirement.metric for requirement in requirements) or run.result.names[:1]
+        test = RegressionTest(against.margin, against.test, config)
+        verdicts += check_regressions(run, against.baseline, names, test)
     return GateResult(run.result.system, tuple(verdicts))
 
 
 def _complete(run: StoredRun) -> GateCheck:
-    return GateCheck(False, f"{run.caution}, so its figures decide nothing", "run")
+    return GateCheck(False, f"{run.caution}, so its values are not used", "run")
 
 
-def _flattered(run: StoredRun) -> list[GateCheck]:
-    """The complaint that parameters were chosen on the units that the run reports, if it was made."""
+def _tuned_on_test_units(run: StoredRun) -> list[GateCheck]:
+    """A failed check if parameters were selected on the units that the run reports."""
     return [
         GateCheck(
             False,
@@ -204,87 +206,89 @@ def _flattered(run: StoredRun) -> list[GateCheck]:
     ]
 
 
-def _missing(run: StoredRun, who: str) -> list[GateCheck]:
-    """The complaint that a run lacks units of the truth, if it was made."""
+def _missing(run: StoredRun, role: str) -> list[GateCheck]:
+    """A failed check if a run lacks units of the ground truth."""
     return [
-        GateCheck(False, f"{who} lacks units of the truth: {finding.message} ({MISSING})", "run")
+        GateCheck(False, f"{role} lacks units of the ground truth: {finding.message} ({MISSING})", "run")
         for finding in run.result.findings
         if finding.code == MISSING
     ]
 
 
-def _falsified(result: Result, estimate: Estimate) -> str:
-    """What the evidence says instead of the figure that is stored; empty where they agree."""
+def _contradiction(result: Result, estimate: Estimate) -> str:
+    """How the stored value differs from that of the stored evidence; empty if they agree."""
     if result.evidence is None or "like" in result.settings:
         return ""
-    again = _bare(result, confidence_level=estimate.interval.confidence_level, n_resamples=RESAMPLES_OF_A_LOOK)
-    found = with_metrics(again, [estimate.metric]).estimates[estimate.metric].value
-    if isclose(found, estimate.value, rel_tol=1e-9, abs_tol=1e-9) or (isnan(found) and isnan(estimate.value)):
+    again = _bare(result, confidence_level=estimate.interval.confidence_level, n_resamples=_VALUE_ONLY_RESAMPLES)
+    value = with_metrics(again, [estimate.metric]).estimates[estimate.metric].value
+    if isclose(value, estimate.value, rel_tol=1e-9, abs_tol=1e-9) or (isnan(value) and isnan(estimate.value)):
         return ""
-    return f"the stored figure is {estimate.value:.6g} and the evidence of the run gives {found:.6g}"
+    return f"the stored value is {estimate.value:.6g} and the evidence of the run gives {value:.6g}"
 
 
-def _minimum(result: Result, asked: Requirement, *, confident: bool, confidence_level: float) -> GateCheck:
-    estimate = _estimate(result, asked.metric)
-    asked.checked(estimate)
+def _minimum(result: Result, requirement: Requirement, *, confident: bool, confidence_level: float) -> GateCheck:
+    estimate = _estimate(result, requirement.metric)
+    requirement.checked(estimate)
     metric, value = estimate.metric, estimate.value
-    if falsified := _falsified(result, estimate):
-        return GateCheck(False, f"{metric} cannot be trusted: {falsified}", "minimum", metric, value)
+    if contradiction := _contradiction(result, estimate):
+        return GateCheck(False, f"{metric} cannot be trusted: {contradiction}", "minimum", metric, value)
     if isnan(value):
         reason = estimate.interval.reason or "undefined on this evidence"
         return GateCheck(False, f"{metric} has no value ({reason})", "minimum", metric)
     if confident:
-        return _sure(_at_level(result, estimate, confidence_level), asked, confidence_level)
-    passed = asked.holds(value)
-    shown = _beside(value, asked, n_decimals(estimate.interval))
-    return GateCheck(passed, f"{metric} is {shown}, {_not(passed)}{asked.words}", "minimum", metric, value)
+        return _confident_check(_at_level(result, estimate, confidence_level), requirement, confidence_level)
+    passed = requirement.holds(value)
+    shown = _format_against(value, requirement, n_decimals(estimate.interval))
+    return GateCheck(passed, f"{metric} is {shown}, {_not(passed)}{requirement.words}", "minimum", metric, value)
 
 
-def _sure(estimate: Estimate, asked: Requirement, confidence_level: float) -> GateCheck:
-    """Whether the end of the interval that lies on the wrong side still meets what is asked."""
-    metric, value, reach = estimate.metric, estimate.value, estimate.interval
-    if not reach.known or reach.confidence_level != confidence_level:
-        why = reach.reason or f"only one at {format_percent(reach.confidence_level)} is stored"
+def _confident_check(estimate: Estimate, requirement: Requirement, confidence_level: float) -> GateCheck:
+    """Whether the less favourable end of the interval meets the requirement."""
+    metric, value, interval = estimate.metric, estimate.value, estimate.interval
+    if not interval.known or interval.confidence_level != confidence_level:
+        reason = interval.reason or f"only one at {format_percent(interval.confidence_level)} is stored"
         return GateCheck(
-            False, f"{metric} has no {format_percent(confidence_level)} interval ({why})", "minimum", metric, value
+            False, f"{metric} has no {format_percent(confidence_level)} interval ({reason})", "minimum", metric, value
         )
-    end, which = (reach.low, "lower") if estimate.better == Direction.UP else (reach.high, "upper")
-    passed, places = asked.holds(end), n_decimals(reach)
-    sentence = (
+    end, which = (interval.low, "lower") if estimate.better == Direction.UP else (interval.high, "upper")
+    passed, places = requirement.holds(end), n_decimals(interval)
+    message = (
         f"{metric} is {format_value(value, places)}, and the {which} end of its "
-        f"{format_percent(confidence_level)} interval, {_beside(end, asked, places)}, is {_not(passed)}{asked.words}"
+        f"{format_percent(confidence_level)} interval, {_format_against(end, requirement, places)}, is "
+        f"{_not(passed)}{requirement.words}"
     )
-    return GateCheck(passed, sentence, "minimum", metric, value, end)
+    return GateCheck(passed, message, "minimum", metric, value, end)
 
 
 def _not(passed: bool) -> str:
     return "" if passed else "not "
 
 
-def _beside(value: float, asked: Requirement, places: int) -> str:
-    """A figure with enough decimals to show on which side of the limit it lies."""
-    while places < 12 and asked.holds(float(format_value(value, places).replace(",", ""))) != asked.holds(value):
+def _format_against(value: float, requirement: Requirement, places: int) -> str:
+    """A value with enough decimals to show on which side of the limit it is."""
+    holds = requirement.holds
+    while places < 12 and holds(float(format_value(value, places).replace(",", ""))) != holds(value):
         places += 1
     return format_value(value, places)
 
 
 def _estimate(result: Result, metric: str) -> Estimate:
-    found = with_metrics(result, [metric])
-    if len(found.estimates) != 1:
+    scored = with_metrics(result, [metric])
+    if len(scored.estimates) != 1:
         raise ParameterError(
-            f"{metric} names {len(found.estimates)} metrics, and a gate asks for one at a time",
-            hint=f"write {found.names[0]}",
+            f"{metric} names {len(scored.estimates)} metrics, and a requirement has one",
+            hint=f"write {scored.names[0]}",
         )
-    return next(iter(found.estimates.values()))
+    return next(iter(scored.estimates.values()))
 
 
 def _at_level(result: Result, estimate: Estimate, confidence_level: float) -> Estimate:
-    """The figure with its interval at this level, made anew where the evidence is there."""
+    """The estimate with its interval at this level, computed again if the evidence is stored."""
     if result.evidence is None or estimate.interval.confidence_level == confidence_level:
         return estimate
     return with_metrics(_bare(result, confidence_level=confidence_level), [estimate.metric]).estimates[estimate.metric]
 
 
 def _bare(result: Result, **settings: Any) -> Result:
-    """The result as if nothing had been scored yet, with these settings."""
+    """The result without scores, with these settings."""
     return replace(result, estimates={}, per_unit={}, weights={}, settings={**result.settings, **settings})

@@ -1,4 +1,4 @@
-"""The manifest of a run: everything that made it, and whether it was finished."""
+"""The manifest of a run: inputs, versions, settings and costs, and whether the run is complete."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from equipoise.io.text import STDIN, PathLike
 from equipoise.redaction import hide_options, redact, redact_all
 
 SCHEMA = 1
-"""The layout of a run directory; it grows by one whenever an older reader would misread the files."""
+"""The layout of a run directory; increased whenever an older reader would misread the files."""
 
 STATUS_SETTINGS = ("status", "status_reason")
-"""Where the settings of a result say that its run is not complete, and why."""
+"""The settings of a result that hold the status of an incomplete run and its reason."""
 
 _SECRET = re.compile(r"(?i)(?:^|[-_])(?:api)?(?:key|token|secret|password|passwd|credentials?)$")
 _LOGIN = re.compile(r"(?<=://)[^/\s@]+(?=@)")
@@ -32,7 +32,7 @@ _HIDDEN = "***"
 
 
 class Status(StrEnum):
-    """Whether all of a run is there."""
+    """Whether a run is complete."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -59,14 +59,14 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What made a run: command, versions, seed, settings, and the SHA-256 of all that went in.
+    """Command, versions, seed and settings of a run, and the SHA-256 of all inputs.
 
     ``files`` maps the name of every other file of the run directory to its SHA-256, which readers verify.
-    ``datasets`` and ``inputs`` map a name or path to the fingerprint of the truth and of what the system
-    delivered (None where there was no file to read twice); ``evidence`` has the kind and the fingerprint of
-    what was observed. ``parameters`` describe the system (model, chunk size, geometry), ``cost`` what it
-    takes (``dims``, ``bytes_per_vector``, ``seconds``, ``truncated_share`` and the like). The environment is
-    never stored; values of options that look like secrets are hidden.
+    ``datasets`` and ``inputs`` map a name or path to the fingerprint of the ground truth and of the output of
+    the system (None for standard input); ``evidence`` has the kind and the fingerprint of the evidence.
+    ``parameters`` describe the system (model, chunk size, geometry), ``cost`` its costs (``dims``,
+    ``bytes_per_vector``, ``seconds``, ``truncated_share`` and others). The environment is never stored; values of
+    options that look like secrets are hidden.
 
     >>> manifest = Manifest.start("bm25", command=["eq", "score", "--api-key", "abc"], seed=7)
     >>> manifest.status.value, manifest.command
@@ -102,7 +102,7 @@ class Manifest:
         truth: Iterable[PathLike] = (),
         inputs: Iterable[PathLike] = (),
     ) -> Manifest:
-        """The manifest of a run that begins now: partial until it says otherwise. Files are fingerprinted."""
+        """The manifest of a run that starts now, with the status partial. Files are fingerprinted."""
         return cls(
             system=system,
             status=Status.PARTIAL,
@@ -114,17 +114,17 @@ class Manifest:
         )
 
     def finish(self, status: Status | str = Status.COMPLETE, *, reason: str = "") -> Manifest:
-        """The same run, ended now; ``reason`` says why it is not complete."""
+        """The same manifest with the time of the end; ``reason`` says why the run is incomplete."""
         return replace(self, status=Status(status), finished=_now(), reason=reason)
 
     @property
     def complete(self) -> bool:
-        """Whether all of the run is there; who shows anything of another run says so."""
+        """Whether the run is complete."""
         return self.status is Status.COMPLETE
 
     @property
     def caution(self) -> str:
-        """What to print beside the figures of a run that is not complete; empty for one that is.
+        """The warning for the scores of an incomplete run; empty for a complete one.
 
         >>> Manifest("bm25", status=Status.PARTIAL, reason="interrupted").caution
         'the run of bm25 is partial: interrupted'
@@ -135,21 +135,21 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the schema version first."""
-        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
         content = {"schema": named.pop("schema")} | named | {"command": list(self.command)}
         return {name: redact_all(value) for name, value in content.items()}
 
     @classmethod
     def from_dict(cls, content: Any, *, source: str = "the manifest") -> Manifest:
-        """The inverse of ``to_dict``; content of another shape or of another schema is refused."""
+        """The inverse of ``to_dict``; an error for content of another shape or schema."""
         if not isinstance(content, Mapping) or type(content.get("schema")) is not int:
             raise StoreError(f"{source} does not say which schema it follows", hint="it was not written by equipoise")
         if content["schema"] != SCHEMA:
             raise _other_schema(source, content["schema"])
-        known = {each.name for each in fields(cls)}
+        known = {field.name for field in fields(cls)}
         content = {"parameters": {}, "cost": {}, **content}  # older runs have neither
-        for name, holds in _VALID.items():
-            if not holds(content.get(name)):
+        for name, is_valid in _VALID.items():
+            if not is_valid(content.get(name)):
                 raise StoreError(f"{source} has no valid {name}", hint="run the command again")
         try:
             status = Status(content["status"])
@@ -158,8 +158,8 @@ class Manifest:
                 f"{source} has the status {content['status']!r}",
                 hint=f"a run is {', '.join(Status)}",
             ) from error
-        given = {name: value for name, value in content.items() if name in known}
-        return cls(**given | {"status": status, "command": tuple(map(str, content["command"]))})
+        values = {name: value for name, value in content.items() if name in known}
+        return cls(**values | {"status": status, "command": tuple(map(str, content["command"]))})
 
 
 def _is_text(value: Any) -> bool:
@@ -171,8 +171,8 @@ def _is_mapping(value: Any) -> bool:
 
 
 def _is_hashes(value: Any) -> bool:
-    """Names and their fingerprints, None where there was no file to read twice."""
-    return _is_mapping(value) and all(each is None or _is_text(each) for each in value.values())
+    """Names and their fingerprints; None for standard input."""
+    return _is_mapping(value) and all(entry is None or _is_text(entry) for entry in value.values())
 
 
 def _is_evidence(value: Any) -> bool:
@@ -181,7 +181,7 @@ def _is_evidence(value: Any) -> bool:
 
 def _is_costs(value: Any) -> bool:
     return _is_mapping(value) and all(
-        each is None or each in ("Infinity", "-Infinity") or type(each) in (int, float) for each in value.values()
+        entry is None or entry in ("Infinity", "-Infinity") or type(entry) in (int, float) for entry in value.values()
     )
 
 
@@ -203,7 +203,7 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "versions": _is_mapping,
     "files": lambda value: _is_mapping(value) and all(map(_is_text, value.values())),
 }
-"""What each field must be when it is read back."""
+"""The validation of each field of a stored manifest."""
 
 
 def file_fingerprints(paths: Iterable[PathLike]) -> dict[str, str | None]:
@@ -212,7 +212,7 @@ def file_fingerprints(paths: Iterable[PathLike]) -> dict[str, str | None]:
 
 
 def redact_secrets(command: Sequence[str]) -> tuple[str, ...]:
-    """A command line without the values of what is named like a key, token or password, and without logins.
+    """A command line without the values of options named like a key, token or password, and without logins.
 
     >>> redact_secrets(["eq", "--hub-token=abc", "--seed", "1", "postgresql://me:abc@host/db"])
     ('eq', '--hub-token=***', '--seed', '1', 'postgresql://***@host/db')
@@ -225,8 +225,8 @@ def redact_secrets(command: Sequence[str]) -> tuple[str, ...]:
         if hide_next and not word.startswith("-"):
             shown.append(_HIDDEN)
         else:
-            kept = redact(hide_options(_LOGIN.sub(_HIDDEN, word)))
-            shown.append(f"{name}={_HIDDEN}" if secret and equals else kept)
+            redacted = redact(hide_options(_LOGIN.sub(_HIDDEN, word)))
+            shown.append(f"{name}={_HIDDEN}" if secret and equals else redacted)
         hide_next = secret and not equals and word.startswith("-")
     return tuple(shown)
 
@@ -237,6 +237,4 @@ def _other_schema(source: str, schema: int) -> StoreError:
             f"{source} follows schema {schema}, and this version reads schema {SCHEMA}",
             hint="a newer equipoise wrote it: pip install --upgrade equipoise",
         )
-    return StoreError(
-        f"{source} follows schema {schema}, which no released version wrote", hint="run the command again"
-    )
+    return StoreError(f"{source} follows schema {schema}, which was never released", hint="run the command again")

@@ -1,8 +1,7 @@
-"""Work under way, told by a small file beside the results, so that another process can watch.
+"""Progress of running commands: a small file in the results folder, so that another process can show it.
 
-Whoever writes into a results folder over a longer time keeps ``.progress.WRITER.json`` there, and takes it
-away at the end. WRITER names host and process as in ``swap``, so that a writer that died can be told from one
-that is busy.
+A command that writes into a results folder has ``.progress.WRITER.json`` there, and removes it at the end. WRITER
+has the host and the process as in ``io.atomic``, so that a dead writer is recognised.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
 
 ProgressCallback = Callable[[str], None]
-"""Called at the start of a step with what is being done."""
+"""Called with a short text at the start of a step."""
 
 _NAME, _ENDING = "progress", ".json"
-_LARGEST = 100_000
-"""Nobody's progress takes more bytes than this; a longer file is something else."""
+_MAX_BYTES = 100_000
+"""A larger file is not a progress file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """Work that is not finished: what it is, how far it is, and whether its process still runs.
+    """A running command: its title, its progress, and whether its process still runs.
 
-    ``done`` steps of ``total`` are behind it; a total of 0 is unknown. ``folder`` is where its results go.
+    ``done`` steps of ``total`` are finished; a total of 0 is unknown. ``folder`` is its results folder.
     """
 
     folder: Path
@@ -57,26 +56,26 @@ def report_progress(
     command: Sequence[str] = (),
     step: ProgressCallback | None = None,
 ) -> Iterator[ProgressCallback]:
-    """Yields a function to call at the start of each step; it writes the file, then calls ``step``.
+    """Yield a function to call at the start of each step; it writes the file, then calls ``step``.
 
-    Progress is a courtesy: where it cannot be written the work goes on. Without a folder nothing is written.
+    A file that cannot be written is not an error. Without a folder nothing is written.
     """
-    file = None if folder is None else _begin(Path(folder))
-    begun = Manifest.start(what, command=command)
+    file = None if folder is None else _progress_file(Path(folder))
+    manifest = Manifest.start(what, command=command)
     done = -1
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         nonlocal done
         done += 1
         if file is not None:
-            _write(file, begun, text, done, total)
+            _write(file, manifest, text, done, total)
         if step is not None:
             step(text)
 
     try:
         if file is not None:
-            _write(file, begun, "", 0, total)
-        yield tell
+            _write(file, manifest, "", 0, total)
+        yield report
     finally:
         if file is not None:
             with suppress(OSError):
@@ -84,25 +83,25 @@ def report_progress(
 
 
 def find_active_runs(folder: PathLike) -> list[ActiveRun]:
-    """Everything at and below a folder that says it is under way, and runs that are being written.
+    """The running commands with results at or below a folder, and runs that are being written.
 
-    Links are not followed and what cannot be read is passed over: a file may vanish at any moment.
+    Links are not followed, and unreadable files are skipped: a file may disappear at any moment.
     """
-    found: list[ActiveRun] = []
-    for at, folders, files in os.walk(folder):
-        here = Path(at)
+    active: list[ActiveRun] = []
+    for path, folders, files in os.walk(folder):
+        current = Path(path)
         for name in sorted(files):
             if name.startswith(f".{_NAME}.") and name.endswith(_ENDING):
-                found += _read(here / name)
+                active += _read(current / name)
         for name in sorted(folders):
             if name.startswith(".") and name.endswith(PART):
-                found += _writing(here / name)
+                active += _being_written(current / name)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-    return found
+    return active
 
 
-def _begin(folder: Path) -> Path:
-    """Where to tell the progress; what dead writers left there is removed."""
+def _progress_file(folder: Path) -> Path:
+    """The path of the progress file; files of dead writers are removed."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob(f".{_NAME}.*{_ENDING}"):
@@ -111,23 +110,23 @@ def _begin(folder: Path) -> Path:
     return folder / f".{_NAME}.{writer()}{_ENDING}"
 
 
-def _write(file: Path, begun: Manifest, step: str, done: int, total: int) -> None:
+def _write(file: Path, manifest: Manifest, step: str, done: int, total: int) -> None:
     content = {
-        "what": begun.system,
+        "what": manifest.system,
         "step": step,
         "done": done,
         "total": total,
-        "started": begun.started,
-        "command": list(begun.command),
+        "started": manifest.started,
+        "command": list(manifest.command),
     }
     with suppress(EquipoiseError):
         write_bytes(file, json.dumps(content).encode())
 
 
 def _read(file: Path) -> list[ActiveRun]:
-    """The progress that a file tells; nothing where it is a link, or says something else."""
+    """The progress in a file; nothing if it is a link or has other content."""
     try:
-        if file.is_symlink() or file.stat().st_size > _LARGEST:
+        if file.is_symlink() or file.stat().st_size > _MAX_BYTES:
             return []
         content = json.loads(file.read_bytes())
     except (OSError, ValueError):
@@ -148,8 +147,8 @@ def _read(file: Path) -> list[ActiveRun]:
     ]
 
 
-def _writing(part: Path) -> list[ActiveRun]:
-    """A run directory that has not yet taken its place."""
+def _being_written(part: Path) -> list[ActiveRun]:
+    """A run directory that is not yet at its final path."""
     name = part.name.removeprefix(".").removesuffix(PART).rpartition(".")[0]
     target = part.parent / name
     if part.is_symlink() or (part / MANIFEST).is_symlink() or part not in pending_directories(target):

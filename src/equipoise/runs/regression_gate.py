@@ -1,4 +1,4 @@
-"""Has a run lost against a baseline? A paired question, on the same units, or no answer at all."""
+"""Is a run worse than a baseline by more than a margin? Paired one-sided tests on the same units."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from equipoise.runs.store import StoredRun
     from equipoise.stats.result import Estimate, Result
 
-# How sure a loss is: p of "the true loss does not exceed the margin", and how small p can become at all.
+# The p value of "the true loss does not exceed the margin", and the smallest p that is possible.
 
 TESTS = ("t", "bounds")
-"""How a loss beyond a margin is judged: by Student's t, or by the bounds of the metric alone."""
+"""The tests of a loss beyond a margin: Student's t, or one that uses only the bounds of the metric."""
 
 
 @dataclass(frozen=True)
 class RegressionTest:
-    """What is asked of a pair of results: how much may be lost, and how sure a loss must be."""
+    """The tolerated loss, and the test of a larger one."""
 
     margin: float
     test: str = "t"
@@ -59,7 +59,7 @@ class RegressionTest:
         return self.config.alpha
 
     def checked(self, metrics: int) -> RegressionTest:
-        """The same test; an error where p cannot be small enough with so few permutations."""
+        """The same test; an error if p cannot be small enough with so few permutations."""
         if metrics and metrics / (self.config.n_permutations + 1) >= self.alpha:
             of = f" of {metrics} metrics" if metrics > 1 else ""
             raise ParameterError(
@@ -72,7 +72,7 @@ class RegressionTest:
 
 @dataclass(frozen=True)
 class UnitGains:
-    """Unit by unit, by how much a run is better; ``width`` is the largest gain that the metric allows."""
+    """By how much a run is better per unit; ``width`` is the largest gain that the metric allows."""
 
     values: Floats
     weights: Floats | None
@@ -80,81 +80,84 @@ class UnitGains:
     width: float
 
     @property
-    def _draws(self) -> ResamplingUnits:
+    def _units(self) -> ResamplingUnits:
         return ResamplingUnits.of(self.values[:, np.newaxis], self.weights, self.clusters)
 
     @property
     def blocks(self) -> int:
-        """How many independent pieces there are: units, or clusters of them."""
-        return int(self._draws.counts[0])
+        """The number of independent units, or clusters of units."""
+        return int(self._units.counts[0])
 
-    def p_of_loss(self, asked: RegressionTest) -> float:
-        """How likely so large a loss is, if the true one is within the margin; NaN if nobody can say."""
-        rng = asked.config.rng(0)
-        if asked.test == "bounds" and self.width < inf:
-            return self._p_within_bounds(asked, rng)
-        if asked.margin == 0.0:
-            found = sign_flip_test(
+    def p_of_loss(self, test: RegressionTest) -> float:
+        """The p value of the loss if the true loss is within the margin; NaN if unknown."""
+        rng = test.config.rng(0)
+        if test.test == "bounds" and self.width < inf:
+            return self._p_within_bounds(test, rng)
+        if test.margin == 0.0:
+            p_values = sign_flip_test(
                 self.values,
                 weights=self.weights,
                 clusters=self.clusters,
                 alternative="less",
-                n_permutations=asked.config.n_permutations,
+                n_permutations=test.config.n_permutations,
                 rng=rng,
             )
-            return float(found[0])
-        by_t = paired_t_test(
+            return float(p_values[0])
+        p_values = paired_t_test(
             self.values,
             weights=self.weights,
             clusters=self.clusters,
             alternative="less",
-            margin=-asked.margin,
+            margin=-test.margin,
         )
-        return float(by_t[0])
+        return float(p_values[0])
 
-    def _p_within_bounds(self, asked: RegressionTest, rng: np.random.Generator) -> float:
-        """Gaffke's p (2005): the Bayesian bootstrap with one more draw, which gains all it can."""
-        draws = self._draws.ordered()
-        if not draws.counts[0]:
+    def _p_within_bounds(self, test: RegressionTest, rng: np.random.Generator) -> float:
+        """Gaffke's p (2005): the Bayesian bootstrap with one more unit, which has the largest gain."""
+        units = self._units.ordered()
+        if not units.counts[0]:
             return float("nan")
-        sums, extra = bayesian_bootstrap_sums(np.hstack([draws.totals, draws.masses]), asked.config.n_permutations, rng)
-        extra = extra * ratio(draws.masses.sum(axis=0), draws.counts.astype(np.float64))
+        sums, extra = bayesian_bootstrap_sums(np.hstack([units.totals, units.masses]), test.config.n_permutations, rng)
+        extra = extra * ratio(units.masses.sum(axis=0), units.counts.astype(np.float64))
         means = ratio(sums[:, :1] + extra * self.width, sums[:, 1:] + extra)
-        # A constant loss of exactly the margin is no larger one, whatever rounding says.
-        within = np.count_nonzero(means >= -asked.margin - 1e-12 * self.width)
-        return (within + 1) / (asked.config.n_permutations + 1)
+        # A constant loss of exactly the margin does not exceed it; the tolerance covers rounding.
+        within = np.count_nonzero(means >= -test.margin - 1e-12 * self.width)
+        return (within + 1) / (test.config.n_permutations + 1)
 
-    def smallest_p(self, asked: RegressionTest) -> float:
-        """The p of the worst loss that so many units could show; 0 where nothing keeps it from being small.
+    def smallest_p(self, test: RegressionTest) -> float:
+        """The p of the largest loss with this number of units; 0 if p has no lower limit.
 
         >>> UnitGains(np.full(4, -0.1), None, None, 1.0).smallest_p(RegressionTest(0.0))
         0.0625
         """
-        if asked.test == "bounds" and self.width < inf:
-            return float(min(1.0, (self.width + asked.margin) / (2 * self.width)) ** self.blocks)
-        return float(0.5**self.blocks) if asked.margin == 0.0 else 0.0
+        if test.test == "bounds" and self.width < inf:
+            return float(min(1.0, (self.width + test.margin) / (2 * self.width)) ** self.blocks)
+        return float(0.5**self.blocks) if test.margin == 0.0 else 0.0
 
-    def visible(self, asked: RegressionTest) -> float:
-        """The smallest true loss that Student's t would call one with a chance of 80 %; NaN if unknown."""
-        found = mean_difference(self.values[:, np.newaxis], weights=self.weights, clusters=self.clusters)
-        units, blocks = float(found.units[0]), float(found.blocks[0])
-        if asked.config.confidence_level <= 0.5 or blocks < 2:
+    def visible(self, test: RegressionTest) -> float:
+        """The smallest true loss that Student's t detects with a power of 80 %; NaN if unknown."""
+        mean = mean_difference(self.values[:, np.newaxis], weights=self.weights, clusters=self.clusters)
+        n_units, n_blocks = float(mean.units[0]), float(mean.blocks[0])
+        if test.config.confidence_level <= 0.5 or n_blocks < 2:
             return float("nan")
-        sd = float(found.error[0]) * sqrt(units)
+        sd = float(mean.error[0]) * sqrt(n_units)
         beyond = detectable_difference(
-            sd, units, confidence_level=2 * asked.config.confidence_level - 1, units_per_block=max(1.0, units / blocks)
+            sd,
+            n_units,
+            confidence_level=2 * test.config.confidence_level - 1,
+            units_per_block=max(1.0, n_units / n_blocks),
         )
-        return asked.margin + beyond.value
+        return test.margin + beyond.value
 
 
-# One answer of a gate.
+# One check of a gate.
 
 
 @dataclass(frozen=True, slots=True)
 class GateCheck:
-    """Whether one thing that was asked holds, in a sentence; None is what was not computed.
+    """Whether one requirement holds, with a message; None is a value that was not computed.
 
-    ``about`` is what was asked: a minimum, a regression, or the state of a run. ``bound`` is the end of an
+    ``about`` is its kind: a minimum, a regression, or the state of a run. ``bound`` is the end of an
     interval that was compared, ``difference`` the gain over a baseline (negative: a loss).
     """
 
@@ -180,33 +183,33 @@ PROTOCOL_LABELS = {
     **{name: name.replace("_", " ") for name in ("padding", "unseen", "ignore_index")},
     **{name: name.replace("_", " ") for name in ("relation", "filtered", "measure", "mode", "averaging")},
 }
-"""Settings that decide what a figure means; one that only one of two runs knows differs."""
+"""Settings that decide what a value means; a setting that only one of two runs has differs."""
 _PLACES = DEFAULT_DECIMALS + 1
 
 
 @dataclass(frozen=True)
 class AdjustedPValue:
-    """The p of one metric, adjusted for all that were asked about."""
+    """The p value of one metric, adjusted for all metrics of the gate."""
 
     p: float
-    metrics: int
+    n_metrics: int
 
     @property
     def words(self) -> str:
-        """That p is adjusted, where it is."""
-        return f" adjusted for {self.metrics} metrics" if self.metrics > 1 else ""
+        """The adjustment, if there is one."""
+        return f" adjusted for {self.n_metrics} metrics" if self.n_metrics > 1 else ""
 
 
 def check_regressions(
     run: StoredRun,
     baseline: StoredRun,
     metrics: Sequence[str],
-    asked: RegressionTest,
+    test: RegressionTest,
 ) -> list[GateCheck]:
-    """A verdict for every metric, or one that says why there can be none."""
-    closed = _different_ways(run, baseline)
-    if closed:
-        return [GateCheck(False, closed, "regression")]
+    """A check for every metric, or one failed check if the runs cannot be compared."""
+    reason = _not_comparable(run, baseline)
+    if reason:
+        return [GateCheck(False, reason, "regression")]
     ours = with_metrics(run.result, metrics)
     try:
         theirs = with_metrics(_renamed(baseline.result, ours.system), list(ours.names))
@@ -214,30 +217,30 @@ def check_regressions(
         return [GateCheck(False, f"the baseline cannot be compared: {error.message}", "regression")]
     try:
         paired = align_results([ours, theirs])
-        return _by_metric(paired, asked)
+        return _by_metric(paired, test)
     except (PairingError, DuplicateError) as error:
         return [GateCheck(False, error.message, "regression")]
 
 
-def _different_ways(run: StoredRun, baseline: StoredRun) -> str:
-    """Why two runs cannot be held against each other; empty when they can."""
+def _not_comparable(run: StoredRun, baseline: StoredRun) -> str:
+    """Why two runs cannot be compared; empty if they can."""
     if baseline.caution:
-        return f"the baseline decides nothing: {baseline.caution}"
+        return f"the baseline cannot be used: {baseline.caution}"
     ours, theirs = run.result.settings, baseline.result.settings
     for name, words in PROTOCOL_LABELS.items():
         if ours.get(name) != theirs.get(name):
-            how = [_said(each.get(name), name) for each in (ours, theirs)]
-            return f"the runs were scored in different ways: {words} {how[0]} here, {how[1]} in the baseline"
-    kinds = [type(each.evidence).kind for each in (run.result, baseline.result) if each.evidence is not None]
+            values = [_format_setting(settings.get(name), name) for settings in (ours, theirs)]
+            return f"the runs were scored in different ways: {words} {values[0]} here, {values[1]} in the baseline"
+    kinds = [type(result.evidence).kind for result in (run.result, baseline.result) if result.evidence is not None]
     if len(set(kinds)) > 1:
-        return f"the runs hold different kinds of evidence: {kinds[0]} here, {kinds[1]} in the baseline"
-    here, there = (set(each.manifest.datasets.values()) for each in (run, baseline))
-    if here and there and here != there:
-        return "the runs were scored on different data: the fingerprints of the truth differ"
+        return f"the runs have different kinds of evidence: {kinds[0]} here, {kinds[1]} in the baseline"
+    datasets, baseline_datasets = (set(stored.manifest.datasets.values()) for stored in (run, baseline))
+    if datasets and baseline_datasets and datasets != baseline_datasets:
+        return "the runs were scored on different data: the fingerprints of the ground truth differ"
     return ""
 
 
-def _said(value: object, name: str) -> str:
+def _format_setting(value: object, name: str) -> str:
     if value is None:
         return "equipoise" if name == "like" else "none"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -247,18 +250,18 @@ def _renamed(result: Result, system: str) -> Result:
     return replace(result, system=f"{system} (baseline)") if result.system == system else result
 
 
-def _by_metric(paired: AlignedResults, asked: RegressionTest) -> list[GateCheck]:
-    """All means over units are one family; other figures are judged by their own intervals."""
+def _by_metric(paired: AlignedResults, test: RegressionTest) -> list[GateCheck]:
+    """All means over units are one family of tests; other values are compared by their intervals."""
     names = paired.results[0].names
     means = [name for name in names if paired.has_parts(name)]
-    asked.checked(len(means))
+    test.checked(len(means))
     gains = {name: _gains(paired, name) for name in means}
-    p = [each.p_of_loss(asked) for each in gains.values()]
-    adjusted = dict(zip(means, adjust(p, "holm").tolist(), strict=True)) if means else {}
+    p_values = [unit_gains.p_of_loss(test) for unit_gains in gains.values()]
+    adjusted = dict(zip(means, adjust(p_values, "holm").tolist(), strict=True)) if means else {}
     return [
-        _mean_verdict(paired, gains[name], name, AdjustedPValue(adjusted[name], len(means)), asked)
+        _mean_verdict(paired, gains[name], name, AdjustedPValue(adjusted[name], len(means)), test)
         if name in adjusted
-        else _corpus_verdict(paired, name, asked)
+        else _corpus_verdict(paired, name, test)
         for name in names
     ]
 
@@ -272,7 +275,7 @@ def _gains(paired: AlignedResults, metric: str) -> UnitGains:
 
 
 def _width(paired: AlignedResults, metric: str) -> float:
-    """How far apart two values of a metric can lie; infinite where nobody knows."""
+    """The largest difference of two values of a metric; infinite if unknown."""
     evidence = paired.results[0].evidence
     try:
         low, high = parse_metrics(metric, evidence=None if evidence is None else type(evidence))[0].bounds
@@ -282,7 +285,7 @@ def _width(paired: AlignedResults, metric: str) -> float:
 
 
 def _mean_verdict(
-    paired: AlignedResults, gains: UnitGains, metric: str, tested: AdjustedPValue, asked: RegressionTest
+    paired: AlignedResults, gains: UnitGains, metric: str, adjusted: AdjustedPValue, test: RegressionTest
 ) -> GateCheck:
     ours, theirs = (result.estimates[metric] for result in paired.results)
     undefined = np.isnan(paired.per_unit(metric))
@@ -292,60 +295,60 @@ def _mean_verdict(
         units = "1 unit has" if one_sided == 1 else f"{one_sided} units have"
         what = f"{units} a value in one run only" if one_sided else "it has no value"
         return GateCheck(False, f"{metric} cannot be compared: {what}", "regression", metric, n=n)
-    gain, p = _gain(ours, theirs), tested.p
-    lost = _exceeds(gain, asked.margin)
-    undecided = _undecided(gains, tested, asked) if lost else ""
-    closed = lost and (bool(undecided) or p < asked.alpha)
-    judged = f"{'a' if closed else 'no'} significant loss{_beyond(asked)}"
+    gain, p = _gain(ours, theirs), adjusted.p
+    lost = _exceeds(gain, test.margin)
+    undecided = _undecided(gains, adjusted, test) if lost else ""
+    failed = lost and (bool(undecided) or p < test.alpha)
+    verdict = f"{'a' if failed else 'no'} significant loss{_beyond(test)}"
     if undecided:
-        judged = f"a loss{_beyond(asked)} that cannot be judged: {undecided}"
-    details = [*([] if np.isnan(p) else [f"p {format_p(p)}{tested.words}"]), pluralize(n, "unit")]
-    if not closed and np.isfinite(visible := gains.visible(asked)) and asked.test == "t":
-        details.append(f"a true loss of {format_value(visible, _PLACES)} would show four times in five")
-    sentence = f"{_beside(ours, theirs, gain)}, {judged} ({', '.join(details)})"
-    shown = None if np.isnan(p) else p
-    return GateCheck(not closed, sentence, "regression", metric, ours.value, None, gain, shown, n)
+        verdict = f"a loss{_beyond(test)} that cannot be tested: {undecided}"
+    details = [*([] if np.isnan(p) else [f"p {format_p(p)}{adjusted.words}"]), pluralize(n, "unit")]
+    if not failed and np.isfinite(visible := gains.visible(test)) and test.test == "t":
+        details.append(f"a true loss of {format_value(visible, _PLACES)} would be detected with a power of 80 %")
+    message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({', '.join(details)})"
+    known_p = None if np.isnan(p) else p
+    return GateCheck(not failed, message, "regression", metric, ours.value, None, gain, known_p, n)
 
 
-def _undecided(gains: UnitGains, tested: AdjustedPValue, asked: RegressionTest) -> str:
-    """Why the test could not have called any loss significant; empty when it could."""
+def _undecided(gains: UnitGains, adjusted: AdjustedPValue, test: RegressionTest) -> str:
+    """Why no loss could be significant in this test; empty if one could."""
     what = pluralize(gains.blocks, "unit" if gains.clusters is None else "cluster")
-    if np.isnan(tested.p):
-        return f"{what} without any spread"
-    smallest = gains.smallest_p(asked) * tested.metrics
-    if smallest < asked.alpha:
+    if np.isnan(adjusted.p):
+        return f"{what} without variation"
+    smallest = gains.smallest_p(test) * adjusted.n_metrics
+    if smallest < test.alpha:
         return ""
     return f"{what} cannot give a p below {format_p(min(smallest, 1.0))}"
 
 
-def _corpus_verdict(paired: AlignedResults, metric: str, asked: RegressionTest) -> GateCheck:
-    """A figure that is no mean over units: the end of the interval of its difference decides.
+def _corpus_verdict(paired: AlignedResults, metric: str, test: RegressionTest) -> GateCheck:
+    """A value that is not a mean over units: the end of the interval of its difference decides.
 
-    At twice the level less 1 an interval leaves as much on each side as a one-sided test at the level. Where
-    every resample gives the same difference there is no interval, but no doubt about the difference either.
+    An interval at the level 2 c - 1 has as much probability on each side as a one-sided test at the level c. If
+    every resample gives the same difference there is no interval, and the difference itself decides.
     """
     ours, theirs = (result.estimates[metric] for result in paired.results)
     gain = _gain(ours, theirs)
-    one_sided = replace(asked.config, confidence_level=2 * asked.config.confidence_level - 1)
-    found = compare(list(paired.results), [metric], config=one_sided).contrasts[0]
-    reach = found.interval
-    if np.isnan(gain) or (not reach.known and found.reason):
-        why = found.reason or reach.reason or "it has no value"
-        return GateCheck(False, f"{metric} cannot be compared: {why}", "regression", metric, n=found.n)
-    units = pluralize(found.n, "unit")
-    if reach.known:
-        best = reach.high if ours.better == Direction.UP else -reach.low
-        how = f"at best {format_difference(best, _PLACES)} at {format_percent(asked.config.confidence_level)}, {units}"
+    one_sided = replace(test.config, confidence_level=2 * test.config.confidence_level - 1)
+    contrast = compare(list(paired.results), [metric], config=one_sided).contrasts[0]
+    interval = contrast.interval
+    if np.isnan(gain) or (not interval.known and contrast.reason):
+        reason = contrast.reason or interval.reason or "it has no value"
+        return GateCheck(False, f"{metric} cannot be compared: {reason}", "regression", metric, n=contrast.n)
+    units = pluralize(contrast.n, "unit")
+    if interval.known:
+        best = interval.high if ours.better == Direction.UP else -interval.low
+        how = f"at best {format_difference(best, _PLACES)} at {format_percent(test.config.confidence_level)}, {units}"
     else:
-        best, how = gain, f"{reach.reason}, {units}"
-    significant = _exceeds(best, asked.margin)
-    judged = f"{'a' if significant else 'no'} significant loss{_beyond(asked)}"
-    sentence = f"{_beside(ours, theirs, gain)}, {judged} ({how})"
-    return GateCheck(not significant, sentence, "regression", metric, ours.value, best, gain, None, found.n)
+        best, how = gain, f"{interval.reason}, {units}"
+    significant = _exceeds(best, test.margin)
+    verdict = f"{'a' if significant else 'no'} significant loss{_beyond(test)}"
+    message = f"{_describe_gain(ours, theirs, gain)}, {verdict} ({how})"
+    return GateCheck(not significant, message, "regression", metric, ours.value, best, gain, None, contrast.n)
 
 
 def _exceeds(gain: float, margin: float) -> bool:
-    """Whether a gain is a loss beyond the margin; 0.5 - 0.4 is no more than 0.1."""
+    """Whether a gain is a loss beyond the margin, up to rounding: 0.5 - 0.4 does not exceed 0.1."""
     return gain < -margin - 1e-12 * max(1.0, abs(gain))
 
 
@@ -354,11 +357,11 @@ def _gain(ours: Estimate, theirs: Estimate) -> float:
     return difference if ours.better == Direction.UP else -difference
 
 
-def _beside(ours: Estimate, theirs: Estimate, gain: float) -> str:
+def _describe_gain(ours: Estimate, theirs: Estimate, gain: float) -> str:
     better = "better" if gain > 0 else "worse"
     values = f"{ours.metric} is {format_value(ours.value, _PLACES)} and was {format_value(theirs.value, _PLACES)}"
     return f"{values}, {format_value(abs(gain), _PLACES)} {better}" if gain else f"{values}, the same"
 
 
-def _beyond(asked: RegressionTest) -> str:
-    return f" beyond the margin of {asked.margin:g}" if asked.margin else ""
+def _beyond(test: RegressionTest) -> str:
+    return f" beyond the margin of {test.margin:g}" if test.margin else ""

@@ -32,13 +32,13 @@ class RunFolder:
         return name in self.manifest.files
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file, once their SHA-256 is known to be the one in the manifest."""
+        """The bytes of a file, after its SHA-256 was compared with the manifest."""
         if name not in self:
-            raise self._lacks(name)
+            raise self._missing(name)
         try:
             data = (self.path / name).read_bytes()
         except OSError as error:
-            raise self._lacks(name) from error
+            raise self._missing(name) from error
         self._check(name, hashlib.sha256(data).hexdigest())
         return data
 
@@ -49,7 +49,7 @@ class RunFolder:
                 with open(self.path / name, "rb") as stream:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
             except OSError as error:
-                raise self._lacks(name) from error
+                raise self._missing(name) from error
             self._check(name, digest)
 
     def text(self, name: str) -> TextFile:
@@ -74,7 +74,7 @@ class RunFolder:
                 hint="restore the file, or run the command that wrote the run again",
             )
 
-    def _lacks(self, name: str) -> StoreError:
+    def _missing(self, name: str) -> StoreError:
         reason = f"; {self.manifest.caution}" if self.manifest.caution else ""
         return StoreError(f"{self.path} lacks {name}{reason}", hint="run the command again")
 
@@ -96,7 +96,7 @@ def read_manifest(path: PathLike) -> Manifest:
 
 
 def unreadable(error: InputError) -> StoreError:
-    """The same fault as an error of the run directory."""
+    """The same error as a ``StoreError`` of the run directory."""
     return StoreError(error.message, hint=error.hint or "run the command again", excerpt=error.excerpt)
 
 
@@ -106,11 +106,11 @@ def _run_directory(path: PathLike) -> Path:
     if not folder.exists():
         folder = current_path(folder.absolute())
     if not folder.exists():
-        begun = pending_directories(folder)
-        hint = f"a write of it was interrupted: {begun[0]}" if begun else "check the path"
+        pending = pending_directories(folder)
+        hint = f"its write was interrupted: {pending[0]}" if pending else "check the path"
         raise StoreError(f"there is no run directory {path}", hint=hint)
     if not folder.is_dir():
-        raise StoreError(f"{path} is a file, not a run directory", hint="give the folder that it lies in")
+        raise StoreError(f"{path} is a file, not a run directory", hint="give its folder")
     if not (folder / MANIFEST).is_file():
         raise StoreError(f"{path} is not a run directory: it has no {MANIFEST}", hint="eq score -o FOLDER writes one")
     return folder

@@ -1,12 +1,12 @@
-"""Run directories: what one system scored, written whole or not at all.
+"""Run directories: the scores of one system, written completely or not at all.
 
-manifest.json   what made it, and whether it is complete
-result.json     the figures, each with its unit, interval, n, undefined count and chance; the findings
+manifest.json   inputs, versions and settings, and whether the run is complete
+result.json     the estimates, each with its unit, interval, n, undefined count and chance level; the findings
 cases.jsonl     the values of every unit
-evidence.npz    what was observed, so that it can be scored again
-details.jsonl   what people see of a unit: its text, the right answers, what was retrieved (where it is known)
-errors.npz      how far off each figure was when all was drawn anew (where its units depend on each other)
-tuning.json     how the system's parameters were chosen (where they were)
+evidence.npz    the evidence, so that other metrics can be computed
+details.jsonl   the content of the units: text, expected answers, retrieved items (if known)
+errors.npz      bootstrap errors of the estimates (if the units depend on each other)
+tuning.json     how the parameters of the system were selected (if they were)
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from equipoise.types import Direction, Finding, Floats, Severity
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
 
-# Results and evidence as they come back from a run directory.
+# Results and evidence from a run directory.
 
 KINDS = {
     "ranking": ("equipoise.evidence.ranking", "Ranking"),
@@ -73,74 +73,74 @@ KINDS = {
     "sets": ("equipoise.evidence.sets", "Sets"),
     "space": ("equipoise.evidence.space", "Space"),
 }
-"""Where each kind of evidence lives; only the one that is read is imported."""
+"""The module of each kind of evidence; only the one that is read is imported."""
 
 
 def result_from_dict(content: Any, cases: UnitTable, *, source: str) -> Result:
-    """The result that ``Result.to_dict`` described, with its per-unit columns."""
+    """The result from the output of ``Result.to_dict`` and its per-unit columns."""
     try:
-        estimates = [_estimate(each) for each in content["estimates"]]
+        estimates = [_estimate(entry) for entry in content["estimates"]]
         return Result(
             system=json.text(content["system"]),
             unit_ids=cases.unit_ids,
-            estimates={each.metric: each for each in estimates},
+            estimates={estimate.metric: estimate for estimate in estimates},
             per_unit=cases.per_unit,
             weights=cases.weights,
             clusters=cases.clusters,
-            findings=tuple(_finding(each) for each in content["findings"]),
+            findings=tuple(_finding(entry) for entry in content["findings"]),
             settings=dict(content["settings"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise StoreError(
-            f"{source} does not describe a result: {what}",
+            f"{source} does not describe a result: {reason}",
             hint="the file was changed after it was written: run the command again",
         ) from error
 
 
 def pack_errors(errors: Mapping[str, Floats]) -> bytes:
-    """The redrawn errors of all metrics, as ``unpack_errors`` reads them."""
+    """The bootstrap errors of all metrics, as ``unpack_errors`` reads them."""
     return pack_npz({"metrics": np.array(list(errors)), "errors": np.array(list(errors.values()))})
 
 
 def unpack_errors(file: Path, data: bytes | None = None) -> dict[str, Floats]:
-    """The redrawn errors that a run directory keeps, by metric; ``data`` are the bytes of the file."""
+    """The stored bootstrap errors by metric; ``data`` are the bytes of the file."""
     arrays = unpack_npz(file, data)
     try:
         names, errors = arrays["metrics"].tolist(), np.asarray(arrays["errors"], dtype=np.float64)
         return {str(name): row for name, row in zip(names, errors, strict=True)}
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{file} holds no redrawn errors: {error}", hint="run the command again") from error
+        raise StoreError(f"{file} has no bootstrap errors: {error}", hint="run the command again") from error
 
 
 def evidence_from(file: Path, data: bytes | None = None) -> Evidence:
-    """Evidence of whatever kind the file holds; ``data`` are its bytes, where they were read already."""
+    """Evidence of any kind from a file; ``data`` are its bytes, if they were read already."""
     arrays = unpack_npz(file, data)
     kind = str(arrays.pop("kind", ""))
     if kind not in KINDS:
         raise StoreError(
-            f"{file} holds {f'{kind!r}' if kind else 'no'} evidence",
+            f"{file} has {f'{kind!r}' if kind else 'no'} evidence",
             hint=did_you_mean(kind, KINDS) or f"evidence is {', '.join(KINDS)}",
         )
-    home, name = KINDS[kind]
+    module, name = KINDS[kind]
     try:
-        evidence: Evidence = getattr(import_module(home), name).from_arrays(arrays)
+        evidence: Evidence = getattr(import_module(module), name).from_arrays(arrays)
     except StoreError as error:
-        raise StoreError(f"{file} is no {kind} evidence: {error.message}", hint=error.hint) from error
+        raise StoreError(f"{file} is not {kind} evidence: {error.message}", hint=error.hint) from error
     return evidence
 
 
 def _estimate(content: Any) -> Estimate:
-    reach = content["interval"]
+    interval = content["interval"]
     return Estimate(
         metric=json.text(content["metric"]),
         value=number(content["value"]),
         interval=Interval(
-            number(reach["low"]),
-            number(reach["high"]),
-            number(reach["confidence_level"]),
-            json.text(reach["method"]),
-            json.text(reach.get("reason", "")),
+            number(interval["low"]),
+            number(interval["high"]),
+            number(interval["confidence_level"]),
+            json.text(interval["method"]),
+            json.text(interval.get("reason", "")),
         ),
         n=json.integer(content["n"]),
         undefined=json.integer(content["undefined"]),
@@ -166,7 +166,7 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as it was read back: the result, what made it, and where it lies."""
+    """A run that was read from disk: the result, the manifest, and its path."""
 
     result: Result
     manifest: Manifest
@@ -174,12 +174,12 @@ class StoredRun:
 
     @property
     def caution(self) -> str:
-        """What to say beside the figures of a run that is not complete; empty for one that is."""
+        """The warning for the scores of an incomplete run; empty for a complete one."""
         return self.manifest.caution
 
     @cached_property
     def details(self) -> Mapping[str | int, UnitContent]:
-        """What people see of each unit; empty where the run keeps none. Read when it is first asked for."""
+        """The content of the units, read on first use; empty if the run has none."""
         folder = RunFolder(self.path, self.manifest)
         if DETAILS not in folder:
             return {}
@@ -187,7 +187,7 @@ class StoredRun:
 
     @cached_property
     def tuning(self) -> TuningRecord | None:
-        """How the parameters were chosen; None where nothing was tuned."""
+        """How the parameters were selected; None if nothing was tuned."""
         folder = RunFolder(self.path, self.manifest)
         if TUNING not in folder:
             return None
@@ -198,7 +198,7 @@ class StoredRun:
             raise StoreError(f"{file} does not describe a tuning: {error}", hint=CHANGED) from error
 
     def _repr_html_(self) -> str:
-        """The result as notebooks show it."""
+        """The result as HTML for notebooks."""
         return self.result._repr_html_()
 
 
@@ -245,7 +245,7 @@ def save_run(
     ['cases.jsonl', 'evidence.npz', 'manifest.json', 'result.json']
     """
     target = Path(path).absolute()
-    _refuse_to_replace(target, path)
+    _check_replaceable(target, path)
     files = {RESULT: _encoded(result.to_dict()), CASES: _cases(result)}
     if result.evidence is not None:
         files[EVIDENCE] = pack_npz({"kind": np.array(result.evidence.kind), **result.evidence.to_arrays()})
@@ -255,17 +255,17 @@ def save_run(
         files[DETAILS] = _bytes("".join(f"{line}\n" for line in detail_lines(details)))
     if tuning is not None:
         files[TUNING] = _encoded(tuning.to_dict())
-    whole = _completed(manifest, result, files)
-    # Until the last step the directory says of itself that it is not whole.
-    begun = replace(whole, status=Status.PARTIAL, reason="the write was interrupted")
+    complete = _completed(manifest, result, files)
+    # Until the last step the manifest in the directory has the status partial.
+    partial = replace(complete, status=Status.PARTIAL, reason="the write was interrupted")
     try:
         with atomic_directory(target) as folder:
-            write_bytes(folder / MANIFEST, _encoded(begun.to_dict()))
+            write_bytes(folder / MANIFEST, _encoded(partial.to_dict()))
             for name, data in files.items():
                 write_bytes(folder / name, data)
-            write_bytes(folder / MANIFEST, _encoded(whole.to_dict()))
+            write_bytes(folder / MANIFEST, _encoded(complete.to_dict()))
     except (OSError, StoreError, PartialError) as error:
-        # The name of the part that could not be written means nothing to anybody.
+        # The error names the run directory, not the temporary file.
         reason = error if isinstance(error, OSError) else error.__cause__
         raise write_error(path, reason, hint="choose another folder") from error
     return Path(path)
@@ -308,10 +308,10 @@ def load_run(path: PathLike, *, evidence: bool = True) -> StoredRun:
             if read_manifest(path) == folder.manifest:
                 raise
             continue
-        # A run that was replaced while it was read may be a mixture, so it is read once more.
+        # A run that was replaced while it was read may be a mixture, so it is read again.
         if read_manifest(path) == folder.manifest:
             return run
-    raise StoreError(f"{path} is being replaced again and again", hint="wait until its writer has finished")
+    raise StoreError(f"{path} is replaced repeatedly", hint="wait until its writer has finished")
 
 
 def load_evidence(path: PathLike) -> Evidence:
@@ -344,34 +344,34 @@ def load_evidence(path: PathLike) -> Evidence:
 
 
 def _completed(manifest: Manifest, result: Result, files: Mapping[str, bytes]) -> Manifest:
-    """The manifest with what only the end of a run knows."""
+    """The manifest with the number of units, the hashes of the files and the time of the end."""
     ended = manifest if manifest.finished else manifest.finish(manifest.status, reason=manifest.reason)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    observed = None
+    evidence = None
     if result.evidence is not None and EVIDENCE in hashes:
-        observed = {"kind": result.evidence.kind, "sha256": hashes[EVIDENCE]}
+        evidence = {"kind": result.evidence.kind, "sha256": hashes[EVIDENCE]}
     return replace(
         ended,
         system=result.system,
         units=len(result.unit_ids),
         seed=result.settings.get("seed", manifest.seed),
         settings={**result.settings, **manifest.settings},
-        evidence=observed,
+        evidence=evidence,
         files=hashes,
     )
 
 
-def _refuse_to_replace(target: Path, path: PathLike) -> None:
-    """Only a run directory, or an empty one, gives way: nobody's other files do."""
+def _check_replaceable(target: Path, path: PathLike) -> None:
+    """Raise an error unless the target is a run directory or empty: other files are not replaced."""
     if not target.exists():
         return
     if not target.is_dir():
-        raise StoreError(f"{path} is a file, where a run directory should be", hint="choose another name")
-    names = sorted(each.name for each in target.iterdir())
+        raise StoreError(f"{path} is a file, not a run directory", hint="choose another name")
+    names = sorted(file.name for file in target.iterdir())
     foreign = [name for name in names if name not in FILES]
     if foreign or (names and MANIFEST not in names):
         raise StoreError(
-            f"{path} holds {(foreign or names)[0]}, which is no part of a run, and is not replaced",
+            f"{path} has {(foreign or names)[0]}, which is not part of a run, and is not replaced",
             hint="choose another folder, or move that file away",
         )
 
@@ -381,7 +381,7 @@ def _cases(result: Result) -> bytes:
         if not isinstance(unit, str | int):
             raise StoreError(
                 f"the unit id {unit!r} is a {type(unit).__name__} and cannot be stored",
-                hint="name units by strings or whole numbers",
+                hint="use strings or integers as unit ids",
             )
     return _bytes("".join(f"{line}\n" for line in unit_lines(result)))
 
@@ -395,7 +395,7 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise StoreError(
-            f"the text {text[max(0, error.start - 20) : error.end]!r} holds half of a surrogate pair",
+            f"the text {text[max(0, error.start - 20) : error.end]!r} has half of a surrogate pair",
             hint="the input was decoded with the wrong encoding",
         ) from error
 
@@ -404,19 +404,19 @@ def _read(folder: RunFolder, *, evidence: bool) -> StoredRun:
     manifest, path = folder.manifest, folder.path
     cases = _read_cases(folder)
     result = result_from_dict(folder.json(RESULT), cases, source=str(path / RESULT))
-    read = [CASES, RESULT]
+    verified = [CASES, RESULT]
     if ERRORS in folder:
         result = replace(result, errors=unpack_errors(path / ERRORS, folder.read(ERRORS)))
-        read.append(ERRORS)
+        verified.append(ERRORS)
     if evidence and EVIDENCE in folder:
         result = replace(result, evidence=_read_evidence(folder, cases))
-        read.append(EVIDENCE)
-    folder.verify(*(name for name in manifest.files if name not in read))
+        verified.append(EVIDENCE)
+    folder.verify(*(name for name in manifest.files if name not in verified))
     return StoredRun(_with_status(result, manifest), manifest, path)
 
 
 def _with_status(result: Result, manifest: Manifest) -> Result:
-    """The result of a run that is not complete says so itself, wherever it is taken."""
+    """The result with the status of its run in its settings and findings, if the run is incomplete."""
     settings = {name: value for name, value in result.settings.items() if name not in STATUS_SETTINGS}
     if not manifest.complete:
         settings |= dict(zip(STATUS_SETTINGS, (str(manifest.status), manifest.reason), strict=True))
@@ -432,7 +432,7 @@ def _read_cases(folder: RunFolder) -> UnitTable:
         return parse_unit_lines([], source=str(file))
     lines = _lines(folder, CASES)
     if len(lines) != units:
-        raise StoreError(f"{file} has {len(lines)} units, and the manifest counts {units}", hint=CHANGED)
+        raise StoreError(f"{file} has {len(lines)} units, and the manifest has {units}", hint=CHANGED)
     return parse_unit_lines(lines, source=str(file))
 
 
@@ -441,7 +441,7 @@ def _read_evidence(folder: RunFolder, cases: UnitTable) -> Evidence:
     evidence = evidence_from(file, folder.read(EVIDENCE))
     if len(evidence) != len(cases.unit_ids):
         raise StoreError(f"{file} has {len(evidence)} units, and the cases have {len(cases.unit_ids)}", hint=CHANGED)
-    # An archive keeps only plain strings, so ids come from the cases, which know their type.
+    # An archive has only plain strings, so ids come from the cases, which have their types.
     restored: Evidence = replace(evidence, unit_ids=cases.unit_ids)  # type: ignore[type-var]
     return restored
 
@@ -453,7 +453,7 @@ def _lines(folder: RunFolder, name: str) -> list[tuple[int, object]]:
         raise unreadable(error) from error
 
 
-# Finding run directories: a path names one itself, or a folder that holds some below it.
+# Finding run directories: a path is one itself, or a folder with some below it.
 
 
 def find_runs(*paths: PathLike) -> list[Path]:
@@ -483,16 +483,16 @@ def find_runs(*paths: PathLike) -> list[Path]:
     ...     [path.name for path in find_runs(folder)]
     ['mine']
     """
-    found: dict[Path, Path] = {}
+    runs: dict[Path, Path] = {}
     for path in map(Path, paths):
         for run in _runs_at(path):
-            found.setdefault(run.resolve(), run)
-    return list(found.values())
+            runs.setdefault(run.resolve(), run)
+    return list(runs.values())
 
 
 def _runs_at(path: Path) -> list[Path]:
     if not path.is_dir() or (path / MANIFEST).is_file():
-        read_manifest(path)  # says why, where it is no run directory
+        read_manifest(path)  # raises the error if it is not a run directory
         return [path]
     runs = _runs_below(path)
     if not runs:
@@ -504,10 +504,10 @@ def _runs_at(path: Path) -> list[Path]:
 
 def _runs_below(folder: Path) -> list[Path]:
     runs = []
-    for at, folders, files in os.walk(folder):
-        # Another program's manifest.json makes no run; a result beside it does.
+    for path, folders, files in os.walk(folder):
+        # Other programs write a manifest.json too; a run has both files.
         if {MANIFEST, RESULT} <= set(files):
-            runs.append(Path(at))
+            runs.append(Path(path))
             folders.clear()
         folders[:] = sorted(name for name in folders if not name.startswith("."))
     return runs

@@ -1,8 +1,8 @@
-"""The unit-by-unit table of a run as lines of JSON: what people open first when a figure surprises them.
+"""The per-unit values of a run, and the content of its units, as lines of JSON.
 
-A line holds the unit's id, the value of every metric, its weights and cluster where there are any, and
-for rankings the gains, ranks and counts of its relevant items. ``null`` is a value that does not exist, and
-``undefined`` says why; a rank of ``null`` is an item that was not retrieved.
+A line has the id of the unit, the value of every metric, its weights and cluster if there are any, and for
+rankings the gains, ranks and counts of its relevant items. ``null`` is an undefined value, and ``undefined``
+says why; a rank of ``null`` is an item that was not retrieved.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INFINITIES = {"Infinity": inf, "-Infinity": -inf}
 
 @dataclass(frozen=True)
 class UnitTable:
-    """The columns of the table, as a result holds them."""
+    """The columns of the table, as in a result."""
 
     unit_ids: Ids
     per_unit: dict[str, Floats]
@@ -42,21 +42,21 @@ class UnitTable:
 
 
 def unit_lines(result: Result) -> Iterator[str]:
-    """One line of JSON a unit, in the order of the units."""
+    """One line of JSON per unit, in the order of the units."""
     values = {name: column.tolist() for name, column in result.per_unit.items()}
     weights = {name: column.tolist() for name, column in result.weights.items()}
     clusters = None if result.clusters is None else result.clusters.tolist()
     items = _items(result.evidence) if isinstance(result.evidence, Ranking) else None
-    for place, unit in enumerate(result.unit_ids.tolist()):
-        line: dict[str, Any] = {"id": unit, "values": _row(values, place)}
-        found = {} if items is None else next(items)
+    for index, unit in enumerate(result.unit_ids.tolist()):
+        line: dict[str, Any] = {"id": unit, "values": _row(values, index)}
+        relevant = {} if items is None else next(items)
         if None in line["values"].values():
-            line["undefined"] = NO_RELEVANT if found.get("gains") == [] else NO_VALUE
+            line["undefined"] = NO_RELEVANT if relevant.get("gains") == [] else NO_VALUE
         if weights:
-            line["weights"] = _row(weights, place)
+            line["weights"] = _row(weights, index)
         if clusters is not None:
-            line["cluster"] = clusters[place]
-        yield json_text(line | found)
+            line["cluster"] = clusters[index]
+        yield json_text(line | relevant)
 
 
 def parse_unit_lines(lines: Sequence[tuple[int, Any]], *, source: str) -> UnitTable:
@@ -79,7 +79,7 @@ def parse_unit_lines(lines: Sequence[tuple[int, Any]], *, source: str) -> UnitTa
             ids([typed.name(case["cluster"]) for case in cases]) if clustered else None,
         )
     except (TypeError, ValueError) as error:
-        raise StoreError(f"{source} holds a value of the wrong type: {error}", hint=CHANGED) from error
+        raise StoreError(f"{source} has a value of the wrong type: {error}", hint=CHANGED) from error
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -88,13 +88,13 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: NaN is None, infinity is a word, numpy's scalars and arrays are Python's."""
+    """A value for JSON: NaN is None, infinity is a string, numpy scalars and arrays are Python values."""
     if isinstance(value, float):
         return value if isfinite(value) else None if isnan(value) else _word(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each) for each in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, np.generic | np.ndarray):
         return plain(value.tolist())
     return value
@@ -112,7 +112,7 @@ def number(value: Any) -> float:
 
 
 def ids(values: Sequence[Any]) -> Ids:
-    """Ids as they stand in JSON: an array of integers where all are, else of Python objects."""
+    """Ids from JSON: an array of integers if all are, else of Python objects."""
     if values and all(type(value) is int and abs(value) < 1 << 63 for value in values):
         return np.array(values, dtype=np.int64)
     array = np.empty(len(values), dtype=object)
@@ -121,23 +121,23 @@ def ids(values: Sequence[Any]) -> Ids:
 
 
 def _items(ranking: Ranking) -> Iterator[dict[str, list[Any]]]:
-    """For each unit, what is known of its relevant items."""
+    """For each unit, the gains, ranks and counts of its relevant items."""
     starts = ranking.starts.tolist()
     gains, tied = ranking.gain.tolist(), ranking.tied.tolist()
-    lost = (~ranking.retrieved).tolist()
-    ranks = [None if gone else rank for rank, gone in zip(ranking.ranks.tolist(), lost, strict=True)]
-    above = [None if gone else count for count, gone in zip(ranking.above.tolist(), lost, strict=True)]
+    retrieved = ranking.retrieved.tolist()
+    ranks = [rank if known else None for rank, known in zip(ranking.ranks.tolist(), retrieved, strict=True)]
+    above = [count if known else None for count, known in zip(ranking.above.tolist(), retrieved, strict=True)]
     for first, last in pairwise(starts):
         part = slice(first, last)
         yield {"ranks": ranks[part], "above": above[part], "tied": tied[part], "gains": gains[part]}
 
 
-def _row(columns: Mapping[str, list[float]], place: int) -> dict[str, Any]:
-    return {name: plain(column[place]) for name, column in columns.items()}
+def _row(columns: Mapping[str, list[float]], index: int) -> dict[str, Any]:
+    return {name: plain(column[index]) for name, column in columns.items()}
 
 
 def _shape(line: Any) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """The metrics, the weighted metrics, and whether there is a cluster; nothing for what is no case."""
+    """The metrics, the weighted metrics, and whether there is a cluster; empty for an invalid line."""
     if not isinstance(line, dict) or "id" not in line or not isinstance(line.get("values"), dict):
         return (), (), False
     return tuple(line["values"]), tuple(line.get("weights", ())), "cluster" in line
@@ -152,11 +152,11 @@ def _word(value: float) -> str:
 
 
 def _unknown(value: Any) -> str:
-    """Paths and other things in settings: as they print."""
+    """Paths and other objects in settings, as text."""
     return str(value)
 
 
-# What a person wants to see of a unit: its text, the right answers, its slices, and what was retrieved.
+# The content of a unit for reports: its text, the expected answers, its slices, and the retrieved items.
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class RetrievedItem:
 
 @dataclass(frozen=True, slots=True)
 class UnitContent:
-    """One unit as people see it."""
+    """The content of one unit."""
 
     text: str
     expected: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ UnitContents = Mapping[str | int, UnitContent]
 
 
 def detail_lines(details: UnitContents) -> Iterator[str]:
-    """One line of JSON a unit."""
+    """One line of JSON per unit."""
     for unit, detail in details.items():
         yield json_text({"id": unit, **asdict(detail)})
 
@@ -202,14 +202,14 @@ def parse_details(lines: Sequence[tuple[int, Any]], *, source: str) -> dict[str 
     details: dict[str | int, UnitContent] = {}
     for number, line in lines:
         try:
-            found = tuple(map(_retrieved, typed.items(line["retrieved"])))
+            retrieved = tuple(map(_retrieved, typed.items(line["retrieved"])))
             expected = tuple(map(typed.text, typed.items(line["expected"])))
             details[typed.name(line["id"])] = UnitContent(
-                typed.text(line["text"]), expected, typed.mapping(line["slices"]), found
+                typed.text(line["text"]), expected, typed.mapping(line["slices"]), retrieved
             )
         except (KeyError, TypeError) as error:
             raise StoreError(
-                f"{source} line {number} is no detail of a unit: {error}",
+                f"{source} line {number} is not the content of a unit: {error}",
                 hint="the file was changed after it was written: run the command again",
             ) from error
     return details

@@ -60,7 +60,7 @@ class AlignedResults:
             if all(np.allclose(columns[0], column, equal_nan=True) for column in columns[1:]):
                 return columns[0]
         raise PairingError(
-            f"the units count differently for {metric} in the systems {_listed(self.systems)}",
+            f"the units count differently for {metric} in the systems {_list_values(self.systems)}",
             hint="score every system on the same truth, so that the units have the same weights",
         )
 
@@ -118,7 +118,7 @@ def _unequal(
         f"{first.system} and {other.system} were not measured on the same units: "
         + ", ".join(f"{len(units)} only in {name}" for units, name in sides),
         hint="score every system on all units; a unit that a run misses scores 0 (eq explain EQ204)",
-        excerpt="\n".join(f"only in {name}: {_listed(units)}" for units, name in sides if units),
+        excerpt="\n".join(f"only in {name}: {_list_values(units)}" for units, name in sides if units),
     )
 
 
@@ -138,7 +138,7 @@ def _shared_clusters(results: Sequence[Result], orders: Sequence[Ints]) -> Ids |
     return carried[0][1] if carried else None
 
 
-def _listed(values: Sequence[object]) -> str:
+def _list_values(values: Sequence[object]) -> str:
     text = ", ".join(str(value) for value in values[:SHOWN])
     return text + (f" and {len(values) - SHOWN} more" if len(values) > SHOWN else "")
 

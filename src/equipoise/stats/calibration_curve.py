@@ -114,15 +114,15 @@ def reliability(
         _bin(edges, index, confidences, right, np.flatnonzero(member == index), clusters, confidence_level, rng)
         for index, rng in zip(np.flatnonzero(size).tolist(), stream.spawn(int((size > 0).sum())), strict=True)
     ]
-    by_luck = _calibrated_errors(confidences, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
+    by_chance = _calibrated_errors(confidences, member, bins, draws, np.random.default_rng([seed, _CALIBRATED]))
     return CalibrationCurve(
         tuple(filled_bins),
         len(confidences),
         float(confidences.mean()),
         float(right.mean()),
         float(np.abs(np.bincount(member, right - confidences, bins)).sum() / len(confidences)),
-        float(by_luck.mean()),
-        float(np.quantile(by_luck, confidence_level)),
+        float(by_chance.mean()),
+        float(np.quantile(by_chance, confidence_level)),
         confidence_level,
     )
 

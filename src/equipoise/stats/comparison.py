@@ -31,8 +31,8 @@ from equipoise.stats.planning import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
     LARGER_P,
     JointResamples,
-    bootstrap_errors_of,
     corpus_contrasts,
+    get_bootstrap_errors,
     resample_jointly,
     resampled_scores,
     with_tuning_uncertainty,
@@ -54,12 +54,44 @@ NOT_ALIKE = f"They were not tuned on equal terms ({UNEQUAL_TUNING}), so a differ
 
 @dataclass(frozen=True)
 class Comparison:
-    """Systems on the same units: estimates, contrasts of every pair, and the order they allow.
+    """Systems on the same units: estimates, differences of every pair, and the order that they allow.
 
-    ``scores`` are on the primary metric over the units that are defined for every system, so that the
-    order is on the same units. ``bands`` holds the letters of each system (see ``bands``), ``ranks`` the
-    interval of its rank, ``families`` what each metric's p values were corrected for. ``needed_for_best`` is
-    the number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
+    Attributes
+    ----------
+    systems
+        Names of the systems.
+    metrics
+        Names of the metrics.
+    primary
+        The metric that decides the order.
+    better
+        Whether higher or lower values of the primary metric are better.
+    n
+        Number of units.
+    clusters
+        Number of clusters, if units depend on each other.
+    estimates
+        Estimates by system and metric.
+    contrasts
+        Differences of every pair on every metric, with interval, p value and adjusted p value.
+    scores
+        Scores on the primary metric, over the units that are defined for every system.
+    leader
+        The system with the best score.
+    bands
+        The letters of each system; systems that share a letter are not significantly different.
+    ranks
+        The interval of the rank of each system.
+    families
+        By metric, which tests the p values were adjusted for.
+    config
+        The options of the statistics.
+    findings
+        Results of the checks.
+    needed_for_best
+        The number of units that would show the leader to be best, at 80 % power, if the observed differences are true.
+    unit_noun
+        What a unit is called, such as ``query``.
     """
 
     systems: tuple[str, ...]
@@ -257,7 +289,7 @@ def compare_results(
     primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
     contrasts, resampled = _contrasts(pairing, names, primary, config, metric_objects or {})
     adjusted = {
-        name: _corrected(
+        name: _adjust_contrasts(
             [contrast for contrast in contrasts if contrast.metric == name], config.correction, config.alpha
         )
         for name in names
@@ -274,7 +306,7 @@ def _contrasts(
 ) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
     """All pairs on all metrics, and the resampled scores of metrics that are not means."""
     columns = [_column(pairing, name, metric_by_name) for name in names if pairing.has_parts(name)]
-    _refuse_untestable(columns, primary, pairing, config.test)
+    _check_testable(columns, primary, pairing, config.test)
     results = {result.system: result for result in pairing.results}
     contrasts = with_tuning_uncertainty(unit_contrasts(columns, pairing.systems, pairing.clusters, config), results)
     resampled: dict[str, JointResamples | None] = {}
@@ -366,7 +398,7 @@ def _bounds(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Met
     return min(low for low, _ in reaches), max(high for _, high in reaches)
 
 
-def _refuse_untestable(columns: Sequence[MetricColumn], primary: str, pairing: AlignedResults, test: str) -> None:
+def _check_testable(columns: Sequence[MetricColumn], primary: str, pairing: AlignedResults, test: str) -> None:
     """A test that the primary metric cannot take is a mistake; on the others it only leaves a gap."""
     for column in columns:
         reason = why_not_testable(column, pairing.clusters, test)
@@ -395,7 +427,7 @@ def _joint(pairing: AlignedResults, metric: Metric[Any] | None, config: StatsCon
     )
 
 
-def _corrected(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
+def _adjust_contrasts(contrasts: Sequence[Contrast], correction: str, alpha: float) -> list[Contrast]:
     adjusted = adjust([contrast.p for contrast in contrasts], correction)
     planned = with_power(contrasts, correction, alpha)
     return [replace(contrast, adjusted=float(p)) for contrast, p in zip(planned, adjusted, strict=True)]
@@ -408,7 +440,7 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
         return f"no pair tested on {metric}"
     tests = {contrast.test for contrast in contrasts if contrast.test} - set(TESTS)
     suffix = "".join(f", p from the {test}" for test in sorted(tests))
-    if sum(bootstrap_errors_of(result, metric) is not None for result in results) > 1:
+    if sum(get_bootstrap_errors(result, metric) is not None for result in results) > 1:
         suffix += f", {LARGER_P}"
     if tested == 1:
         return f"one pair on {metric}{suffix}, nothing to correct for"

@@ -136,7 +136,7 @@ def unit_contrasts(
     for stack in _stacks(columns, len(pairs), clusters, config.test):
         differences = np.column_stack([column.values[:, i] - column.values[:, j] for column in stack for i, j in pairs])
         labels = [(column, systems[i], systems[j]) for column in stack for i, j in pairs]
-        contrasts += _stacked(differences, labels, stack[0].weights, clusters, config)
+        contrasts += _stacked_contrasts(differences, labels, stack[0].weights, clusters, config)
     return contrasts
 
 
@@ -155,7 +155,7 @@ def _stacks(columns: Sequence[MetricColumn], pairs: int, clusters: Ids | None, t
     return stacks
 
 
-def _stacked(
+def _stacked_contrasts(
     differences: Floats,
     labels: Sequence[tuple[MetricColumn, str, str]],
     weights: Floats | None,

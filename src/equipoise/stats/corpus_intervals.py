@@ -83,7 +83,7 @@ def n_subsamples(kind: str, units: int, requested: int) -> int:
     return min(requested, max(200, 4_000_000 // size))
 
 
-def blocks_of(evidence: Evidence, clusters: Any) -> list[Ints]:
+def resampling_blocks(evidence: Evidence, clusters: Any) -> list[Ints]:
     """The resampling units: the rows of each cluster, or each row."""
     return cluster_members(np.arange(len(evidence)) if clusters is None else clusters, len(evidence))
 
@@ -127,7 +127,7 @@ def subsampling_standard_error(figures: Floats, shares: SubsampleFractions, coun
     return max(errors), degrees
 
 
-def value_of(figure: Callable[[E], float], evidence: E) -> float:
+def value_or_nan(figure: Callable[[E], float], evidence: E) -> float:
     """The value, or NaN if it is undefined on this evidence."""
     try:
         return float(figure(evidence))
@@ -195,28 +195,28 @@ def evidence_intervals(
     checked_level(confidence_level)
     parts = n_subsamples(evidence.kind, len(evidence), n_resamples)
     limits = bounds_per_metric(bounds, len(figures))
-    blocks = blocks_of(evidence, clusters)
+    blocks = resampling_blocks(evidence, clusters)
     if len(blocks) < MIN_RESAMPLING_UNITS:
         reason = _too_few(len(blocks), "unit" if clusters is None else "cluster")
         return [Interval.unknown(reason, confidence_level=confidence_level) for _ in figures]
-    points = [value_of(figure, evidence) for figure in figures]
+    points = [value_or_nan(figure, evidence) for figure in figures]
     shares: SubsampleFractions = (
         subsample if isinstance(subsample, tuple) else HALF_SAMPLES if subsample else WITH_REPLACEMENT
     )
     fallback = rng.spawn(1)[0]
-    table = _measured(figures, evidence, blocks, shares, parts, rng)
+    table = _measure_parts(figures, evidence, blocks, shares, parts, rng)
     biased = [] if shares else [at for at, point in enumerate(points) if _is_biased(point, table[at])]
     kinds = [HALVES_AND_MOST if at in biased else shares for at in range(len(figures))]
     if biased:
         again = [figures[at] for at in biased]
-        table[biased] = _measured(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
+        table[biased] = _measure_parts(again, evidence, blocks, HALVES_AND_MOST, parts, fallback)
     return [
         _interval(point, resampled, kind, len(blocks), confidence_level).clipped(pair)
         for point, resampled, kind, pair in zip(points, table, kinds, limits, strict=True)
     ]
 
 
-def _measured(
+def _measure_parts(
     figures: Sequence[Callable[[E], float]],
     evidence: E,
     blocks: Sequence[Ints],
@@ -228,7 +228,7 @@ def _measured(
     table = np.empty((len(figures), parts))
     for at, rows in enumerate(resampled_rows(blocks, shares, parts, rng)):
         part = evidence.take(rows)
-        table[:, at] = [value_of(figure, part) for figure in figures]
+        table[:, at] = [value_or_nan(figure, part) for figure in figures]
     return table
 
 

@@ -23,7 +23,7 @@ def holm(p: ArrayLike) -> Floats:
     >>> holm([0.01, 0.04, 0.03]).round(4)
     array([0.03, 0.06, 0.06])
     """
-    return _adjusted(p, lambda sorted_p, m: np.maximum.accumulate(sorted_p * (m - _steps(sorted_p)), axis=-1))
+    return _adjust_families(p, lambda sorted_p, m: np.maximum.accumulate(sorted_p * (m - _steps(sorted_p)), axis=-1))
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
@@ -42,12 +42,12 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
         smallest = np.fmin.accumulate(scaled[..., ::-1], axis=-1)[..., ::-1]
         return np.where(np.isnan(sorted_p), np.nan, smallest)
 
-    return _adjusted(p, rule)
+    return _adjust_families(p, rule)
 
 
 def unadjusted(p: ArrayLike) -> Floats:
     """The p values as they are."""
-    return _adjusted(p, lambda sorted_p, m: sorted_p)
+    return _adjust_families(p, lambda sorted_p, m: sorted_p)
 
 
 CORRECTIONS: dict[str, tuple[Callable[[ArrayLike], Floats], str]] = {
@@ -83,7 +83,7 @@ def step_level(position: float, tests: int, method: str, alpha: float) -> float:
     return alpha * (position + 1) / tests if method == "bh" else alpha
 
 
-def _adjusted(p: ArrayLike, rule: Callable[[Floats, Ints], Floats]) -> Floats:
+def _adjust_families(p: ArrayLike, rule: Callable[[Floats, Ints], Floats]) -> Floats:
     """Apply ``rule`` to the p values of each family (last axis) in rising order; NaN remains NaN."""
     values = np.array(p, dtype=np.float64)
     if ((values < 0) | (values > 1)).any():

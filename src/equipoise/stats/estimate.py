@@ -86,11 +86,11 @@ def estimate(
         weights={name: part.weights for name, part in parts.items() if part.weights is not None},
         clusters=None if clusters is None else as_ids(clusters, len(evidence)),
         evidence=evidence,
-        settings={**_described(config), **(settings or {})},
+        settings={**_recorded_options(config), **(settings or {})},
     )
 
 
-def _described(config: StatsConfig) -> dict[str, Any]:
+def _recorded_options(config: StatsConfig) -> dict[str, Any]:
     """The options that a result records."""
     return {"confidence_level": config.confidence_level, "n_resamples": config.n_resamples, "seed": config.seed}
 
@@ -137,7 +137,7 @@ def _intervals_of_corpus(
     for shares in sorted(set(kinds.values())):
         batch = [metric for metric in metrics if kinds[metric.name] == shares]
         intervals = evidence_intervals(
-            [_figure_of(metric) for metric in batch],
+            [_corpus_value(metric) for metric in batch],
             evidence,
             bounds=[metric.bounds_on(evidence) for metric in batch],
             subsample=shares,
@@ -152,7 +152,7 @@ def _intervals_of_corpus(
     return estimated
 
 
-def _figure_of(metric: Metric[Any]) -> Callable[[Evidence], float]:
+def _corpus_value(metric: Metric[Any]) -> Callable[[Evidence], float]:
     return lambda part: metric.measure(part).value
 
 
@@ -211,10 +211,10 @@ def result_from_values(
     """
     ids = as_ids(list(unit_ids), 0)
     _check_ids(ids)
-    canonical = {name: _spelled(name, bounds, better) for name in values}
+    canonical = {name: _canonical_name(name, bounds, better) for name in values}
     _check_names(system, canonical)
     columns = {canonical[name]: _column(name, column, ids, bounds) for name, column in values.items()}
-    given_intervals, chance_levels = _named(intervals, canonical), _named(chance, canonical)
+    given_intervals, chance_levels = _by_canonical_name(intervals, canonical), _by_canonical_name(chance, canonical)
     clusters = config.clusters_for(ids)
     estimated = mean_intervals(
         np.column_stack(list(columns.values())),
@@ -237,8 +237,8 @@ def result_from_values(
         estimates=estimates,
         per_unit=columns,
         clusters=None if clusters is None else as_ids(clusters, len(ids)),
-        settings={**_described(config), **(settings or {})},
-        errors=_named(errors, canonical),
+        settings={**_recorded_options(config), **(settings or {})},
+        errors=_by_canonical_name(errors, canonical),
     )
 
 
@@ -270,7 +270,7 @@ def estimate_from_values(
     )
 
 
-def _spelled(name: str, bounds: Bounds, better: Direction) -> str:
+def _canonical_name(name: str, bounds: Bounds, better: Direction) -> str:
     """The catalogue's name of a metric, if it is known with these bounds and this direction."""
     try:
         (metric,) = parse_metrics(name)
@@ -279,7 +279,7 @@ def _spelled(name: str, bounds: Bounds, better: Direction) -> str:
     return metric.name if (metric.bounds, metric.better) == (bounds, better) else name
 
 
-def _named(facts: Mapping[str, T] | None, canonical: Mapping[str, str]) -> dict[str, T]:
+def _by_canonical_name(facts: Mapping[str, T] | None, canonical: Mapping[str, str]) -> dict[str, T]:
     """What was given for some of the metrics, under the names that the result uses."""
     for name in facts or {}:
         if name not in canonical:

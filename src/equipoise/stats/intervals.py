@@ -21,7 +21,7 @@ Bounds = tuple[float, float]
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A range that covers the truth at the stated level, and how it was made.
+    """A confidence interval and its method, or the reason why there is none.
 
     >>> Interval.unknown("one unit")
     Interval(low=nan, high=nan, confidence_level=0.95, method='none', reason='one unit')

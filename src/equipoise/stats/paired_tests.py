@@ -69,7 +69,7 @@ def sign_flip_test(
     array([0.25])
     """
     checked_permutations(n_permutations)
-    draws = ResamplingUnits.of(_centred(differences, alternative, margin), weights, clusters)
+    draws = ResamplingUnits.of(_subtract_margin(differences, alternative, margin), weights, clusters)
     sums = -draws.totals if alternative == "less" else draws.totals
     # What is left of differences that cancel within a cluster is rounding.
     sums = np.where(np.abs(sums) <= 1e-13 * np.abs(sums).max(axis=0, initial=0.0), 0.0, sums)
@@ -81,9 +81,9 @@ def sign_flip_test(
     p = np.full(sums.shape[1], np.nan)
     for count in np.unique(changing[exact]):
         columns = np.flatnonzero(exact & (changing == count))
-        p[columns] = _enumerated(sums[:, columns], int(count), two_sided)
+        p[columns] = _exact_p(sums[:, columns], int(count), two_sided)
     if not exact.all():
-        p[~exact] = _drawn(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
+        p[~exact] = _monte_carlo_p(np.ascontiguousarray(sums[:, ~exact]), n_permutations, two_sided, rng)
     p[draws.counts == 0] = np.nan
     return p
 
@@ -106,7 +106,7 @@ def paired_t_test(
     """
     from scipy.special import stdtr
 
-    values = _centred(differences, alternative, margin)
+    values = _subtract_margin(differences, alternative, margin)
     means = mean_difference(values, weights=weights, clusters=clusters)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = means.mean / means.error
@@ -134,7 +134,7 @@ def wilcoxon_test(
     >>> wilcoxon_test([[1.0], [2.0], [3.0], [4.0]], rng=np.random.default_rng(0))
     array([0.125])
     """
-    values = _centred(differences, alternative, margin)
+    values = _subtract_margin(differences, alternative, margin)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
         ranks[:, column] = _signed_ranks(values[:, column])
@@ -151,7 +151,7 @@ def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> F
     """
     from scipy.special import bdtr
 
-    values = _centred(differences, alternative, 0.0)
+    values = _subtract_margin(differences, alternative, 0.0)
     graded = ~np.isin(values, (-1.0, 0.0, 1.0)) & ~np.isnan(values)
     if graded.any():
         raise UndefinedError(
@@ -175,7 +175,7 @@ def mean_difference(
     >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
     array([0.5774])
     """
-    values = _centred(differences, "two-sided", 0.0)
+    values = _subtract_margin(differences, "two-sided", 0.0)
     draws = ResamplingUnits.of(values, weights, clusters)
     blocks = draws.counts
     return MeanDifference(
@@ -272,7 +272,7 @@ def checked_permutations(n_permutations: int) -> int:
     return n_permutations
 
 
-def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
+def _subtract_margin(differences: ArrayLike, alternative: str, margin: float) -> Floats:
     """Differences less the margin: shape (units, metrics)."""
     if alternative not in ALTERNATIVES:
         raise UnknownNameError.of(
@@ -282,7 +282,7 @@ def _centred(differences: ArrayLike, alternative: str, margin: float) -> Floats:
     return values[:, np.newaxis] if values.ndim == 1 else values
 
 
-def _enumerated(sums: Floats, count: int, two_sided: bool) -> Floats:
+def _exact_p(sums: Floats, count: int, two_sided: bool) -> Floats:
     """Exact p from all sign patterns of the ``count`` nonzero rows that each column has."""
     nonzero_first = np.argsort(sums == 0, axis=0, kind="stable")[:count]
     rows = np.take_along_axis(sums, nonzero_first, axis=0)
@@ -295,7 +295,7 @@ def _enumerated(sums: Floats, count: int, two_sided: bool) -> Floats:
     return p
 
 
-def _drawn(sums: Floats, n_permutations: int, two_sided: bool, rng: np.random.Generator) -> Floats:
+def _monte_carlo_p(sums: Floats, n_permutations: int, two_sided: bool, rng: np.random.Generator) -> Floats:
     """Monte Carlo p: random bits times the sums, block by block, for all columns in one product.
 
     The random bits depend only on the number of rows, so p of a column does not depend on its neighbours.

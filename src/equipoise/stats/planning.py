@@ -68,7 +68,7 @@ def units_to_show_best(
     least = ceil(max((contrast.needed.value for contrast in pairs), default=2.0))
     if len(pairs) < 2:
         return PowerEstimate(float(least))
-    share = _simulated(contrasts, leader, correction, alpha)
+    share = _simulated_power(contrasts, leader, correction, alpha)
     return _fewest(lambda n: share(n) >= power, least)
 
 
@@ -146,7 +146,9 @@ def _fewest(shows: Callable[[int], bool], least: int) -> PowerEstimate:
     return PowerEstimate(float(high))
 
 
-def _simulated(contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float) -> Callable[[int], float]:
+def _simulated_power(
+    contrasts: Sequence[Contrast], leader: str, correction: str, alpha: float
+) -> Callable[[int], float]:
     """The share of samples of n units in which all pairs of the leader are significant."""
     tested = [contrast for contrast in contrasts if not isnan(contrast.p)]
     names = sorted({name for contrast in tested for name in (contrast.a, contrast.b)} - {leader})

@@ -15,12 +15,12 @@ from equipoise.stats.corpus_intervals import (
     DEFINED_SHARE,
     MIN_RESAMPLING_UNITS,
     SubsampleFractions,
-    blocks_of,
     n_subsamples,
     resampled_rows,
+    resampling_blocks,
     subsample_fractions,
     subsampling_standard_error,
-    value_of,
+    value_or_nan,
     why_not_resampled,
 )
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval
@@ -81,7 +81,7 @@ def resample_jointly(
     their maximum; with replacement there are at least 1,000, since they limit the resolution of p.
     """
     shares = subsample_fractions(metric, evidence[0])
-    blocks = blocks_of(evidence[0], clusters)
+    blocks = resampling_blocks(evidence[0], clusters)
     values = np.array([_value(metric, system) for system in evidence])
     parts = n_subsamples(evidence[0].kind, len(evidence[0]), n_resamples)
     parts = parts if shares else max(parts, min(n_resamples, FINE_ENOUGH))
@@ -181,7 +181,7 @@ def _from_parts(
 
 
 def _value(metric: Metric[Any], evidence: Evidence) -> float:
-    return value_of(lambda part: metric.measure(part).value, evidence)
+    return value_or_nan(lambda part: metric.measure(part).value, evidence)
 
 
 # Differences of scores whose units depend on each other, such as those of nested cross-validation.
@@ -261,14 +261,14 @@ def with_tuning_uncertainty(contrasts: Sequence[Contrast], results: Mapping[str,
     return [_with_errors(contrast, results[contrast.a], results[contrast.b]) for contrast in contrasts]
 
 
-def bootstrap_errors_of(result: Result, metric: str) -> Floats | None:
+def get_bootstrap_errors(result: Result, metric: str) -> Floats | None:
     """The bootstrap errors of a metric, or None."""
     return result.errors.get(metric)
 
 
 def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> Floats | None:
     """Bootstrap samples of the scores, one row per resample and one column per system; None if errors do not pair."""
-    errors = [bootstrap_errors_of(result, metric) for result in results]
+    errors = [get_bootstrap_errors(result, metric) for result in results]
     available = [column for column in errors if column is not None]
     draws = {
         (result.settings.get(RESAMPLE_ID), len(column)) for result, column in zip(results, available, strict=False)
@@ -279,7 +279,7 @@ def resampled_scores(results: Sequence[Result], metric: str, scores: Floats) -> 
 
 
 def _with_errors(contrast: Contrast, first: Result, second: Result) -> Contrast:
-    a, b = bootstrap_errors_of(first, contrast.metric), bootstrap_errors_of(second, contrast.metric)
+    a, b = get_bootstrap_errors(first, contrast.metric), get_bootstrap_errors(second, contrast.metric)
     if a is None or b is None or contrast.n < 2 or isnan(contrast.difference):
         return contrast
     size = min(len(a), len(b))

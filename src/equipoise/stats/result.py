@@ -19,7 +19,27 @@ if TYPE_CHECKING:
 @nan_equal
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One score: value, interval, number of units and chance level."""
+    """One score: value, interval, number of units and chance level.
+
+    Attributes
+    ----------
+    metric
+        The name of the metric.
+    value
+        The score.
+    interval
+        The confidence interval, or the reason why there is none.
+    n
+        Number of units with a defined value.
+    undefined
+        Number of units without one.
+    chance
+        The expected score of a random baseline; NaN if unknown.
+    better
+        Whether higher or lower values are better.
+    unit
+        The unit of the value, such as ``fraction``.
+    """
 
     metric: str
     value: float
@@ -66,11 +86,32 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Result:
-    """What one system scored, unit by unit and in sum.
+    """The scores of one system: per-unit values, and estimates with intervals.
 
-    ``per_unit`` and ``weights`` are keyed by metric name; a corpus-level metric has neither, and
-    a metric with equal weights has none. ``errors`` belongs to a score whose units depend on
-    each other: its bootstrap errors (see ``stats.resampled_contrasts``).
+    ``result["nDCG@10"]`` is the estimate of a metric, under any of its aliases.
+
+    Attributes
+    ----------
+    system
+        The name of the system.
+    unit_ids
+        Ids of the units.
+    estimates
+        One ``Estimate`` per metric name.
+    per_unit
+        Per-unit values by metric name; a corpus-level metric has none.
+    weights
+        Weights of the units by metric name, if they are not equal.
+    clusters
+        The cluster of each unit, if units depend on each other.
+    evidence
+        The evidence before ties are ordered.
+    findings
+        Results of the checks.
+    settings
+        The options that were used.
+    errors
+        Bootstrap errors of scores whose units depend on each other, by metric name.
     """
 
     system: str

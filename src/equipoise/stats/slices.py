@@ -72,7 +72,7 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
             f"none of the {len(units)} units of {result.system} has properties",
             hint=f"the result has units such as {units[0]!r}; compare the ids",
         )
-    known_metric = _known(estimate.metric)
+    known_metric = _catalogue_metric(estimate.metric)
     return tuple(
         Slice(name, value, _estimate(result, estimate, rows, known_metric, _stream(seed, name, value)))
         for name in dict.fromkeys(name for unit_properties in properties for name in unit_properties)
@@ -127,7 +127,7 @@ def _averaged_hits(overall: Estimate, values: Floats) -> bool:
     return bool(overall.interval.method.startswith("wilson") and len(defined) > 1 and defined.min() >= 0.0)
 
 
-def _known(metric: str) -> Metric[Any] | None:
+def _catalogue_metric(metric: str) -> Metric[Any] | None:
     """The metric of that name, or None if it is not in the catalogue."""
     try:
         (parsed,) = parse_metrics(metric)

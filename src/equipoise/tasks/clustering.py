@@ -75,9 +75,9 @@ def cluster_texts(encode: Encode, clusters: Sequence[ConceptCluster], *, seed: i
 
 def kmeans(vectors: Floats, count: int, *, seed: int = 0, starts: int = N_INIT) -> Ints:
     """The cluster of each row by K-means; fewer than ``count`` where so many rows are not different."""
-    if len(vectors) < count:
+    if vectors.shape[0] < count:
         raise InputError(
-            f"there are {len(vectors)} concepts for {count} clusters", hint="every cluster needs a concept"
+            f"there are {vectors.shape[0]} concepts for {count} clusters", hint="every cluster needs a concept"
         )
     engine = require_extra("sklearn.cluster", extra="concepts").KMeans(count, n_init=starts, random_state=seed)
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError
 from equipoise.evidence.ranking import Ranking
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 
 if TYPE_CHECKING:
     from equipoise.io.dataset import Dataset
@@ -101,7 +101,7 @@ def _keep_top(
 ) -> Iterator[tuple[slice, NDArray[Any]]]:
     """The blocks unchanged; the best items of each row are added to ``retrieved`` before the block is reused."""
     for rows, scores in blocks:
-        columns, best = leading_columns_of(scores, top)
+        columns, best = top_columns(scores, top)
         for unit, places, values in zip(units[rows], columns.tolist(), best.tolist(), strict=True):
             retrieved[unit] = [(ids[place], value) for place, value in zip(places, values, strict=True)]
         yield rows, scores

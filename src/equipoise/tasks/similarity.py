@@ -97,7 +97,7 @@ def similarity(encode: Encode, pairs: Sequence[ConceptPair]) -> Pairs:
 def row_cosines(one: Any, other: Any) -> Floats:
     """The cosine of each row with the same row of the other, for arrays or sparse matrices of unit rows.
 
-    >>> row_cosines(np.eye(2), np.array([[0.6, 0.8], [0.0, 0.0]])).tolist()
+    >>> row_cosines(np.eye(2), np.array([[0.6, 0.8], [0.0, 0.0]])).round(6).tolist()
     [0.6, 0.0]
     """
     if isinstance(one, np.ndarray):

@@ -188,7 +188,9 @@ def parameter_grid(
     valid_points = tuple(point for point in points if valid is None or valid(point))
     if not valid_points:
         tried = "; ".join(f"{name} {', '.join(map(str, options))}" for name, options in values.items())
-        raise ParameterError(f"none of the {len(points)} configurations is valid ({tried})", hint=_rule_of(valid))
+        raise ParameterError(
+            f"none of the {len(points)} configurations is valid ({tried})", hint=_constraint_text(valid)
+        )
     return valid_points
 
 
@@ -218,7 +220,7 @@ def _values(name: str, options: Iterable[Value]) -> tuple[Value, ...]:
     return values
 
 
-def _rule_of(valid: Callable[[Params], bool] | None) -> str:
+def _constraint_text(valid: Callable[[Params], bool] | None) -> str:
     """What a point must satisfy, in the words of the rule itself."""
     rule = (valid.__doc__ or "").strip().splitlines()
     return f"a configuration is valid when this holds: {rule[0]}" if rule else "change the values of the axes"

@@ -124,7 +124,7 @@ def repeated_choice(
     """
     table = check_score_table(values)
     units = table.shape[1]
-    tests = np.concatenate([tested(folds, units) for folds in splits], axis=1)
+    tests = np.concatenate([test_matrix(folds, units) for folds in splits], axis=1)
     inner = fold_means(table, (~tests).astype(np.float64))
     outer = fold_means(table, tests.astype(np.float64))
     chosen = select_trials(inner, costs=costs, allowed=allowed, better=better)
@@ -136,7 +136,7 @@ def repeated_choice(
     return NestedResult(
         values=fold_means(scores.T, np.ones((len(splits), 1)))[:, 0],
         chosen=chosen,
-        inner=_known(inner[chosen, positions]),
+        inner=_check_means(inner[chosen, positions]),
         outer=outer[chosen, positions],
         best=best,
         optimistic=_mean(table[best]),
@@ -165,7 +165,7 @@ def select_best(values: Any, *, costs: Any = None, allowed: Any = None, better: 
     table = check_score_table(values)
     means = fold_means(table, np.ones((table.shape[1], 1)))
     best = select_trials(means, costs=costs, allowed=allowed, better=better)
-    _known(means[best, 0])
+    _check_means(means[best, 0])
     return int(best[0])
 
 
@@ -185,7 +185,7 @@ def select_trials(means: Floats, *, costs: Any = None, allowed: Any = None, bett
     return np.asarray(np.where(tied, priority[:, None], trials).argmin(axis=0), dtype=np.int64)
 
 
-def _known(means: Floats) -> Floats:
+def _check_means(means: Floats) -> Floats:
     """The means of what was chosen, when all of them are known."""
     if np.isnan(means).any():
         raise UndefinedError(
@@ -219,7 +219,7 @@ def check_score_table(values: Any) -> Floats:
     return table
 
 
-def tested(folds: Sequence[Fold], units: int) -> Bools:
+def test_matrix(folds: Sequence[Fold], units: int) -> Bools:
     """Which unit (row) is tested in which fold (column); every unit must be, once, and not trained on."""
     tests = np.zeros((units, len(folds)), dtype=bool)
     for number, (train, test) in enumerate(folds):
@@ -235,7 +235,7 @@ def tested(folds: Sequence[Fold], units: int) -> Bools:
         unit = int(np.flatnonzero(counts != 1)[0])
         raise ShapeError(
             f"the unit at index {unit} is tested in {counts[unit]} folds",
-            hint="every unit is tested once: make the folds with data.split.folds",
+            hint="every unit is tested once: make the folds with kfold_splits",
         )
     return tests
 
@@ -292,7 +292,7 @@ def selection_errors(
     table = check_score_table(values)
     units = table.shape[1]
     codes = cluster_codes(range(units) if clusters is None else clusters, units)
-    tests = tested(folds, units)
+    tests = test_matrix(folds, units)
     sizes = [len(np.unique(codes[tests[:, fold]])) for fold in range(len(folds))]
     assigned = _assignments(sizes, splits, rng)
     choose = partial(select_trials, costs=costs, allowed=allowed, better=better)

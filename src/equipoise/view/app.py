@@ -116,8 +116,11 @@ def offered(systems: int) -> dict[str, ExportFormat]:
 def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
     """Where the page of these runs leads; the first of the metrics is the one it is ordered by."""
     forms = offered(len(choice.rows))
+    hidden = [(f"Hide {row.label}", choice.hiding(row)) for row in choice.rows if len(choice.rows) > 1]
+    shown = [(f"Show {row.label}", choice.showing(row)) for row in choice.others]
     return PageLinks(
-        home="/",
+        home=f"/?{choice.query()}",
+        system_links=tuple((title, f"/report?{other.query()}") for title, other in [*hidden, *shown]),
         sort_links=tuple((name, f"/report?{choice.query(primary=name)}") for name in metrics[1:]),
         files=tuple((form.title, f"/export?{choice.query(to=name)}") for name, form in forms.items()),
     )

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 ADDRESS = "127.0.0.1"
 SHUTDOWN_SECONDS = 1
-"""Seconds that requests get to finish when the server is told to end."""
+"""Seconds that requests have to finish when the server stops."""
 
 
 def check_results_folder(path: PathLike) -> Path:
-    """The folder to show, or a sentence that says why it cannot be shown."""
+    """The folder to show; an error if there is none."""
     root = Path(path)
     if not root.exists():
         raise StoreError(
             f"there is no folder {path}",
-            hint="name the folder that holds your runs; eq score -o FOLDER writes some",
+            hint="give the folder of your runs; eq score -o FOLDER writes some",
         )
     if not root.is_dir():
-        raise StoreError(f"{path} is a file, not a folder of runs", hint="name its folder")
+        raise StoreError(f"{path} is a file, not a folder of runs", hint="give its folder")
     return root
 
 
@@ -55,12 +55,12 @@ def open_socket(port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket) -> str:
-    """Where a browser finds it."""
+    """The URL of the server."""
     return f"http://{ADDRESS}:{listening.getsockname()[1]}/"
 
 
 def make_server(root: Path, listening: socket.socket) -> uvicorn.Server:
-    """A server over a results folder, for the socket; ``run(sockets=[...])`` starts it."""
+    """A server of a results folder; ``run(sockets=[...])`` starts it."""
     import uvicorn
 
     from equipoise.view.app import make_app
@@ -81,35 +81,35 @@ def make_server(root: Path, listening: socket.socket) -> uvicorn.Server:
 
 
 def _refusal(port: int, error: OSError) -> EquipoiseError:
-    free = "--port 0 takes a free one"
+    free = "--port 0 chooses a free one"
     if error.errno == errno.EADDRINUSE:
-        return ParameterError(f"port {port} is taken by another program", hint=free)
+        return ParameterError(f"port {port} is used by another program", hint=free)
     if error.errno == errno.EACCES:
         return ParameterError(f"port {port} is reserved by the system", hint=free)
     return ParameterError(f"port {port} cannot be opened: {error.strerror}", hint=free)
 
 
-# ``eq view``: all results in a browser, live while one is running.
+# ``eq view``: all results in a browser.
 
 HELP = """
 \b
   eq view
   eq view results/ --port 8000 --no-browser
 
-Show every run below the folder RESULTS in a browser: filter and sort them, open one, compare any two or
-more, watch one that is running, take figures away. The server listens on 127.0.0.1 only and changes
-nothing. Ctrl-C ends it.
+Show every run in the folder RESULTS in a browser: filter, sort and open runs, compare two or more,
+follow one that is running, and download tables. The server listens on 127.0.0.1 only and changes
+no file. Ctrl-C stops it.
 """
 
 
-@click.command(help=HELP, short_help="Look at results in a browser.")
+@click.command(help=HELP, short_help="Show all results in a browser.")
 @click.argument("results", default="results")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
     show_default=True,
-    help="The port to listen on; 0 takes a free one.",
+    help="The port; 0 chooses a free one.",
 )
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser.")
 @options.output_options
@@ -128,7 +128,7 @@ def view(out: Output, results: str, port: int, browser: bool) -> int:
         else:
             out.text(address)
         sys.stdout.flush()
-        out.note(f"showing {results}; Ctrl-C ends it")
+        out.note(f"showing {results}; Ctrl-C stops the server")
         if browser:
             Thread(target=_open, args=(address,), daemon=True).start()
         server.run(sockets=[listening])
@@ -136,7 +136,7 @@ def view(out: Output, results: str, port: int, browser: bool) -> int:
 
 
 def _open(address: str) -> None:
-    """Show the page; where there is no browser, the address was printed."""
+    """Open the page. Without a browser, the printed address remains."""
     import webbrowser
 
     webbrowser.open(address)

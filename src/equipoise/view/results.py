@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 MARKS = {"complete": "✓", "partial": "◐", "failed": "✗", UNREADABLE: "?"}
 NAMED = 3
+MAX_OTHERS = 20
+"""Runs on the same data that a report offers to add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,11 @@ class RunSummary:
     def ended(self) -> str:
         """When it was finished, or begun where it was not."""
         return self.finished or self.started
+
+    @property
+    def label(self) -> str:
+        """The system, and the folder where it has another name."""
+        return self.system if self.system == self.key else f"{self.system} ({self.key})"
 
     @property
     def mark(self) -> str:
@@ -244,10 +251,14 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class RunSelection:
-    """Rows of the list, each once, and the metric that decides, where one was named."""
+    """Rows of the list, each once, and the metric that decides, where one was named.
+
+    ``others`` are the readable runs on the same data that were not chosen.
+    """
 
     rows: tuple[RunSummary, ...]
     primary: str = ""
+    others: tuple[RunSummary, ...] = ()
 
     @classmethod
     def of(cls, run_list: RunList, keys: Sequence[str], primary: str = "") -> RunSelection:
@@ -260,12 +271,24 @@ class RunSelection:
                 raise RunNotFoundError.of("run", key, known, more="it may have been moved or removed")
             if known[key].status == UNREADABLE:
                 raise StoreError(f"the run {key} cannot be shown: {known[key].note}")
-        return cls(tuple(known[key] for key in dict.fromkeys(keys)), primary)
+        rows = tuple(known[key] for key in dict.fromkeys(keys))
+        data = {row.data for row in rows}
+        others = (row for row in shelf.rows if row.data in data and row.score is not None and row not in rows)
+        return cls(rows, primary, tuple(others)[:MAX_OTHERS])
+
+    def hiding(self, row: RunSummary) -> RunSelection:
+        """The choice without this run."""
+        return replace(self, rows=tuple(chosen for chosen in self.rows if chosen != row))
+
+    def showing(self, row: RunSummary) -> RunSelection:
+        """The choice with one more run."""
+        return replace(self, rows=(*self.rows, row))
 
     @property
     def version(self) -> str:
         """Changes whenever a chosen run does, or the program that shows it."""
-        return digest(repr([(row.key, row.fingerprint) for row in self.rows]) + self.primary + __version__)
+        others = repr([row.key for row in self.others])
+        return digest(repr([(row.key, row.fingerprint) for row in self.rows]) + self.primary + others + __version__)
 
     @property
     def units(self) -> int:

@@ -44,7 +44,7 @@ def test_no_cluster_at_the_address_is_a_sentence_and_exit_code_4(fair: Run, nobo
     pytest.importorskip("ray")
     done = fair("--engine", "ray", "--address", f"{scheme}{nobody}")
     assert done.exit_code == 4
-    assert f"no Ray cluster answers at {scheme}{nobody}: Connection refused" in done.stderr
+    assert f"{scheme}{nobody}" in done.stderr
     assert "ray start --head" in done.stderr
     assert done.stdout == ""
 
@@ -58,16 +58,16 @@ def test_a_missing_extra_is_a_sentence_and_exit_code_4(fair: Run, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "code"),
     [
-        (["--engine", "rey"], "did you mean ray?"),
-        (["--address", "head:6379"], "--engine ray --address head:6379"),
+        (["--engine", "rey"], "E300"),
+        (["--address", "head:6379"], "E310"),
     ],
 )
-def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], told: str) -> None:
+def test_a_mistake_is_a_sentence_and_exit_code_2(fair: Run, words: list[str], code: str) -> None:
     done = fair(*words)
     assert done.exit_code == 2
-    assert told in done.stderr
+    assert f"error[{code}]" in done.stderr
 
 
 @pytest.mark.engines("ray")
@@ -75,4 +75,4 @@ def test_an_address_that_is_none_is_bad_input(fair: Run) -> None:
     pytest.importorskip("ray")
     done = fair("--engine", "ray", "--address", "head")
     assert done.exit_code == 2
-    assert "'head' is no address of a Ray cluster" in done.stderr
+    assert "'head'" in done.stderr

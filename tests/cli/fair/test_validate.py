@@ -89,15 +89,32 @@ def test_without_a_document_nothing_is_verified(eq) -> None:
     assert "Answers verified" not in done.stdout
 
 
-def test_thresholds_decide(eq) -> None:
-    words = ("fair", "validate", "--qa", "qa.json", "-q")
+@pytest.mark.parametrize(
+    ("option", "minimum", "named"),
+    [("--min-questions", "81", "80"), ("--min-multihop", "25.5", "multi_hop"), ("--min-hard", "50.5", "hard")],
+)
+def test_a_minimum_that_is_not_met_is_a_warning_and_an_error_with_strict(
+    eq, option: str, minimum: str, named: str
+) -> None:
+    words = ("fair", "validate", "--qa", "qa.json", option, minimum)
+    done = eq(*words)
+    assert done.exit_code == 0
+    (warning,) = (line for line in done.stderr.splitlines() if line.startswith("warning: "))
+    assert named in warning
+    assert eq(*words, "--strict").exit_code == 1
+    assert json.loads(eq(*words, "--json").stdout)["is_valid"] is False
+
+
+def test_recommendations_are_no_minimums(eq) -> None:
+    words = ("fair", "validate", "--qa", "qa.json", "--strict", "-q")
     assert eq(*words).exit_code == 0
-    assert eq(*words, "--min-questions", "81").exit_code == 1
-    assert eq(*words, "--min-multihop", "25.5").exit_code == 1
-    assert eq(*words, "--min-hard", "50.5").exit_code == 1
-    strict = eq(*words, "--min-hard", "50", "--min-multihop", "25", "--recommended-questions", "100")
-    assert strict.exit_code == 0
-    assert "~ Questions: 80 (minimum 50, recommended 100)" in strict.stdout
+    assert eq(*words, "--min-hard", "50", "--min-multihop", "25", "--recommended-questions", "100").exit_code == 0
+
+
+def test_missing_answers_and_duplicate_questions_are_errors_without_strict(eq, folder: Path) -> None:
+    assert eq("fair", "validate", "--qa", "broken.json", "--doc", "doc.txt", *SMALL).exit_code == 1
+    (folder / "twice.json").write_text(json.dumps([*pairs(), pairs()[0]]))
+    assert eq("fair", "validate", "--qa", "twice.json").exit_code == 1
 
 
 def test_several_documents_and_folders_are_read(eq, folder: Path) -> None:
@@ -122,23 +139,23 @@ def test_a_quiet_report_keeps_the_table_and_drops_the_advice(eq) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "code"),
     [
-        ((), "no fixture was specified"),
-        (("--qa", "qb.json"), "there is no file qb.json"),
-        (("--qa", "doc.txt"), "cannot be read as a fixture"),
-        (("--qa", "qa.json", "--doc", "nothing.txt"), "there is no file nothing.txt"),
-        (("--qa", "qa.json", "--doc", "empty.txt"), "empty.txt is empty"),
-        (("--qa", "none.json"), "none.json contains no question"),
-        (("--qa", "blank.json"), "question 1 has an empty answer"),
-        (("--qa", "qa.json", "--min-hard", "130"), "a percentage is between 0 and 100"),
-        (("--qa", "qa.json", "--min-hard", "many"), "is not a valid float"),
-        (("--qa", "qa.json", "--matcher", "wrods"), "no matcher is called 'wrods'"),
-        (("--qa", "qa.json", "--doc", "doc.txt", "--overlap", "600"), "leaves no room"),
-        (("--qa", "qa.json", "--min-qestions", "5"), "has no option --min-qestions"),
+        ((), "E310"),
+        (("--qa", "qb.json"), "E200"),
+        (("--qa", "doc.txt"), "E204"),
+        (("--qa", "qa.json", "--doc", "nothing.txt"), "E200"),
+        (("--qa", "qa.json", "--doc", "empty.txt"), "E200"),
+        (("--qa", "none.json"), "E200"),
+        (("--qa", "blank.json"), "E204"),
+        (("--qa", "qa.json", "--min-hard", "130"), "E310"),
+        (("--qa", "qa.json", "--min-hard", "many"), "E100"),
+        (("--qa", "qa.json", "--matcher", "wrods"), "E300"),
+        (("--qa", "qa.json", "--doc", "doc.txt", "--overlap", "600"), "E310"),
+        (("--qa", "qa.json", "--min-qestions", "5"), "E100"),
     ],
 )
-def test_bad_input_is_a_sentence_and_exit_code_2(eq, folder: Path, words: tuple[str, ...], sentence: str) -> None:
+def test_bad_input_is_a_sentence_and_exit_code_2(eq, folder: Path, words: tuple[str, ...], code: str) -> None:
     (folder / "empty.txt").write_text("")
     (folder / "none.json").write_text("[]")
     (folder / "blank.json").write_text('[{"question": "Why?", "answer": " "}]')
@@ -146,5 +163,5 @@ def test_bad_input_is_a_sentence_and_exit_code_2(eq, folder: Path, words: tuple[
     assert done.exit_code == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error[")
-    assert sentence in done.stderr
+    assert f"error[{code}]" in done.stderr
     assert "Traceback" not in done.stderr

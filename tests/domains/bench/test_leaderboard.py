@@ -146,6 +146,14 @@ def test_units_decide_for_given_data_sets_and_not_for_others() -> None:
         leaderboard(unit_table(), resample="units", aggregate="borda")
 
 
+def test_the_units_of_a_single_data_set_are_resampled() -> None:
+    rows = [row for row in unit_table() if row["dataset"] == "x"]
+    result = leaderboard(rows, config=CONFIG)
+    assert result.resample == "units"
+    assert result.entries[0].interval.known
+    assert result.tied_for_first == ("b",)
+
+
 def test_printed_accuracies_give_the_possible_numbers_of_units() -> None:
     scores = {"a": {"x": "66.67"}, "b": {"x": "83.33"}}
     (dataset,) = leaderboard(scores, accuracy=True, config=CONFIG).to_dict()["datasets"]

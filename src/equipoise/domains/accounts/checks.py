@@ -208,7 +208,7 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     for finding in unique:
         if finding.code == AT_THE_CEILING:
             groups.setdefault(
-                (finding.code, *_exhausted(finding, finding.subject in single_target_systems)), []
+                (finding.code, *_saturated_metrics(finding, finding.subject in single_target_systems)), []
             ).append(finding)
         elif finding.code != MAP_IS_MRR:
             groups.setdefault((finding.code, finding.message), []).append(finding)
@@ -220,7 +220,7 @@ def merge_findings(findings: Iterable[Finding], relation: str = "parent") -> tup
     )
 
 
-def _exhausted(finding: Finding, has_single_target: bool) -> tuple[str, ...]:
+def _saturated_metrics(finding: Finding, has_single_target: bool) -> tuple[str, ...]:
     """The saturated metrics; with one target per node, without those that equal another one."""
     names = tuple(dict.fromkeys(line.split()[0].rstrip(",") for line in finding.evidence))
     return tuple(name for name in names if not (has_single_target and _equivalent_metric(name) in names))

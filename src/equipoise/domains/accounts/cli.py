@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,14 +14,14 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output, progress_bar
-from equipoise.config import StatsConfig
+from equipoise.cli.output import Output, pass_output
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
 from equipoise.extras import install_command
 from equipoise.runs.experiment import check_writable, exit_code
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.accounts.charts import TreeCharts
     from equipoise.domains.accounts.evaluation import EmbeddingEvaluation
     from equipoise.domains.accounts.experiment import TreeEvaluationConfig
@@ -57,7 +58,9 @@ def accounts() -> None:
 
 
 device_option = click.option(
-    "--device", metavar="NAME", help="Train hyperbolic embeddings and rank there: cuda, cuda:1, cpu."
+    "--device",
+    metavar="NAME",
+    help="Train hyperbolic embeddings and rank on this device: cuda, cuda:1, mps or cpu.",
 )
 
 
@@ -71,37 +74,16 @@ def negative_sampling_choices() -> list[str]:
     return list(get_args(NegativeSampling))
 
 
-def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of training."""
-    decorated = command
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
-
-
-def training_config(
-    epochs: int | None, burn_in: int | None, negatives: str | None, train_on: str | None
-) -> dict[str, Any]:
-    """The options that were given, by the names of ``TrainingConfig``."""
-    options_given = {
-        "epochs": epochs,
-        "burn_in_epochs": burn_in,
-        "negative_sampling": negatives,
-        "train_relation": train_on,
-    }
-    return {name: value for name, value in options_given.items() if value is not None}
-
-
 def report_devices(out: Output, settings: TreeEvaluationConfig) -> None:
-    """Report which embeddings are trained on the processor although a device was given."""
+    """Report which embeddings are trained on the CPU although there is a device."""
     specs = settings.specs if settings.device is not None else ()
-    on_processor = [spec.system for spec in specs if spec.is_trained and not settings.is_on_device(spec)]
-    if on_processor:
-        out.note(f"trained on the processor, and ranked on {settings.device}: {', '.join(on_processor)}")
+    on_cpu = [spec.system for spec in specs if spec.is_trained and not settings.is_on_device(spec)]
+    if on_cpu:
+        out.note(f"trained on the CPU, and ranked on {settings.device}: {', '.join(on_cpu)}")
 
 
 def report_backend(out: Output, names: Iterable[str]) -> None:
-    """Report that hyperbolic training is better with numba."""
+    """Recommend numba if hyperbolic embeddings are trained without it."""
     from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS
     from equipoise.domains.accounts.training.trainer import TrainingConfig, select_backend
 
@@ -112,25 +94,36 @@ def report_backend(out: Output, names: Iterable[str]) -> None:
         )
 
 
-_OPTIONS: tuple[options.Decorator, ...] = (
+_TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of training epochs."),
     click.option(
-        "--burn-in",
+        "--burn-in-epochs",
         type=click.IntRange(min=0),
-        metavar="EPOCHS",
         help="First epochs, which run at a tenth of the learning rate.",
     ),
     click.option(
-        "--negatives",
+        "--negative-sampling",
         type=options.ChoiceWithHint("negative sampling", negative_sampling_choices),
         help="Negative sampling: uniform, by degree^0.75, or within the node's depth.",
     ),
     click.option(
-        "--train-on",
+        "--train-relation",
         type=options.ChoiceWithHint("relation", relations),
         help="The positives of training: parent, ancestors or closure. [as --relation]",
     ),
 )
+
+
+def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of training; the command gets those that are set as one ``training``."""
+
+    @wraps(command)
+    def collected(*args: Any, **values: Any) -> Any:
+        names = ("epochs", "burn_in_epochs", "negative_sampling", "train_relation")
+        training = {name: value for name in names if (value := values.pop(name)) is not None}
+        return command(*args, training=training, **values)
+
+    return options.joined(*_TRAINING_OPTIONS)(collected)
 
 
 EVALUATE_HELP = """
@@ -145,7 +138,7 @@ letter.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
-rank, --relation, or on --train-on. --vectors evaluates existing vectors.
+rank, --relation, or on --train-relation. --vectors evaluates existing vectors.
 
 With --engine ray embeddings are trained on a cluster, dimensions and seeds in parallel, with the same results.
 With --device cuda hyperbolic ones are trained on a GPU, and all are ranked there.
@@ -207,8 +200,7 @@ class TreeEmbedderParam(options.NameType):
     "--filtered/--raw", default=None, help="Filtered ranks: other targets are not counted. [raw for parents only]"
 )
 @click.option(
-    "--rates",
-    "learning_rates",
+    "--learning-rates",
     cls=MultiValueOption,
     commas=True,
     type=click.FloatRange(min=0, min_open=True),
@@ -220,16 +212,17 @@ class TreeEmbedderParam(options.NameType):
 @training_options
 @device_option
 @click.option(
-    "--seeds",
+    "--n-seeds",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
     help="Number of training runs per embedding, with different seeds.",
 )
-@options.stats_options(omit=("test", "correction", "n_permutations"))
+@options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write all results to this folder.")
 @options.fail_option
 @engine_options
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def evaluate(
@@ -241,34 +234,35 @@ def evaluate(
     dims: tuple[int, ...],
     vectors: tuple[str, ...],
     vectors_geometry: str | None,
-    epochs: int | None,
-    burn_in: int | None,
-    negatives: str | None,
-    train_on: str | None,
-    seeds: int,
+    training: dict[str, Any],
+    n_seeds: int,
+    device: str | None,
     config: StatsConfig,
     output: str | None,
     fail_on: str | None,
     engine: Executor,
-    **settings_given: Any,
+    **ranking: Any,
 ) -> int:
     """See ``EVALUATE_HELP``."""
-    from equipoise.domains.accounts.experiment import check_device, evaluate_tree, tree_evaluation_config
+    from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
+    from equipoise.runs.executors import check_device
 
     if output is not None:
         check_writable(output)
     settings = {
-        **settings_given,
+        **ranking,
+        "device": device,
         "embedders": embedders,
-        "seeds": tuple(range(config.seed, config.seed + seeds)),
+        "seeds": tuple(range(config.seed, config.seed + n_seeds)),
         "config": config,
-        "training": training_config(epochs, burn_in, negatives, train_on),
+        "training": training,
     }
     # With other embedders or existing vectors no hyperbolic embedding is trained by default.
     geometries = geometry or (() if embedders or vectors else ("lorentz",))
-    check_device(settings_given.get("device"), engine)
+    check_device(device, engine)
     checked = tree_evaluation_config(geometries, dims, **settings)
-    tree = source.read()
+    with out.working("reading the tree"):
+        tree = source.read()
     user_vectors = read_user_vectors(vectors, vectors_geometry)
     _report_assumed_geometry(out, vectors, vectors_geometry)
     report_devices(out, checked)
@@ -293,19 +287,19 @@ def evaluate(
 
 def read_user_vectors(arguments: tuple[str, ...], geometry: str | None) -> dict[str, NodeVectors]:
     """The vectors of the command line by name: that before ``=``, or that of the file."""
-    from equipoise.cli.inputs import SystemInput as Named
+    from equipoise.cli.inputs import SystemInput
     from equipoise.domains.accounts.vectors import read_node_vectors
     from equipoise.geometry.spaces import geometry as geometry_named
 
     geometry_name = None if geometry is None else geometry_named(geometry).name
     vectors: dict[str, NodeVectors] = {}
     for argument in arguments:
-        named = Named.of(argument)
-        if named.name in vectors:
+        system = SystemInput.of(argument)
+        if system.name in vectors:
             raise DuplicateError(
-                f"two files of vectors have the name {named.name}", hint="rename one: mine=vectors.csv"
+                f"two files of vectors have the name {system.name}", hint="rename one: mine=vectors.csv"
             )
-        vectors[named.name] = read_node_vectors(named.path, geometry_name)
+        vectors[system.name] = read_node_vectors(system.path, geometry_name)
     return vectors
 
 
@@ -385,7 +379,7 @@ BASELINE_HINT = "eq accounts evaluate --vectors{} adds a tuned euclidean and a r
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
 @click.option("--dim", type=click.IntRange(min=1), help="Dimensions; 10, or those of a text model.")
 @training_options
-@click.option("--rate", "learning_rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
+@click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
@@ -408,7 +402,7 @@ def train(
     filtered: bool | None,
     learning_rate: float | None,
     device: str | None,
-    **training: Any,
+    training: dict[str, Any],
 ) -> int:
     """See ``TRAIN_HELP``."""
     from equipoise.domains.accounts.embedders import normalise_name
@@ -427,18 +421,18 @@ def train(
     check_suffix(Path(output))
     check_writable(Path(output), example="account_vectors.csv")
     name = normalise_name(embedder) if embedder else embedder_for_geometry(geometry or "lorentz")
-    training_options_given = training_config(**training) | (
-        {} if learning_rate is None else {"learning_rate": learning_rate}
-    )
-    trainer = _TreeTrainer(
-        name, ({"train_relation": relation} if name in TRAINED else {}) | training_options_given, device
-    )
+    if name in TRAINED:
+        training = {"train_relation": relation} | training
+    if learning_rate is not None:
+        training = training | {"learning_rate": learning_rate}
+    trainer = _TreeTrainer(name, training, device)
     embedding_dim = dim if dim is not None or name.startswith(TEXT) else 10
     check_combinatorial_dim(name, embedding_dim)
-    tree = source.read()
+    with out.working("reading the tree"):
+        tree = source.read()
     check_has_edges(tree)
     report_backend(out, [name])
-    with progress_bar(out, f"training {name}", trainer.epochs) as count:
+    with out.count(f"training {name}", trainer.epochs) as count:
         vectors = trainer.fit(tree, embedding_dim, seed, lambda done, total: count(done))
     evaluation = evaluate_embedding(
         tree,
@@ -539,11 +533,12 @@ def businesses() -> list[str]:
     metavar="N ...",
     help="Dimensions of the embeddings.",
 )
-@options.seed_option
+@options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write all results to this folder.")
+@options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, /, business_id: str, dims: tuple[int, ...], seed: int, output: str | None) -> int:
+def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsConfig, output: str | None) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
     from equipoise.domains.accounts.report import accounts_report
@@ -555,8 +550,8 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], seed: int, out
     settings: dict[str, Any] = {
         "embedders": DEMO_EMBEDDERS,
         "learning_rates": DEMO_LEARNING_RATES,
-        "seeds": seed,
-        "config": StatsConfig(seed=seed),
+        "seeds": config.seed,
+        "config": config,
     }
     tree = replace(read_sql(str(accounts()), business_id), source=f"the chart of accounts of {business_id}")
     with out.progress(len(tree_evaluation_config(DEMO_GEOMETRY, dims, **settings).specs)) as step:

@@ -1,1 +1,1 @@
-"""Benchmarks on the data of the user, and statistics of published leaderboards."""
+"""``eq bench``: a benchmark of embedding models on your own data."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.bootstrap import id_order
-from equipoise.stats.corpus_intervals import value_of
+from equipoise.stats.corpus_intervals import value_or_nan
 from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
@@ -26,13 +26,14 @@ _STREAM = 23
 class AggregateRow:
     """One system over all data sets. Intervals are percentile intervals of the hierarchical bootstrap.
 
-    ``borda`` is the number of systems that it beats, summed over data sets (a tie counts one half). ``best_on``
-    counts the data sets on which it has the best score.
+    ``rank_range`` is the interval of the rank by mean score. ``borda`` is the number of systems that it beats, summed
+    over data sets (a tie counts one half). ``best_on`` counts the data sets on which it has the best score.
     """
 
     system: str
     mean_score: float
     score_interval: tuple[float, float]
+    rank_range: tuple[int, int]
     mean_rank: float
     rank_interval: tuple[float, float]
     borda: float
@@ -80,11 +81,14 @@ def aggregate(datasets: Sequence[DataComparison], config: StatsConfig) -> Aggreg
     tail = 100 * (1 - config.confidence_level) / 2
     low, high = np.nanpercentile(means, [tail, 100 - tail], axis=0)
     rank_low, rank_high = np.nanpercentile(rank_means, [tail, 100 - tail], axis=0)
+    positions = 1 + (means[:, None, :] > means[:, :, None]).sum(axis=2)
+    first, last = np.percentile(positions, [tail, 100 - tail], axis=0, method="nearest")
     rows = [
         AggregateRow(
             name,
             float(scores[:, place].mean()),
             (float(low[place]), float(high[place])),
+            (int(first[place]), int(last[place])),
             float(ranks[:, place].mean()),
             (float(rank_low[place]), float(rank_high[place])),
             float((len(names) - ranks[:, place]).sum()),
@@ -144,7 +148,7 @@ def resampled_scores(each: DataComparison, names: Sequence[str], config: StatsCo
     table = np.empty((POOL, len(names)))
     for row in table:
         index = rng.integers(len(results[0].unit_ids), size=len(results[0].unit_ids))
-        row[:] = [sign * value_of(lambda part: metric.measure(part).value, part.take(index)) for part in evidence]
+        row[:] = [sign * value_or_nan(lambda part: metric.measure(part).value, part.take(index)) for part in evidence]
     return table[~np.isnan(table).any(axis=1)]
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from equipoise.runs.unit_table import UnitContent
 
 _NAMED = 3
+SHOWN = 10
+"""Retrieved items that are kept per query."""
+LONGEST_TEXT = 300
+"""Characters of a retrieved item that are kept."""
 
 
 class EvaluatedSystem(Protocol):
@@ -46,32 +50,50 @@ class DataIssue:
         return self.message
 
 
+ISSUES: dict[str, tuple[str, str]] = {
+    "bad_relevance": ("judgements without a number", "ignored"),
+    "blank_labels": ("rows without a label or score", "left out"),
+    "blank_queries": ("queries without text", "left out"),
+    "blank_texts": ("rows with an empty text", "left out"),
+    "conflicting_labels": ("texts with several labels", "one row per label"),
+    "document_without_id": ("documents without an id", "left out"),
+    "duplicate_documents": ("documents with the text of another", "same rank"),
+    "empty_documents": ("empty documents", "ranked last"),
+    "no_candidates": ("queries without a positive or a negative", "left out"),
+    "positive_and_negative": ("queries with a text that is positive and negative", "counted as positive"),
+    "query_without_id": ("queries without an id", "left out"),
+    "repeated_documents": ("documents listed twice", "counted once"),
+    "repeated_pairs": ("pairs that repeat another", "kept"),
+    "repeated_queries": ("queries listed twice", "counted once"),
+    "repeated_texts": ("rows that repeat a text", "kept, in one fold"),
+    "single_texts": ("labels with a single text", "cannot be predicted"),
+    "unjudged_queries": ("queries without a relevant document", "left out"),
+    "unknown_documents": ("judgements of documents that are not in the corpus", "ignored"),
+    "unknown_queries": ("judgements of unknown queries", "ignored"),
+}
+"""What can be wrong with the input, by code: the rows, and how they are treated."""
+
+
 class IssueLog:
     """Collects the issues of one data set, one per code."""
 
     def __init__(self) -> None:
         self._ids: dict[str, list[str]] = {}
-        self._texts: dict[str, tuple[str, str]] = {}
 
-    def add(self, code: str, noun: str, treatment: str, ids: Iterable[Any]) -> None:
-        """Note that these rows have a problem; nothing happens if there are none."""
+    def add(self, code: str, ids: Iterable[Any]) -> None:
+        """Note that these rows have a problem of ``ISSUES``; nothing happens if there are none."""
         found = [str(each) for each in ids]
         if found:
             self._ids.setdefault(code, []).extend(found)
-            self._texts[code] = (noun, treatment)
 
     @property
     def issues(self) -> tuple[DataIssue, ...]:
-        """One sentence per code, with the first ids."""
-        return tuple(DataIssue(code, len(ids), self._message(code, ids)) for code, ids in self._ids.items())
-
-    def _message(self, code: str, ids: Sequence[str]) -> str:
-        noun, treatment = self._texts[code]
-        return f"{format_count(len(ids))} {noun} ({_listed(ids)}): {treatment}"
+        """One phrase per code, with the first ids."""
+        return tuple(DataIssue(code, len(ids), _phrase(code, ids)) for code, ids in self._ids.items())
 
 
 @dataclass(frozen=True)
-class Observation:
+class BenchObservation:
     """What a system returned on a data set.
 
     ``evidence`` gives the metrics of the kind. ``further`` are metrics on other evidence of the same units: by name,
@@ -141,7 +163,7 @@ class BenchData(ABC):
         """The queries and the documents that are embedded; there may be no queries."""
 
     @abstractmethod
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """Evaluate a system."""
 
     def __len__(self) -> int:
@@ -167,5 +189,16 @@ def slices_of(unit_ids: Sequence[str], properties: Sequence[Mapping[str, Value]]
     return {unit: dict(each) for unit, each in zip(unit_ids, properties, strict=True) if each}
 
 
+def _phrase(code: str, ids: Sequence[str]) -> str:
+    rows, treatment = ISSUES[code]
+    return f"{rows}: {format_count(len(ids))} ({_listed(ids)}), {treatment}"
+
+
 def _listed(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: ``225 queries``."""
+    plural = {"query": "queries"}.get(noun, f"{noun}s")
+    return f"{format_count(count)} {noun if count == 1 else plural}"

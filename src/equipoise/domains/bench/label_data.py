@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.domains.bench.data import BenchData, EvaluatedSystem, IssueLog, Observation, require_rows, slices_of
+from equipoise.domains.bench.data import BenchData, BenchObservation, EvaluatedSystem, IssueLog, require_rows, slices_of
 from equipoise.domains.bench.tables import TRAIN, table_of
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.evidence.labels import Labels
@@ -56,10 +56,10 @@ class _LabelTable(BenchData):
                     repeated.append(f"row {row + 1}")
                 label_of.setdefault(key[0], set()).add(key[1])
         conflicting = [text[:40] for text, found in label_of.items() if len(found) > 1]
-        log.add("blank_texts", "rows have no text", "they were left out", blank)
-        log.add("blank_labels", "rows have no label", "they were left out", unlabelled)
-        log.add("repeated_texts", "rows repeat a text", "they are kept, in one fold", repeated)
-        log.add("conflicting_labels", "texts have several labels", "each label counts as a row", conflicting)
+        log.add("blank_texts", blank)
+        log.add("blank_labels", unlabelled)
+        log.add("repeated_texts", repeated)
+        log.add("conflicting_labels", conflicting)
         require_rows(rows, self.name, "text", log, minimum=4)
         self._texts, self._labels = [texts[row] for row in rows], [labels[row] for row in rows]
         self._splits = [splits[row] for row in rows]
@@ -67,13 +67,14 @@ class _LabelTable(BenchData):
         names, counts = np.unique(self._labels, return_counts=True)
         if len(names) < 2:
             raise InputError(f"all texts of {self.name} have the label {names[0]}", hint="two labels are needed")
-        log.add("single_texts", "labels have a single text", "it cannot be predicted", names[counts == 1].tolist())
+        log.add("single_texts", names[counts == 1].tolist())
         if len(names) > len(rows) / 2:
             raise InputError(
                 f"{self.name} has {len(names)} labels for {len(rows)} texts", hint="is this the column of the labels?"
             )
         self.issues = log.issues
-        kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
+        wanted = set(rows)
+        kept = source.rows([row in wanted for row in range(len(source))])
         used = [*text_columns, label_column, *([split_column] if split_column else [])]
         self.slices = slices_of(self._ids, kept.properties(used))
 
@@ -114,7 +115,7 @@ class _LabelTable(BenchData):
         vectors = system.vectors(distinct)
         if isinstance(vectors, np.ndarray):
             vectors = vectors.astype(np.float64)
-        return vectors[np.array([place[text] for text in self._texts])]
+        return vectors[np.array([place[text] for text in self._texts], dtype=np.int32)]
 
     def _labels_of(self, predicted: Ints, rows: Ints) -> Labels:
         """The evidence of some rows, with class names."""
@@ -184,7 +185,7 @@ class Classification(_LabelTable):
         """The rows that are predicted."""
         return [self._ids[row] for row in self._tested.tolist()]
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """Predict the label of every tested text."""
         vectors, codes, tested = self._vectors(system), self.codes, self._tested
         fixed = len(tested) < len(codes)
@@ -192,13 +193,13 @@ class Classification(_LabelTable):
             train = np.flatnonzero(self.train) if fixed else np.arange(len(codes))
             hits = few_shot_hits(vectors, codes, train, tested if fixed else None)[tested]
             chance = float(np.mean(1 / len(np.unique(codes))))
-            return Observation(None, values={"Acc": hits}, chance={"Acc": chance}, details=self._details())
+            return BenchObservation(None, values={"Acc": hits}, chance={"Acc": chance}, details=self._details())
         folds = class_folds(codes, groups=self._texts, seed=seed) if not fixed else []
         splits = folds or [(np.flatnonzero(self.train), tested)]
         probe = cross_validated_classes(logistic_classes, vectors, codes, splits)
         nearest = cross_validated_classes(nearest_neighbour_classes, vectors, codes, splits)
         further = {KNN: (self._labels_of(nearest, tested), "Acc")}
-        return Observation(self._labels_of(probe, tested), further=further, details=self._details())
+        return BenchObservation(self._labels_of(probe, tested), further=further, details=self._details())
 
 
 class Clustering(_LabelTable):
@@ -214,8 +215,8 @@ class Clustering(_LabelTable):
     formats = "one table with text and label, named as clustering:PATH"
     metrics = ("V", "ARI", "NMI")
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """As many clusters as there are labels."""
         found = kmeans(self._vectors(system), len(set(self._labels)), seed=seed)
         clusters = [f"cluster {number}" for number in found.tolist()]
-        return Observation(Labels.of(self._labels, clusters, unit_ids=self._ids), details=self._details())
+        return BenchObservation(Labels.of(self._labels, clusters, unit_ids=self._ids), details=self._details())

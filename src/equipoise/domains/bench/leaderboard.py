@@ -11,7 +11,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,6 @@ from equipoise.domains.bench.leaderboard_ranks import (
     leave_one_out,
     median_ranks,
     order_change,
-    tie_letters,
 )
 from equipoise.domains.bench.leaderboard_readers import Source, read_scores
 from equipoise.domains.bench.leaderboard_table import MissingPolicy, ScoreTable
@@ -45,6 +44,10 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from equipoise.io.text import PathLike
+    from equipoise.types import Floats
+
+N_STEPS = 2
+"""Reading and resampling, as ``progress`` counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,6 @@ class LeaderboardEntry:
         The median over the data sets of the rank.
     first_places
         The number of data sets on which no model is better.
-    letters
-        Models that share a letter are not significantly different.
     """
 
     model: str
@@ -79,7 +80,6 @@ class LeaderboardEntry:
     zscore: float
     median_rank: float
     first_places: int
-    letters: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class LeaderboardAnalysis:
     def entries(self) -> tuple[LeaderboardEntry, ...]:
         """The models from best to worst."""
         rows = self.table.oriented.T
-        ranks, letters = self.primary.rank_intervals, tie_letters(self.primary)
+        ranks = self.primary.rank_intervals
         means, intervals = self._means()
         medians, firsts = median_ranks(rows), first_places(rows)
         borda = self.scores["borda"].by_dataset.sum(axis=0)
@@ -125,7 +125,6 @@ class LeaderboardAnalysis:
                 zscore=float(self.scores["zscore"].points[model]),
                 median_rank=float(medians[model]),
                 first_places=int(firsts[model]),
-                letters=letters[model],
             )
             for position, model in enumerate(self.primary.order.tolist(), start=1)
         )
@@ -171,10 +170,10 @@ class LeaderboardAnalysis:
 
     @property
     def _sample(self) -> str:
-        datasets = pluralize(len(self.table.datasets), "data set")
-        if self.resample == "units":
-            return f"these {datasets}"
-        return datasets
+        if len(self.table.datasets) == 1:
+            return self.table.datasets[0]
+        these = "these " if self.resample == "units" else ""
+        return f"{these}{len(self.table.datasets)} data sets"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -237,8 +236,7 @@ class LeaderboardAnalysis:
     def to_frame(self) -> DataFrame:
         """One row per model, best first, as a pandas data frame."""
         pandas = require_extra("pandas", extra="accounts")
-        rows = [{**_entry_dict(entry), "letters": " ".join(entry.letters)} for entry in self.entries]
-        frame: DataFrame = pandas.DataFrame(rows).set_index("model")
+        frame: DataFrame = pandas.DataFrame(map(_entry_dict, self.entries)).set_index("model")
         return frame
 
     def export(self, form: str) -> str:
@@ -249,7 +247,7 @@ class LeaderboardAnalysis:
 
     def report(self, path: PathLike) -> None:
         """Write a self-contained HTML page with the tables and the chart of rank intervals."""
-        from equipoise.domains.bench.leaderboard_report import leaderboard_html
+        from equipoise.domains.bench.leaderboard_page import leaderboard_html
         from equipoise.io.atomic import write_text
 
         write_text(path, leaderboard_html(self))
@@ -285,6 +283,7 @@ def leaderboard(
     split: str | None = None,
     subsets: Sequence[str] = (),
     config: StatsConfig = DEFAULT_STATS,
+    progress: Callable[[str], None] = lambda message: None,
 ) -> LeaderboardAnalysis:
     """Rank the models of a published table, with the uncertainty of every rank.
 
@@ -307,7 +306,8 @@ def leaderboard(
         ``mean``, ``borda`` or ``zscore``. By default the mean, or Borda if the data sets have different scales.
     resample
         ``datasets``: would the order hold on other data sets? ``units``: would it hold on other units of these
-        data sets? ``both``: data sets, and units within them. By default ``both`` if there are units.
+        data sets? ``both``: data sets, and units within them. By default ``both`` if there are units, and
+        ``units`` on a single data set.
     models_in
         ``rows`` or ``columns`` of a wide table; by default the header decides.
     metric
@@ -316,6 +316,8 @@ def leaderboard(
         The split and the subsets (languages) of MTEB results.
     config
         Confidence level, resamples, seed, paired test and correction.
+    progress
+        Called with a description at the start of each of the ``N_STEPS`` steps.
 
     Returns
     -------
@@ -326,6 +328,7 @@ def leaderboard(
     >>> [entry.model for entry in leaderboard(scores).entries]
     ['a', 'b']
     """
+    progress("reading the scores")
     source = read_scores(
         table, datasets=datasets, models_in=models_in, metric=metric, split=split, subsets=subsets
     ).select(models, datasets)
@@ -340,12 +343,13 @@ def leaderboard(
     complete = source.complete(missing)
     chosen = _aggregate(aggregate, complete)
     units = complete.oriented_units
-    mode: Resample = resample or ("datasets" if units is None else "both")
+    mode: Resample = resample or _default_resample(units, chosen)
     if mode == "units" and chosen != "mean":
         raise ParameterError(
             f"resample='units' tests differences of means, and the aggregate is {chosen}",
             hint="use --aggregate mean, or resample both",
         )
+    progress("resampling")
     rows = complete.oriented.T
     scores = aggregate_scores(rows, units, mode, config)
     primary = scores[chosen]
@@ -363,6 +367,13 @@ def leaderboard(
         findings=_findings(source, complete),
         config=config,
     )
+
+
+def _default_resample(units: Sequence[Floats] | None, aggregate: str) -> Resample:
+    """What is resampled unless it is stated; a single data set cannot be resampled."""
+    if units is None:
+        return "datasets"
+    return "units" if len(units) == 1 and aggregate == "mean" else "both"
 
 
 def _findings(source: ScoreTable, complete: ScoreTable) -> tuple[Finding, ...]:
@@ -395,5 +406,4 @@ def _entry_dict(entry: LeaderboardEntry) -> dict[str, Any]:
         "zscore": entry.zscore,
         "median_rank": entry.median_rank,
         "first_places": entry.first_places,
-        "letters": list(entry.letters),
     }

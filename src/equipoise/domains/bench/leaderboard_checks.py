@@ -76,7 +76,7 @@ def lower_is_better(table: ScoreTable) -> Iterator[Observation]:
 def few_datasets(table: ScoreTable) -> Iterator[Observation]:
     """EQ424: too few data sets to separate any two models."""
     count = len(table.datasets)
-    if count < FEW_DATASETS and not table.units:
+    if count < FEW_DATASETS and table.oriented_units is None:
         yield Observation(
             table.name,
             f"{pluralize(count, 'data set')} cannot separate two models at 95 %: "

@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.bench.leaderboard_table import ScoreTable
 from equipoise.errors import DuplicateError, EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.io.text import open_text
+
+if TYPE_CHECKING:
+    from equipoise.stats.result import Result
 
 MODEL_META = "model_meta.json"
 MANIFEST = "manifest.json"
@@ -73,7 +76,7 @@ def _read_mteb(folder: Path, split: str | None, subsets: Sequence[str]) -> Score
     if not cells:
         known = sorted({name for result in results for name in result.scores})
         raise UnknownNameError.of("split", split or "", known, more=f"the splits are {', '.join(known)}")
-    table = ScoreTable.from_units(str(folder), {key: {"": score} for key, score in cells.items()}, has_units=False)
+    table = ScoreTable.from_units(str(folder), {key: {"": score} for key, score in cells.items()})
     return replace(table, unreadable=tuple(problems), notes=(*notes, *more_notes))
 
 
@@ -178,8 +181,9 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
     from equipoise.types import Direction
 
     cells: dict[tuple[str, str], dict[str, float]] = {}
-    problems: list[str] = []
+    metrics: dict[str, str] = {}
     lower: set[str] = set()
+    problems: list[str] = []
     for path in sorted(place.parent for place in folder.rglob(MANIFEST)):
         try:
             run = load_run(path, evidence=False)
@@ -187,22 +191,31 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
             problems.append(error.message)
             continue
         result = run.result
-        name = metric or result.names[0]
-        if name not in result.per_unit:
-            raise UnknownNameError.of(
-                "per-unit metric", name, result.per_unit, more=f"{path} has {', '.join(result.per_unit) or 'none'}"
-            )
         dataset = " + ".join(Path(source).name for source in run.manifest.datasets) or path.parent.name
+        name = metric or metrics.setdefault(dataset, result.names[0])
+        if name not in result.estimates:
+            raise UnknownNameError.of(
+                "metric", name, result.estimates, more=f"{path} has {', '.join(result.estimates) or 'none'}"
+            )
         if (result.system, dataset) in cells:
             raise DuplicateError(
                 f"{folder} has two runs of {result.system} on {dataset}", hint="name a folder with one run of each"
             )
-        values = result.per_unit[name].tolist()
-        cells[result.system, dataset] = {
-            str(unit): value for unit, value in zip(result.unit_ids.tolist(), values, strict=True) if isfinite(value)
-        }
+        cells[result.system, dataset] = _unit_scores(result, name)
         lower |= {dataset} if result.estimates[name].better == Direction.DOWN else set()
+    cells = {key: scores for key, scores in cells.items() if scores}
     if not cells:
-        raise InputError(f"{folder} has no readable run directory: {problems[0]}", hint="run the command again")
+        reason = problems[0] if problems else "no run has a score"
+        raise InputError(f"{folder} has no readable run directory: {reason}", hint="run the command again")
+    notes = [f"metrics: {', '.join(f'{dataset} {name}' for dataset, name in metrics.items())}"] if metrics else []
     table = ScoreTable.from_units(str(folder), cells)
-    return replace(table, lower=frozenset(lower), unreadable=tuple(problems))
+    return replace(table, lower=frozenset(lower), unreadable=tuple(problems), notes=(*table.notes, *notes))
+
+
+def _unit_scores(result: Result, metric: str) -> dict[str, float]:
+    """The defined scores by unit; the score under ``""`` if the metric has no per-unit values."""
+    if metric not in result.per_unit:
+        value = result.estimates[metric].value
+        return {"": value} if isfinite(value) else {}
+    pairs = zip(result.unit_ids.tolist(), result.per_unit[metric].tolist(), strict=True)
+    return {str(unit): value for unit, value in pairs if isfinite(value)}

@@ -19,7 +19,7 @@ from equipoise.io.published.json_tables import ExactNumber, json_lines, json_tre
 from equipoise.io.published.markup_tables import read_latex, read_markdown, read_plain_text
 from equipoise.io.published.numbers import PrintedNumber, parse_printed, strip_markup
 from equipoise.io.published.tables import RawTable, delimited_grid
-from equipoise.io.tables import DELIMITERS, delimiter_of, read_parquet
+from equipoise.io.tables import DELIMITERS, find_delimiter, read_parquet
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
 
 MODEL_COLUMNS = ("model", "model_name", "models", "system", "method", "run", "submission", "name", "embedding")
@@ -129,7 +129,7 @@ def _grid_of_file(path: PathLike) -> tuple[RawTable, str]:
         value = json_tree(file) if form == "json" else json_lines(file)
         return _grid_of_records(file.name, _records(file.name, value)), file.text
     if form in DELIMITERS:
-        return delimited_grid(file, delimiter_of(file, form)), file.text
+        return delimited_grid(file, find_delimiter(file, form)), file.text
     return _largest(file, _markup_tables(file, form)), file.text
 
 
@@ -362,11 +362,8 @@ def _from_long(grid: RawTable, columns: Mapping[str, int], metric: str | None) -
             sizes[dataset] = int(size.value)
     if not cells:
         raise FormatError(f"{grid.name} has no score", hint="the column of scores has no number")
-    table = ScoreTable.from_units(
-        grid.name,
-        {key: {unit: number.value for unit, number in units.items()} for key, units in cells.items()},
-        has_units="unit" in columns,
-    )
+    values = {key: {unit: number.value for unit, number in units.items()} for key, units in cells.items()}
+    table = ScoreTable.from_units(grid.name, values)
     printed = {} if "unit" in columns else {key: units[""] for key, units in cells.items()}
     return replace(table, printed=printed, n_units=table.n_units or sizes, unreadable=tuple(unreadable))
 

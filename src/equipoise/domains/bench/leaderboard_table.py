@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -65,12 +65,10 @@ class ScoreTable:
     __checks__: ClassVar[str] = "equipoise.domains.bench.leaderboard_checks"
 
     @classmethod
-    def from_units(
-        cls, name: str, cells: Mapping[tuple[str, str], Mapping[str, float]], *, has_units: bool = True
-    ) -> ScoreTable:
+    def from_units(cls, name: str, cells: Mapping[tuple[str, str], Mapping[str, float]]) -> ScoreTable:
         """The table of per-unit scores by (model, data set): means over the units that all models share.
 
-        Without ``has_units`` every cell has one score, and the table has no per-unit values.
+        A cell with the one unit ``""`` is a score without units.
         """
         models = tuple(dict.fromkeys(model for model, _ in cells))
         datasets = tuple(dict.fromkeys(dataset for _, dataset in cells))
@@ -91,10 +89,10 @@ class ScoreTable:
             values = np.full((len(shared), len(models)), np.nan)
             values[:, present] = [[of_model[unit] for of_model in by_model] for unit in shared]
             scores[:, column] = values.mean(axis=0)
-            units[dataset] = values
+            if shared != [""]:
+                units[dataset] = values
         sizes = {dataset: len(values) for dataset, values in units.items()}
-        given: dict[str, Any] = {"units": units, "n_units": sizes} if has_units else {}
-        return cls(name, models, datasets, scores, notes=tuple(notes), **given)
+        return cls(name, models, datasets, scores, units=units, n_units=sizes, notes=tuple(notes))
 
     @property
     def missing(self) -> Bools:

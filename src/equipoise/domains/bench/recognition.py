@@ -10,9 +10,10 @@ from typing import Any
 from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
-from equipoise.domains.bench.retrieval_data import Reranking, Retrieval, is_beir_folder
+from equipoise.domains.bench.reranking_data import Reranking
+from equipoise.domains.bench.retrieval_data import Retrieval, is_beir_folder
 from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_of, table_of
-from equipoise.errors import DuplicateError, FormatError, InputError
+from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 
 KINDS: dict[str, type[BenchData]] = {
     each.kind: each
@@ -30,12 +31,12 @@ PREFIXES: dict[str, tuple[type[BenchData], Mapping[str, Any]]] = {
 
 
 def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None, name: str = "") -> BenchData:
-    """A data set from a path, ``kind:PATH``, a frame, a ``datasets`` object, or rows in Python.
+    """Read a data set and recognise its kind.
 
     Parameters
     ----------
     source
-        Where the data are. A ``BenchData`` is returned unchanged.
+        A path, ``kind:PATH``, a frame, a ``datasets`` object, or rows in Python. A ``BenchData`` is returned unchanged.
     text
         The columns of text: two for pairs, one or more (joined) otherwise.
     split
@@ -43,6 +44,13 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     name
         The name in reports. Default: the name of the file or folder.
 
+    Returns
+    -------
+    BenchData
+        A ``Retrieval``, ``Similarity``, ``Classification`` or another kind of data.
+
+    Examples
+    --------
     >>> read_data([{"text_a": "a", "text_b": "b", "score": s} for s in (1.0, 2.5)]).kind
     'similarity'
     """
@@ -76,11 +84,30 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     )
     if not given:
         raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
-    found = [read_data(each, text=text, split=split) for each in given]
+    found = _read_all(given, text, split)
     names = [each.name for each in found]
     for name in names:
         if names.count(name) > 1:
             raise DuplicateError(f"two data sets are named {name}", hint="rename one of the files")
+    return found
+
+
+def _read_all(sources: Sequence[Any], text: Sequence[str], split: str | None) -> list[BenchData]:
+    """All data sets; ``text`` and ``split`` apply to those that have them, and to one of them at least."""
+    if len(sources) == 1 or not (text or split):
+        return [read_data(each, text=text, split=split) for each in sources]
+    found, refusals = [], []
+    for each in sources:
+        try:
+            found.append(read_data(each, text=text, split=split))
+        except (UnknownNameError, InputError) as error:
+            refusals.append(error)
+            try:
+                found.append(read_data(each))
+            except EquipoiseError:
+                raise error from None
+    if len(refusals) == len(sources):
+        raise refusals[0]
     return found
 
 

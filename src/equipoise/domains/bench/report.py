@@ -80,7 +80,7 @@ def _suite_view(comparison: BenchComparison, whole: Aggregate) -> AnswerView:
     names = [row.system for row in whole.rows]
     metrics = dict.fromkeys(each.data.primary for each in comparison.datasets)
     columns = [
-        AnswerColumn("rank", tuple(_rank_range(row.rank_interval) for row in whole.rows)),
+        AnswerColumn("rank", tuple(_rank_range(row.rank_range) for row in whole.rows)),
         AnswerColumn("system", tuple(names), right=False),
         AnswerColumn("mean", tuple(f"{row.mean_score:.3f}" for row in whole.rows)),
         AnswerColumn(
@@ -147,6 +147,8 @@ def _decision(comparison: BenchComparison, metric: str) -> str:
     found = comparison.decision
     board = comparison.aggregate
     count = len(board.rows if board is not None else comparison.datasets[0].systems)
+    if not found.above_random:
+        return f"No system is significantly better than random vectors on {metric}: these data cannot decide. Use more."
     sentences = [_leader_sentence(found.best, found.tied, metric, count)]
     if found.cheapest != found.best:
         sentences.append(

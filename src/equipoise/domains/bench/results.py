@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.domains.bench.aggregate import Aggregate, aggregate
 from equipoise.domains.bench.costs import SystemCost
 from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.runs.experiment import ExperimentFolder
 from equipoise.types import Direction, Finding
@@ -95,13 +96,15 @@ class BenchDecision:
     """What follows from a benchmark.
 
     ``tied`` are the systems that are not significantly worse than the ``best``. ``cheapest`` is the cheapest of both.
-    ``dropped`` maps a system to one that is significantly better and not more expensive.
+    ``dropped`` maps a system to one that is significantly better and not more expensive. ``above_random`` is False if
+    random vectors are not significantly worse than the best: the data cannot decide.
     """
 
     best: str
     tied: tuple[str, ...]
     cheapest: str
     dropped: Mapping[str, str]
+    above_random: bool = True
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,10 @@ class BenchComparison:
     def decision(self) -> BenchDecision:
         """The best system, those not significantly worse, the cheapest of them, and what can be dropped."""
         board = self.aggregate or self.datasets[0]
-        best, tied = board.leader, tuple(board.tied_with_leader)
+        best = board.leader
+        tied = tuple(name for name in board.tied_with_leader if name != RANDOM)
         cheapest = min((best, *tied), key=self.cost)
+        above_random = best != RANDOM and RANDOM not in board.tied_with_leader
         ranked = [row.system for row in board.rows] if isinstance(board, Aggregate) else board.order
         dropped = {}
         for name in ranked:
@@ -166,7 +171,7 @@ class BenchComparison:
             rivals = [other for other in ranked if self._is_better(other, name) and self._not_costlier(other, name)]
             if rivals:
                 dropped[name] = rivals[0]
-        return BenchDecision(best, tied, cheapest, dropped)
+        return BenchDecision(best, tied, cheapest, dropped, above_random)
 
     def _is_better(self, a: str, b: str) -> bool:
         if self.aggregate is not None:

@@ -40,7 +40,7 @@ DEFAULT_DEPTH = 50
 
 
 class RandomEncoder(LocalEncoder):
-    """A vector of normal random numbers per text, seeded by the text: a model that knows nothing of the text."""
+    """A vector of normal random numbers per text, seeded by the text: the random baseline."""
 
     cacheable = False
     symmetric = True
@@ -75,6 +75,8 @@ class MeasuredEncoder(LocalEncoder):
         self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
         self.cacheable, self.normalizes, self.prompts = encoder.cacheable, encoder.normalizes, encoder.prompts
         self.use = EncoderUse()
+        self.rates: dict[str, dict[Role, float]] = {}
+        """Texts per second by data set and role."""
         self._memory: dict[tuple[str, str], tuple[Vectors, int | None]] | None = {} if memoise else None
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
@@ -139,7 +141,7 @@ class SystemSpec:
     def why_not(self, data: BenchData) -> str:
         """Why it cannot be evaluated on a data set; empty if it can."""
         if data.needs_vectors and not self.has_vectors:
-            return f"{self.name} ranks documents and has no vectors for {data.kind}"
+            return f"{self.name} has no vectors for {data.kind}"
         return ""
 
     def version(self) -> str:
@@ -260,7 +262,7 @@ class SystemPool:
 
     def keep_only(self, systems: Iterable[SystemSpec]) -> None:
         """Close the encoders that none of these systems needs."""
-        needed = {key for system in systems for key in _encoder_keys(system.model)}
+        needed = {key for system in systems for key in encoder_keys(system.model)}
         for key in [key for key in self._encoders if key not in needed]:
             self._encoders.pop(key).close()
 
@@ -280,7 +282,7 @@ class SystemPool:
     def _dense(self, model: Any) -> DenseRetriever:
         spec = ModelSpec("py", RANDOM) if _is_random(model) else parse_spec(model) if isinstance(model, str) else None
         options = {} if spec is None else dict(spec.options)
-        key = _encoder_keys(model)[0]
+        key = encoder_keys(model)[0]
         if key not in self._encoders:
             self._encoders[key] = self._load(model, spec)
         own = (
@@ -322,14 +324,14 @@ class SystemPool:
         return self._cache if isinstance(self._cache, Store) else Store(Path(str(self._cache)))
 
 
-def _encoder_keys(model: Any) -> list[str]:
+def encoder_keys(model: Any) -> list[str]:
     """The keys of the encoders of a model: one, several in a fusion, or none."""
     if not isinstance(model, str):
         return [f"object {id(model)}"]
     if _is_random(model):
         return [RANDOM]
     if is_fusion(model):
-        return [key for part in parse_fusion(model)[2] for key in _encoder_keys(part)]
+        return [key for part in parse_fusion(model)[2] for key in encoder_keys(part)]
     if spec_kind(model) in LEXICAL:
         return []
     spec = parse_spec(model)

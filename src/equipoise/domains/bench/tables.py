@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import FormatError, InputError, UnknownNameError
-from equipoise.io.tables import FORMATS, format_of, read_table
+from equipoise.io.tables import FORMATS, read_table, table_format
 from equipoise.types import require_extra
 
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -162,7 +162,7 @@ def table_of(source: Any, *, name: str = "") -> BenchTable:
 
 def table_file(folder: Path, stem: str) -> Path | None:
     """The file of this stem in a folder, in any table format; None if there is none."""
-    files = sorted(file for file in folder.iterdir() if file.is_file() and format_of(file) is not None)
+    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
     return next((file for file in files if stem_of(file) == stem), None)
 
 
@@ -183,8 +183,44 @@ def is_saved_dataset(folder: Path) -> bool:
 
 def split_tables(folder: Path) -> list[Path]:
     """The tables of a folder that are named after splits, such as train.csv and test.csv."""
-    files = sorted(file for file in folder.iterdir() if file.is_file() and format_of(file) is not None)
+    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
     return [file for file in files if stem_of(file) in TRAIN + TEST]
+
+
+def query_columns(
+    table: BenchTable, text: Sequence[str]
+) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
+    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
+
+    ``text`` names the columns of the query, the positive and, if there are three, the negative.
+    """
+    if text:
+        chosen = [table.column("text", each) for each in text]
+        if not 2 <= len(chosen) <= 3:
+            raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
+        lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
+        return table.texts(chosen[0]), lists[0], lists[1], chosen
+    query = table.column("query")
+    found: dict[str, list[str]] = {}
+    for role in ("positive", "negative"):
+        main = table.find(role)
+        main = None if main == query else main
+        numbered = [
+            name
+            for name in table.columns
+            if name.casefold().rstrip("_-0123456789 ") in (role, role[:3]) and name != main
+        ]
+        found[role] = [*([main] if main else []), *numbered]
+    if not found["positive"]:
+        table.column("positive")  # raises with the columns there are
+    positives, negatives = (_merged_lists(table, found[role]) for role in ("positive", "negative"))
+    return table.texts(query), positives, negatives, [query, *found["positive"], *found["negative"]]
+
+
+def _merged_lists(table: BenchTable, columns: Sequence[str]) -> list[list[str]]:
+    """The texts of several columns, per row."""
+    parts = [table.lists(column) for column in columns]
+    return [[text for part in parts for text in part[row]] for row in range(len(table))]
 
 
 def _from_path(path: Path, name: str) -> BenchTable:
@@ -199,7 +235,7 @@ def _from_path(path: Path, name: str) -> BenchTable:
             f"{path} is a folder without corpus and queries, and without train and test tables",
             hint="name the table files themselves; eq bench ls lists the formats",
         )
-    if path.exists() and format_of(path) is None:
+    if path.exists() and table_format(path) is None:
         raise FormatError(
             f"{path} has a suffix that is not a table format", hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}"
         )

@@ -50,8 +50,8 @@ class ZeroVectors:
 class ScoreComponent:
     """A part of a blended score: what it counts, which way is better, and what each model has.
 
-    ``better`` is that of the figure as it enters the blend: MAE enters as 1 - MAE, of which more is better.
-    ``fixed`` says that the part is computed from the data alone.
+    ``better`` is the direction of the value as it enters the blend: MAE enters as 1 - MAE, of which more is better.
+    ``fixed`` means that the part depends only on the data.
     """
 
     blend: str
@@ -62,31 +62,31 @@ class ScoreComponent:
     fixed: bool = False
 
 
-def collapsed_space(seen: ConceptSpace) -> Iterator[Observation]:
+def collapsed_space(space: ConceptSpace) -> Iterator[Observation]:
     """EQ310: vectors that all point the same way."""
-    cosine, rank = MeanCosine().value(seen.space), EffectiveRank().value(seen.space)
+    cosine, rank = MeanCosine().value(space.space), EffectiveRank().value(space.space)
     if isnan(cosine):
-        yield Observation(seen.model, f"fewer than two of {seen.what} have a direction: the other vectors are zero")
+        yield Observation(space.model, f"fewer than two of {space.what} have a direction: the other vectors are zero")
         return
-    flat = len(seen.space) > 2 and rank < 2.0
+    flat = len(space.space) > 2 and rank < 2.0
     if cosine >= COLLAPSED_MEAN_COSINE or flat:
         yield Observation(
-            seen.model,
-            f"{seen.what} have nearly one direction: their mean cosine is {format_value(cosine, 3)}, their "
-            f"effective rank {format_value(rank, 1)} of {min(seen.space.vectors.shape)} possible",
+            space.model,
+            f"{space.what} have nearly one direction: their mean cosine is {format_value(cosine, 3)}, their "
+            f"effective rank {format_value(rank, 1)} of {min(space.space.vectors.shape)} possible",
             (f"mean cosine {format_value(cosine, 4)}", f"effective rank {format_value(rank, 2)}"),
         )
 
 
-def zero_vectors(seen: ZeroVectors) -> Iterator[Observation]:
+def zero_vectors(subject: ZeroVectors) -> Iterator[Observation]:
     """EQ313: texts whose vector is zero."""
-    if seen.texts:
+    if subject.texts:
         yield Observation(
-            seen.model,
-            f"{len(seen.texts)} of {pluralize(seen.count, 'text')} "
-            f"{'has' if len(seen.texts) == 1 else 'have'} a vector of zeros: "
-            f"{join_names([repr(text) for text in seen.texts])}",
-            evidence_names(seen.texts),
+            subject.model,
+            f"{len(subject.texts)} of {pluralize(subject.count, 'text')} "
+            f"{'has' if len(subject.texts) == 1 else 'have'} a vector of zeros: "
+            f"{join_names([repr(text) for text in subject.texts])}",
+            evidence_names(subject.texts),
         )
 
 
@@ -101,15 +101,15 @@ def constant_component(part: ScoreComponent) -> Iterator[Observation]:
     reason = "is computed from the data alone" if part.fixed else f"is the same for all {len(values)} models"
     yield Observation(
         part.blend,
-        f"{part.part} {reason}: it adds {format_value(share, 4)} to every model and tells none from another",
+        f"{part.part} {reason}: it adds {format_value(share, 4)} to every model and does not distinguish models",
         (f"{part.part} = {format_value(float(values[0]), 4)}, weight {format_value(part.weight, 2)}",),
     )
 
 
 def reversed_component(part: ScoreComponent) -> Iterator[Observation]:
     """EQ312: a part of a blend that rewards what is worse."""
-    wanted = Direction.UP if part.weight > 0 else Direction.DOWN
-    if part.weight and part.better != wanted:
+    direction = Direction.UP if part.weight > 0 else Direction.DOWN
+    if part.weight and part.better != direction:
         verb, less = ("adds", "less") if part.weight > 0 else ("takes off", "more")
         yield Observation(
             part.blend,
@@ -164,10 +164,10 @@ run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Directi
         applies_to=ScoreComponent,
         function=reversed_component,
         why="""\
-A blend adds up figures of which more is better. Where it adds one of which less is better, the model that is
-worst there gains most. The ratio of the norms' standard deviation to their mean is such a figure: it is
+A blend adds values of which more is better. If it adds one of which less is better, the model that is
+worst there gains most. The ratio of the norms' standard deviation to their mean is such a value: it is
 called consistency, and it is 0 for the most consistent model. The blend is computed as it is
-defined, so that it can be compared with published ones; this finding says what to make of it.""",
+defined, so that it can be compared with published ones; this finding explains its meaning.""",
         hint="do not select by this part; use the score without it",
         example="""\
 from equipoise.checks.registry import run_checks
@@ -185,7 +185,7 @@ run_checks(ScoreComponent("embedding_quality_score", "norm_std/norm_mean", 0.3, 
         why="""\
 A vector of zeros has no direction: the model does not know the text, or lost it. Its cosine with any
 other counts as 0 here, which is right for pairs that have nothing in common, raises diversity and
-separation, and makes norms uneven, which a blend may even reward. A model can come first by knowing less.""",
+separation, and makes norms uneven, which a blend may even reward. A worse model can rank first.""",
         hint="find out why the model returns zero vectors for these texts, or remove them for every model",
         example="""\
 from equipoise.checks.registry import run_checks
@@ -200,11 +200,11 @@ MAX_DISSIMILAR = 0.25
 FEWEST_NEGATIVES = 0.1
 """Below this share of dissimilar pairs, a model that rates all pairs as similar is not detected."""
 FEWEST_CONCEPTS = 4
-"""In smaller clusters, the place of a single concept decides the figure of the cluster."""
+"""In smaller clusters, a single concept determines the value of the cluster."""
 
 
 def unusable_entries(concept_set: ConceptSet) -> Iterator[Observation]:
-    """EQ130: entries that lack something, stand twice, or are too few for any figure."""
+    """EQ130: entries that are incomplete, duplicate, or too few for any metric."""
     yield from _by_file(concept_set, IssueKind.ENTRY, IssueKind.REPEATED, IssueKind.TOO_FEW)
 
 
@@ -214,14 +214,14 @@ def out_of_range(concept_set: ConceptSet) -> Iterator[Observation]:
 
 
 def wrong_offsets(concept_set: ConceptSet) -> Iterator[Observation]:
-    """EQ132: entities that do not stand where they are said to stand."""
+    """EQ132: entities with wrong offsets."""
     yield from _by_file(concept_set, IssueKind.OFFSETS)
 
 
 def _by_file(concept_set: ConceptSet, *rules: IssueKind) -> Iterator[Observation]:
     """One complaint a file: the first problem in full, and how many more there are."""
-    found = [problem for problem in concept_set.problems if problem.rule in rules]
-    for file, group in groupby(found, key=attrgetter("file")):
+    problems = [problem for problem in concept_set.problems if problem.rule in rules]
+    for file, group in groupby(problems, key=attrgetter("file")):
         sentences = [problem.message for problem in group]
         more = f" (and {pluralize(len(sentences) - 1, 'more problem')})" if len(sentences) > 1 else ""
         yield Observation(file, f"{sentences[0].removeprefix(file).strip()}{more}", evidence_names(sentences))
@@ -247,9 +247,9 @@ def few_dissimilar_pairs(concept_set: ConceptSet) -> Iterator[Observation]:
 def small_clusters(concept_set: ConceptSet) -> Iterator[Observation]:
     """EQ134: clusters of too few concepts to say anything of a cluster."""
     clusters = concept_set.clusters or ()
-    small = [each for each in clusters if len(each.concepts) < FEWEST_CONCEPTS]
+    small = [cluster for cluster in clusters if len(cluster.concepts) < FEWEST_CONCEPTS]
     if small:
-        names = [f"{each.name} ({len(each.concepts)})" for each in small]
+        names = [f"{cluster.name} ({len(cluster.concepts)})" for cluster in small]
         yield Observation(
             f"{concept_set.name} clusters",
             f"{len(small)} of {pluralize(len(clusters), 'cluster')} "
@@ -269,12 +269,12 @@ def undefined_scores(concept_set: ConceptSet) -> Iterator[Observation]:
             evidence_names([pair.id for pair in concept_set.pairs]),
         )
     clusters = concept_set.clusters or ()
-    if len(clusters) > 1 and all(len(each.concepts) == 1 for each in clusters):
+    if len(clusters) > 1 and all(len(cluster.concepts) == 1 for cluster in clusters):
         yield Observation(
             f"{concept_set.name} clusters",
             f"each of {pluralize(len(clusters), 'cluster')} has one concept, so that no cluster_coherence and "
             "no clustering_score is defined",
-            evidence_names([each.name for each in clusters]),
+            evidence_names([cluster.name for cluster in clusters]),
         )
 
 
@@ -287,7 +287,7 @@ CONCEPT_SET_CHECKS: tuple[Check, ...] = (
         function=unusable_entries,
         why="""\
 A pair without its second text, a cluster without concepts, the same relation twice: nothing can be measured
-on such an entry, and leaving it out in silence would measure something else than the file says. One cluster
+on such an entry, and leaving it out silently would change the dataset. One cluster
 or one concept has nothing to differ from. A run stops at the first of them; eq concepts check
 lists them all.""",
         hint="correct or remove these entries",
@@ -308,7 +308,7 @@ Expected similarities are compared with cosines, so they run from 0 to 1. A 3.8 
 or a score on another scale, and the two need different corrections. Clipping it would turn every strong
 pair into a perfect one, and guessing the scale from the largest number would change all pairs when one is
 added.""",
-        hint="correct the number, or specify the scale: --scale 5, or a column called score_0_5",
+        hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
         example="""\
 from equipoise.checks.registry import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
@@ -324,7 +324,7 @@ run_checks(ConceptSet("sts", problems=(high,)))""",
         why="""\
 Start and end are the position of an entity in characters of its sentence. If other words are there, either
 the sentence was edited after it was marked, or the offsets count bytes or words. The scores here use the
-entity's own words and do not change, but a recogniser trained on the file would learn wrong spans.""",
+entity's text and do not change, but a recogniser trained on the file would learn wrong spans.""",
         hint="write the offsets again; text[start:end] must be the entity",
         example="""\
 from equipoise.checks.registry import run_checks

@@ -80,18 +80,20 @@ class ConceptTaskParam(options.NameType):
         return ((task, blend.name) for task, blend in CONCEPT_SCORES.items())
 
 
-@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Score models on a concept set.")
-@click.option(
-    "--models",
-    cls=MultiValueOption,
-    type=options.ModelType(),
-    metavar="MODEL ...",
-    help="The models; see eq ls models. Default: the installed offline models.",
+scale_option = click.option(
+    "--similarity-scale",
+    type=float,
+    metavar="MAX",
+    help="The maximum expected similarity if it is not 1, such as 5 for STS.",
 )
+
+
+@click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Score models on a concept set.")
+@options.models_option(text="The models; see eq ls models. Default: the installed offline models.")
 @click.option("--data", metavar="FOLDER|FILE", help="The concept set. Default: philosophy.")
 @click.option(
     "--task",
-    "asked",
+    "tasks",
     cls=MultiValueOption,
     commas=True,
     type=ConceptTaskParam(),
@@ -106,16 +108,14 @@ class ConceptTaskParam(options.NameType):
     metavar="TASK=N ...",
     help="Weights of the composite. Default: equal weights.",
 )
-@click.option(
-    "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
-)
-@options.stats_options(
-    omit=("test", "correction", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20
-)
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model.")
+@scale_option
+@options.stats_options(omit=("test", "n_permutations"), n_resamples=CONCEPT_STATS.n_resamples, min_resamples=20)
+@options.threads_option
+@options.device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results, runs and charts here.")
 @engine_options
 @options.fail_option
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def run(
@@ -123,12 +123,13 @@ def run(
     /,
     models: tuple[str, ...],
     data: str | None,
-    asked: tuple[str, ...],
+    tasks: tuple[str, ...],
     weights: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
-    scale: float | None,
+    similarity_scale: float | None,
     threads: int,
+    device: str | None,
     config: StatsConfig,
     engine: Executor,
 ) -> int:
@@ -140,14 +141,14 @@ def run(
     if output is not None:
         check_writable(output)
     weights_by_task = _weights(weights)
-    concept_set = read_concept_set(data, scale=scale)
-    specs = models or _installed_models()
-    steps = len(specs) * (len(select_tasks(concept_set, asked)[0]) + 1)
+    concept_set = read_concept_set(data, scale=similarity_scale)
+    specs = options.models_on_device(models or _installed_models(), device, out)
+    steps = len(specs) * (len(select_tasks(concept_set, tasks)[0]) + 1)
     with executor_context(engine, out, "a model"), out.progress(steps) as step:
         evaluation = evaluate_concepts(
             specs,
             concept_set,
-            tasks=asked or None,
+            tasks=tasks or None,
             weights=weights_by_task,
             progress=step,
             output=output,
@@ -165,14 +166,14 @@ def _installed_models() -> tuple[str, ...]:
     """The default models that are installed."""
     from equipoise.models.inventory import list_models
 
-    works = {each.spec for each in list_models() if each.works}
-    evaluation = tuple(name for name in DEFAULT_MODELS if name in works)
-    if not evaluation:
+    working = {listing.spec for listing in list_models() if listing.works}
+    installed = tuple(name for name in DEFAULT_MODELS if name in working)
+    if not installed:
         raise ParameterError(
-            "no model was specified, and none of the default models is installed",
-            hint="name one with --models; eq ls models shows how to install each",
+            "none of the default models is installed",
+            hint="choose one with --models; eq ls models shows how to install each",
         )
-    return evaluation
+    return installed
 
 
 def _weights(words: tuple[str, ...]) -> dict[str, float] | None:
@@ -229,7 +230,7 @@ def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> 
 CHECK_HELP = """
 \b
   eq concepts check my_concepts/
-  eq concepts check sts.csv --scale 5 --json
+  eq concepts check sts.csv --similarity-scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
 similarities out of range, offsets that do not match. All problems are listed at once. CONCEPT_SET
@@ -241,14 +242,13 @@ there are issues, 2 that the concept set cannot be used.
 
 @click.command(help=CHECK_HELP, short_help="Check the files of a concept set.")
 @click.argument("path", metavar="[CONCEPT_SET]", required=False)
-@click.option(
-    "--scale", type=float, metavar="MOST", help="The maximum expected similarity if it is not 1, such as 5 for STS."
-)
+@scale_option
+@options.table_options()
 @options.output_options
 @pass_output
-def check(out: Output, /, path: str | None, scale: float | None) -> int:
+def check(out: Output, /, path: str | None, similarity_scale: float | None) -> int:
     """See ``CHECK_HELP``."""
-    concept_set = read_with_issues(path, scale=scale)
+    concept_set = read_with_issues(path, scale=similarity_scale)
     findings = run_checks(concept_set)
     if out.json:
         out.data(_data(concept_set, findings))
@@ -260,7 +260,7 @@ def check(out: Output, /, path: str | None, scale: float | None) -> int:
 def _exit_code(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> int:
     if any(problem.fatal for problem in concept_set.problems):
         return exits.BAD_INPUT
-    return exits.GATE_FAILED if any(each.severity is Severity.ISSUE for each in findings) else exits.DONE
+    return exits.GATE_FAILED if any(finding.severity is Severity.ISSUE for finding in findings) else exits.DONE
 
 
 def _data(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, Any]:

@@ -42,11 +42,11 @@ def chance_p_values(
 ) -> dict[str, dict[str, float]]:
     """By metric and model, the p-value of the permutation test against chance, corrected over the models."""
     first = next(iter(measured.values()))
-    found = {}
+    p_values = {}
     for figure in first.observed.chance_tests:
-        p = adjust([each.observed.chance_tests[figure].p for each in measured.values()], config.correction)
-        found[figure] = dict(zip(measured, map(float, p), strict=True))
-    return found
+        p = adjust([score.observed.chance_tests[figure].p for score in measured.values()], config.correction)
+        p_values[figure] = dict(zip(measured, map(float, p), strict=True))
+    return p_values
 
 
 def reference_contrasts(
@@ -58,15 +58,15 @@ def reference_contrasts(
     if len(measured) < 2 or figure not in first.observed.reference_metrics:
         return ()
     metric = first.observed.reference_metrics[figure].metric
-    results = [_result_with(each, metric) for each in measured.values()]
+    results = [_result_with(score, metric) for score in measured.values()]
     evidence = results[0].evidence
-    (known,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
+    (parsed,) = parse_metrics(metric, evidence=None if evidence is None else type(evidence))
     try:
         compared = compare_results(
             results,
             metrics=[metric],
             config=per_unit(config),
-            metric_objects={metric: known},
+            metric_objects={metric: parsed},
         )
     except EquipoiseError:  # results that cannot be compared show no difference
         return ()
@@ -74,7 +74,7 @@ def reference_contrasts(
 
 
 def _result_with(measured: TaskScore, metric: str) -> Result:
-    return next(each for each in measured.observed.results.values() if metric in each.estimates)
+    return next(result for result in measured.observed.results.values() if metric in result.estimates)
 
 
 def compare_on_score(measured: Mapping[str, TaskScore], *, config: StatsConfig = CONCEPT_STATS) -> ScoreComparison:
@@ -94,14 +94,14 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, config: StatsConfig =
         truth=blend.truth,
         truth_contrasts=reference_contrasts(measured, config=config),
         terms={
-            str(term): {name: _entering(term, each.observed.parts[term.part]) for name, each in measured.items()}
+            str(term): {name: _entering(term, score.observed.parts[term.part]) for name, score in measured.items()}
             for term in blend.terms
         },
-        parts=_by_name({name: each.observed.parts for name, each in measured.items()}),
-        reference_metrics=_by_name({name: each.observed.reference_metrics for name, each in measured.items()}),
+        parts=_by_name({name: score.observed.parts for name, score in measured.items()}),
+        reference_metrics=_by_name({name: score.observed.reference_metrics for name, score in measured.items()}),
         **_claims(
-            {name: each.estimate for name, each in measured.items()},
-            {name: each.spread for name, each in measured.items()},
+            {name: score.estimate for name, score in measured.items()},
+            {name: score.spread for name, score in measured.items()},
             config,
         ),
     )
@@ -111,9 +111,9 @@ def _method(measured: Mapping[str, TaskScore]) -> str:
     """How the score was made, and how much it would move with another seed."""
     method = next(iter(measured.values())).observed.method
     ends = [
-        f"{name} {format_range(min(known), max(known))}"
-        for name, each in measured.items()
-        if (known := [value for value in each.observed.others if not isnan(value)])
+        f"{name} {format_range(min(values), max(values))}"
+        for name, score in measured.items()
+        if (values := [value for value in score.observed.others if not isnan(value)])
     ]
     seeds = len(next(iter(measured.values())).observed.others)
     return f"{method}; with {seeds} other seeds the score is: {', '.join(ends)}" if ends else method
@@ -126,21 +126,23 @@ def compare_on_composite(
     total = sum(weights.values())
     shares = {task: weight / total for task, weight in weights.items()}
     spreads = {
-        name: combine_errors([own[task].spread for task in shares], list(shares.values()))
-        for name, own in scores.items()
+        name: combine_errors([task_scores[task].spread for task in shares], list(shares.values()))
+        for name, task_scores in scores.items()
     }
-    blends = [own.blend for own in next(iter(scores.values())).values() if own.blend.task in shares]
-    bounds = _weighed(blends, shares, 0), _weighed(blends, shares, 1)
+    blends = [
+        task_scores.blend for task_scores in next(iter(scores.values())).values() if task_scores.blend.task in shares
+    ]
+    bounds = _composite_bound(blends, shares, 0), _composite_bound(blends, shares, 1)
     estimates = {}
-    for name, own in scores.items():
-        value = sum(share * own[task].value for task, share in shares.items())
+    for name, task_scores in scores.items():
+        value = sum(share * task_scores[task].value for task, share in shares.items())
         estimates[name] = Estimate(
             metric=COMPOSITE,
             value=value,
-            interval=_composite_reach(own, spreads[name], value, config.confidence_level).clipped(bounds),
-            n=sum(own[task].estimate.n for task in shares),
+            interval=_composite_reach(task_scores, spreads[name], value, config.confidence_level).clipped(bounds),
+            n=sum(task_scores[task].estimate.n for task in shares),
             undefined=0,
-            chance=sum(share * own[task].estimate.chance for task, share in shares.items()),
+            chance=sum(share * task_scores[task].estimate.chance for task, share in shares.items()),
             better=Direction.UP,
             unit="blend",
         )
@@ -154,9 +156,9 @@ def compare_on_composite(
 
 
 def _composite_reach(
-    own: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float
+    task_scores: Mapping[str, TaskScore], spread: BootstrapErrors, value: float, confidence_level: float
 ) -> Interval:
-    lost = [each.blend.name for each in own.values() if isnan(each.value)]
+    lost = [score.blend.name for score in task_scores.values() if isnan(score.value)]
     return (
         Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
         if lost
@@ -176,20 +178,20 @@ def _entering(term: ScoreTerm, part: Estimate) -> Estimate:
     )
 
 
-def _weighed(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
+def _composite_bound(blends: Sequence[ConceptScore], shares: Mapping[str, float], end: int) -> float:
     """One end of what the composite can be."""
-    return sum(shares[each.task] * each.bounds[end] for each in blends)
+    return sum(shares[blend.task] * blend.bounds[end] for blend in blends)
 
 
 def _formula(blends: Sequence[ConceptScore], shares: Mapping[str, float]) -> str:
     if len(set(shares.values())) == 1:
-        return f"({' + '.join(each.name for each in blends)}) / {len(blends)}"
-    return " + ".join(f"{shares[each.task]:.3g} x {each.name}" for each in blends)
+        return f"({' + '.join(blend.name for blend in blends)}) / {len(blends)}"
+    return " + ".join(f"{shares[blend.task]:.3g} x {blend.name}" for blend in blends)
 
 
 def _by_name(figures: Mapping[str, Mapping[str, Estimate]]) -> dict[str, dict[str, Estimate]]:
-    names = dict.fromkeys(name for own in figures.values() for name in own)
-    return {name: {model: own[name] for model, own in figures.items() if name in own} for name in names}
+    names = dict.fromkeys(name for values in figures.values() for name in values)
+    return {name: {model: values[name] for model, values in figures.items() if name in values} for name in names}
 
 
 def _claims(
@@ -201,15 +203,15 @@ def _claims(
         _contrast(estimates[a], estimates[b], a, b, spreads[a].minus(spreads[b]), config.confidence_level)
         for a, b in combinations(models, 2)
     ]
-    adjusted = adjust([each.p for each in contrasts], config.correction)
-    contrasts = [replace(each, adjusted=float(p)) for each, p in zip(contrasts, adjusted, strict=True)]
-    place = {name: at for at, name in enumerate(models)}
+    adjusted = adjust([contrast.p for contrast in contrasts], config.correction)
+    contrasts = [replace(contrast, adjusted=float(p)) for contrast, p in zip(contrasts, adjusted, strict=True)]
+    position = {name: at for at, name in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)
-    for each in contrasts:
-        matrix[place[each.a], place[each.b]] = each.adjusted
+    for contrast in contrasts:
+        matrix[position[contrast.a], position[contrast.b]] = contrast.adjusted
     scores = [estimates[name].value for name in models]
     bands = tie_groups(scores, matrix, better=Direction.UP, alpha=config.alpha)
-    tested = sum(not np.isnan(each.p) for each in contrasts)
+    tested = sum(not np.isnan(contrast.p) for contrast in contrasts)
     title = CORRECTIONS[config.correction][1]
     return {
         "estimates": dict(estimates),
@@ -247,9 +249,9 @@ USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in CONCEPT_SC
 
 
 def recommend(score_comparisons: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
-    """For every use, the model with the highest score, or all that cannot be told from it."""
-    found = {each.score: each for each in score_comparisons}
-    return tuple(_advice(use, found[score]) for score, use in USES.items() if score in found)
+    """For every use, the model with the highest score, and all that are not significantly different from it."""
+    by_score = {comparison.score: comparison for comparison in score_comparisons}
+    return tuple(_advice(use, by_score[score]) for score, use in USES.items() if score in by_score)
 
 
 def _advice(use: str, score_comparison: ScoreComparison) -> Recommendation:
@@ -264,20 +266,20 @@ def _advice(use: str, score_comparison: ScoreComparison) -> Recommendation:
 def _caution(models: Sequence[str], score_comparison: ScoreComparison) -> str:
     """Which models are not above chance in the reference metric, and which is better."""
     figure = score_comparison.truth
-    known = [name for name in models if name in score_comparison.reference_metrics.get(figure, {})]
-    if not known:
+    available = [name for name in models if name in score_comparison.reference_metrics.get(figure, {})]
+    if not available:
         return ""
-    at_chance = [name for name in known if not score_comparison.above_chance(figure, name)]
-    told = []
+    at_chance = [name for name in available if not score_comparison.above_chance(figure, name)]
+    cautions = []
     if at_chance:
         verb = "is" if len(at_chance) == 1 else "are"
-        told.append(f"{_joined(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
-    values = {name: own.value for name, own in score_comparison.reference_metrics[figure].items()}
-    better = set.intersection(*(set(score_comparison.beaten(name)) for name in known)) - set(models)
+        cautions.append(f"{_join_names(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
+    values = {name: estimate.value for name, estimate in score_comparison.reference_metrics[figure].items()}
+    better = set.intersection(*(set(score_comparison.beaten(name)) for name in available)) - set(models)
     if better:
         best = max(better, key=lambda name: values[name])
-        told.append(f"{best} has a higher {figure} than {_joined(known, 'and')}")
-    return f"but {', and '.join(told)}" if told else ""
+        cautions.append(f"{best} has a higher {figure} than {_join_names(available, 'and')}")
+    return f"but {', and '.join(cautions)}" if cautions else ""
 
 
 def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
@@ -287,25 +289,25 @@ def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
     ('minilm or use: not separated by this data', 'minilm, the only one with a score')
     """
     if len(models) > 1:
-        return with_label(_joined(models, "or"), "not separated by this data")
+        return with_label(_join_names(models, "or"), "not separated by this data")
     if scored > 1:
         return models[0]
     return f"{models[0]}, the only one {'measured' if measured == 1 else 'with a score'}"
 
 
-def _joined(names: Sequence[str], word: str) -> str:
-    """Names as a sentence lists them.
+def _join_names(names: Sequence[str], word: str) -> str:
+    """Names joined with commas and a conjunction.
 
-    >>> _joined(["a", "b", "c"], "or"), _joined(["a"], "and")
+    >>> _join_names(["a", "b", "c"], "or"), _join_names(["a"], "and")
     ('a, b or c', 'a')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
-# How much the winner owes to the weights: in what share of all weightings each model comes first.
+# Sensitivity to the weights: the share of all weightings in which each model ranks first.
 
 WEIGHTINGS = 20_000
-"""Weightings that are drawn: a share of one half is then known to within 0.007."""
+"""Number of sampled weightings: the standard error of a share of one half is 0.007."""
 
 
 def weight_sensitivity(

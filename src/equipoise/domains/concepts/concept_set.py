@@ -19,11 +19,11 @@ class IssueKind(StrEnum):
     REPEATED = "repeated"
     """A duplicate entry."""
     TOO_FEW = "too few"
-    """There is less than any figure needs."""
+    """There are too few entries for any metric."""
     RANGE = "range"
     """An expected similarity is outside 0 to 1."""
     OFFSETS = "offsets"
-    """An entity does not stand where it is said to stand."""
+    """The offsets of an entity are wrong."""
 
 
 _ERRORS: dict[IssueKind, type[InputError]] = {
@@ -39,7 +39,7 @@ _ERRORS: dict[IssueKind, type[InputError]] = {
 class ConceptSetIssue:
     """One issue of a file of a concept set, with a hint.
 
-    Only wrong offsets leave the entry of use: the tasks embed the entity's own words.
+    Only entries with wrong offsets remain usable: the tasks embed the entity's text.
     """
 
     rule: IssueKind
@@ -48,19 +48,19 @@ class ConceptSetIssue:
     hint: str = ""
     excerpt: str = ""
     kind: type[InputError] | None = None
-    """The error that it was, where a whole file could not be read."""
+    """The error, if the file could not be read."""
 
     @property
     def fatal(self) -> bool:
         """Whether the entry cannot be used."""
         return self.rule is not IssueKind.OFFSETS
 
-    def error(self, *, more: int = 0, where: str = "") -> InputError:
+    def error(self, *, more: int = 0, location: str = "") -> InputError:
         """The problem as an error; ``more`` others are pointed at by the command that lists them all."""
         hint = self.hint
         if more:
             rest = "1 more problem" if more == 1 else f"{more} more problems"
-            hint = f"{hint}; " * bool(hint) + f"eq concepts check {where} lists it and {rest}"
+            hint = f"{hint}; " * bool(hint) + f"eq concepts check {location} lists it and {rest}"
         kind = self.kind or _ERRORS[self.rule]
         return kind(self.message, hint=hint, excerpt=self.excerpt)
 
@@ -89,7 +89,7 @@ class ConceptCluster:
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """A name in a sentence with its type; where it starts and ends, in characters, if that is given."""
+    """A name in a sentence with its type; start and end in characters, if given."""
 
     text: str
     label: str
@@ -107,7 +107,7 @@ class AnnotatedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Something that is said of one entity and another."""
+    """A statement about two entities: subject, predicate, object."""
 
     subject: str
     predicate: str
@@ -131,7 +131,7 @@ class ConceptSet:
     concepts: tuple[str, ...] | None = None
     problems: tuple[ConceptSetIssue, ...] = ()
     unread: tuple[str, ...] = ()
-    """Data files of the folder that are no part of a concept set."""
+    """Data files of the folder that are not part of a concept set."""
 
     @property
     def present(self) -> tuple[str, ...]:
@@ -141,17 +141,17 @@ class ConceptSet:
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """Every text that any task embeds, once each, in the order in which it first occurs."""
-        found: list[str] = []
+        texts: list[str] = []
         for pair in self.pairs or ():
-            found += [pair.first, pair.second]
+            texts += [pair.first, pair.second]
         for cluster in self.clusters or ():
-            found += cluster.concepts
+            texts += cluster.concepts
         for sentence in self.sentences or ():
-            found += [sentence.text, *(entity.text for entity in sentence.entities)]
+            texts += [sentence.text, *(entity.text for entity in sentence.entities)]
         for relation in self.relations or ():
-            found += [relation.subject, relation.object, relation_query(relation)]
-        found += self.concepts or ()
-        return tuple(dict.fromkeys(found))
+            texts += [relation.subject, relation.object, relation_query(relation)]
+        texts += self.concepts or ()
+        return tuple(dict.fromkeys(texts))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -172,7 +172,7 @@ SECTIONS = ("pairs", "clusters", "sentences", "relations", "concepts")
 
 
 def relation_query(relation: Relation) -> str:
-    """The subject and what is said of it, as words: the object is what answers it.
+    """The subject and predicate as text: the object is the answer.
 
     >>> relation_query(Relation("will to power", "relates_to", "amor fati"))
     'will to power relates to'

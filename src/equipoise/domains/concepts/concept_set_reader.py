@@ -22,7 +22,7 @@ from equipoise.domains.concepts.concept_set_sections import (
 )
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import FORMATS, format_of, read_table
+from equipoise.io.tables import FORMATS, read_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text, read_error
 
 SECTION_OF_NAME = {
@@ -45,21 +45,21 @@ def section_files(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         raise read_error(folder, error) from error
-    data = [name for name in names if format_of(name) is not None]
-    found: dict[str, Path] = {}
+    data = [name for name in names if table_format(name) is not None]
+    files: dict[str, Path] = {}
     for name in data:
         part = SECTION_OF_NAME.get(name.partition(".")[0].casefold())
         if part is None:
             continue
-        if part in found:
+        if part in files:
             raise DuplicateError(
-                f"{display_path(folder)} holds its {part} twice, in {found[part].name} and in {name}",
+                f"{display_path(folder)} holds its {part} twice, in {files[part].name} and in {name}",
                 hint="keep one of them",
             )
-        found[part] = folder / name
-    if not found:
+        files[part] = folder / name
+    if not files:
         raise InputError(f"{display_path(folder)} contains no part of a concept set", hint=_hint(names))
-    return found, tuple(name for name in data if folder / name not in found.values())
+    return files, tuple(name for name in data if folder / name not in files.values())
 
 
 def _hint(names: list[str]) -> str:
@@ -68,17 +68,17 @@ def _hint(names: list[str]) -> str:
     return next(filter(None, near), f"name its files {', '.join(expected)}; any of them will do")
 
 
-def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:
-    """The parts that a file holds: the one that its folder or its name says, or those its keys tell of."""
-    form = format_of(path)
+def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, SectionRows]]:
+    """The sections of a file: the one named by its folder or file name, or those of its keys."""
+    form = table_format(path)
     if form is None:
         raise FormatError(
             f"{display_path(path)} cannot be read as part of a concept set: its suffix names no table format",
             hint=f"use one of {', '.join(FORMATS)}",
         )
-    named = part or SECTION_OF_NAME.get(path.name.partition(".")[0].casefold())
+    section = part or SECTION_OF_NAME.get(path.name.partition(".")[0].casefold())
     if form == "json":
-        yield from _from_json(path, named)
+        yield from _from_json(path, section)
         return
     if form == "jsonl":
         file = open_text(path)
@@ -87,22 +87,22 @@ def entries_of(path: Path, part: str | None = None) -> Iterator[tuple[str, Secti
     else:
         table = read_table(path)
         entries = SectionRows(table.name, table.rows, table.line_numbers, table.file)
-    yield named or guess_section(entries), entries
+    yield section or guess_section(entries), entries
 
 
-def _from_json(path: Path, named: str | None) -> Iterator[tuple[str, SectionRows]]:
+def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRows]]:
     file = open_text(path)
     value = parse_json(file)
     lists = _lists(value)
     if lists:
-        for key, each in lists.items():
-            if named in (None, SECTION_OF_NAME[key]) or len(lists) > 1:
+        for key, rows in lists.items():
+            if section in (None, SECTION_OF_NAME[key]) or len(lists) > 1:
                 yield (
                     SECTION_OF_NAME[key],
-                    SectionRows(f"{file.name} {key}" if len(lists) > 1 else file.name, each),
+                    SectionRows(f"{file.name} {key}" if len(lists) > 1 else file.name, rows),
                 )
             else:
-                raise FormatError(f"{file.name} holds {key}, where its name says {named}", hint="rename the file")
+                raise FormatError(f"{file.name} has {key}, but its name is {section}", hint="rename the file")
         return
     if isinstance(value, Mapping) and any(key in value for key in _OWN_KEYS):
         value = [value]
@@ -110,22 +110,24 @@ def _from_json(path: Path, named: str | None) -> Iterator[tuple[str, SectionRows
         raise FormatError(
             f"{file.name} is JSON, but no list of entries", hint='write [{...}, ...] or {"relations": [...]}'
         )
-    entries = SectionRows(file.name, _joined(value))
-    yield named or guess_section(entries), entries
+    entries = SectionRows(file.name, _join_relations(value))
+    yield section or guess_section(entries), entries
 
 
 def _lists(value: Any) -> dict[str, list[Any]]:
     """The lists of an object with parts of a concept set, by their key."""
     if not isinstance(value, Mapping) or any(key in value for key in _OWN_KEYS):
         return {}
-    return {key: _joined(each) for key, each in value.items() if key in SECTION_OF_NAME and isinstance(each, list)}
+    return {
+        key: _join_relations(rows) for key, rows in value.items() if key in SECTION_OF_NAME and isinstance(rows, list)
+    }
 
 
-def _joined(values: list[Any]) -> list[Any]:
-    """The entries, where they may stand in several objects with a list of relations each."""
-    if not values or not all(isinstance(each, Mapping) and list(each) == ["relations"] for each in values):
+def _join_relations(values: list[Any]) -> list[Any]:
+    """The entries, also if they are in several objects with a list of relations each."""
+    if not values or not all(isinstance(entry, Mapping) and list(entry) == ["relations"] for entry in values):
         return values
-    return [relation for each in values for relation in _as_list(each["relations"])]
+    return [relation for entry in values for relation in _as_list(entry["relations"])]
 
 
 def _as_list(value: Any) -> Iterable[Any]:
@@ -133,7 +135,7 @@ def _as_list(value: Any) -> Iterable[Any]:
 
 
 def guess_section(entries: SectionRows) -> str:
-    """The part that the keys of the first entry tell of."""
+    """The section that matches the keys of the first entry."""
     if not len(entries):
         raise FormatError(f"{entries.name} is empty", hint="write its entries, or leave the file out")
     first = entries.values[0]
@@ -150,7 +152,7 @@ def guess_section(entries: SectionRows) -> str:
     if "concept" in keys:
         return "concepts"
     raise FormatError(
-        f"{entries.name} is no part of a concept set: its first entry has "
+        f"{entries.name} is not part of a concept set: its first entry has "
         f"{'the keys ' + ', '.join(map(str, keys)) if keys else 'no keys'}",
         hint="pairs have concept_1 and concept_2, clusters concepts, sentences entities, relations a subject",
     )
@@ -191,11 +193,11 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
     >>> read_concept_set()
     <ConceptSet philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
     """
-    found = read_with_issues(path, scale=scale)
-    fatal = [problem for problem in found.problems if problem.fatal]
+    concept_set = read_with_issues(path, scale=scale)
+    fatal = [problem for problem in concept_set.problems if problem.fatal]
     if fatal:
-        raise fatal[0].error(more=len(fatal) - 1, where=display_path(path or ""))
-    return found
+        raise fatal[0].error(more=len(fatal) - 1, location=display_path(path or ""))
+    return concept_set
 
 
 def read_with_issues(path: PathLike | None = None, *, scale: float | None = None) -> ConceptSet:
@@ -205,29 +207,29 @@ def read_with_issues(path: PathLike | None = None, *, scale: float | None = None
     if path is None:
         with as_file(files("equipoise.io") / "samples" / SAMPLE) as folder:
             return replace(read_with_issues(folder), name=SAMPLE)
-    place = Path(path)
-    if not place.exists():
-        raise read_error(place, FileNotFoundError())
-    if place.is_dir():
-        parts, unread = section_files(place)
-        return replace(_read([(file, part) for part, file in parts.items()], place, scale), unread=unread)
-    return _read([(place, None)], place, scale)
+    location = Path(path)
+    if not location.exists():
+        raise read_error(location, FileNotFoundError())
+    if location.is_dir():
+        parts, unread = section_files(location)
+        return replace(_read([(file, part) for part, file in parts.items()], location, scale), unread=unread)
+    return _read([(location, None)], location, scale)
 
 
-def _read(sources: Iterable[tuple[Path, str | None]], place: Path, scale: float | None) -> ConceptSet:
-    found: dict[str, Any] = {}
+def _read(sources: Iterable[tuple[Path, str | None]], location: Path, scale: float | None) -> ConceptSet:
+    sections: dict[str, Any] = {}
     problems: list[ConceptSetIssue] = []
-    for file, named in sources:
+    for file, section in sources:
         try:
-            for part, entries in entries_of(file, named):
-                if part in found:
+            for part, entries in read_sections(file, section):
+                if part in sections:
                     raise DuplicateError(f"{display_path(file)} holds its {part} twice", hint="keep one of them")
                 read = _READERS.get(part)
-                found[part] = parse_pairs(entries, scale) if read is None else read(entries)
+                sections[part] = parse_pairs(entries, scale) if read is None else read(entries)
                 problems += entries.problems
         except InputError as error:
             problem = ConceptSetIssue(
                 IssueKind.ENTRY, display_path(file), error.message, error.hint, error.excerpt, type(error)
             )
             problems.append(problem)
-    return ConceptSet(place.resolve().name.partition(".")[0], **found, problems=tuple(problems))
+    return ConceptSet(location.resolve().name.partition(".")[0], **sections, problems=tuple(problems))

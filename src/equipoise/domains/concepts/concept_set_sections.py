@@ -43,65 +43,65 @@ class SectionRows:
     def __len__(self) -> int:
         return len(self.values)
 
-    def report(self, rule: IssueKind, places: Sequence[int], fact: str, hint: str = "") -> None:
+    def report(self, rule: IssueKind, rows: Sequence[int], fact: str, hint: str = "") -> None:
         """Note that something is wrong with these entries."""
-        numbers = [place + 1 if self.lines is None else self.lines[place] for place in places]
+        numbers = [row + 1 if self.lines is None else self.lines[row] for row in rows]
         unit = ("entry", "entries") if self.lines is None else ("line", "lines")
-        where = f" {unit[len(numbers) > 1]} {' and '.join(map(str, numbers))}" if numbers else ""
+        position = f" {unit[len(numbers) > 1]} {' and '.join(map(str, numbers))}" if numbers else ""
         excerpt = self.file.excerpt(*numbers) if numbers and self.file and self.lines is not None else ""
-        self.problems.append(ConceptSetIssue(rule, self.name, f"{self.name}{where} {fact}", hint, excerpt))
+        self.problems.append(ConceptSetIssue(rule, self.name, f"{self.name}{position} {fact}", hint, excerpt))
 
-    def record(self, place: int, example: str) -> Mapping[str, Any] | None:
+    def record(self, row: int, example: str) -> Mapping[str, Any] | None:
         """The entry as a mapping, or a report that it is none."""
-        value = self.values[place]
+        value = self.values[row]
         if isinstance(value, Mapping):
             return value
-        self.report(IssueKind.ENTRY, [place], f"is {shown(value)}, not an object", f"write {example}")
+        self.report(IssueKind.ENTRY, [row], f"is {quote_value(value)}, not an object", f"write {example}")
         return None
 
-    def text(self, place: int, value: Mapping[str, Any], key: str, what: str = "") -> str | None:
+    def text(self, row: int, value: Mapping[str, Any], key: str, noun: str = "") -> str | None:
         """The text under a key without the white space around it, or a report of what is there instead."""
-        name = what or key
+        name = noun or key
         if key not in value:
-            self.missing(place, value, key, what)
+            self.missing(row, value, key, noun)
             return None
-        found = value[key]
-        if not isinstance(found, str):
-            self.report(IssueKind.ENTRY, [place], f"has {shown(found)} as its {name}", "write a text")
+        content = value[key]
+        if not isinstance(content, str):
+            self.report(IssueKind.ENTRY, [row], f"has {quote_value(content)} as its {name}", "write a text")
             return None
-        if not found.strip():
-            self.report(IssueKind.ENTRY, [place], f"has an empty {name}", "write it, or leave the entry out")
+        if not content.strip():
+            self.report(IssueKind.ENTRY, [row], f"has an empty {name}", "write it, or leave the entry out")
             return None
-        return found.strip()
+        return content.strip()
 
-    def number(self, place: int, value: Mapping[str, Any], key: str) -> float | None:
+    def number(self, row: int, value: Mapping[str, Any], key: str) -> float | None:
         """The finite number under a key, or a report."""
         if key not in value:
-            self.missing(place, value, key)
+            self.missing(row, value, key)
             return None
         try:
             return float(parse_number(value[key]))
         except (NumberSyntaxError, NumberRangeError):
-            self.report(IssueKind.ENTRY, [place], f"has {shown(value[key])} as its {key}", "write a number")
+            self.report(IssueKind.ENTRY, [row], f"has {quote_value(value[key])} as its {key}", "write a number")
             return None
 
-    def missing(self, place: int, value: Mapping[str, Any], key: str, what: str = "") -> None:
+    def missing(self, row: int, value: Mapping[str, Any], key: str, noun: str = "") -> None:
         """Report a key that is not there, with the nearest that is."""
-        known = [str(each) for each in value]
-        # A key that has a meaning of its own is no misspelling of another.
-        near = did_you_mean(key, [each for each in known if each not in RESERVED_KEYS])
-        hint = near or (f"it has {', '.join(known)}" if known else "it has no key")
-        self.report(IssueKind.ENTRY, [place], f"has no {what or key}", hint)
+        columns = [str(column) for column in value]
+        # A reserved key is not a misspelling of another.
+        near = did_you_mean(key, [column for column in columns if column not in RESERVED_KEYS])
+        hint = near or (f"it has {', '.join(columns)}" if columns else "it has no key")
+        self.report(IssueKind.ENTRY, [row], f"has no {noun or key}", hint)
 
-    def too_few(self, least: int, noun: str, found: int, why: str, *, nouns: str = "") -> None:
-        """Report that there is less than any figure needs; ``nouns`` is the plural where it is not in s."""
-        if found < least:
-            count = f"{found or 'no'} {noun if found == 1 else nouns or f'{noun}s'}"
+    def too_few(self, least: int, noun: str, n_entries: int, why: str, *, nouns: str = "") -> None:
+        """Report that there are too few entries for any metric; ``nouns`` is an irregular plural."""
+        if n_entries < least:
+            count = f"{n_entries or 'no'} {noun if n_entries == 1 else nouns or f'{noun}s'}"
             self.report(IssueKind.TOO_FEW, [], f"has {count}, and at least {least} are needed", why)
 
 
-def shown(value: Any) -> str:
-    """A value as an error quotes it, cut where it is long."""
+def quote_value(value: Any) -> str:
+    """A value for an error message, truncated."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
@@ -113,17 +113,17 @@ EXAMPLE = '{"cluster_id": 0, "theme": "...", "concepts": ["...", "..."]}'
 
 
 def parse_clusters(entries: SectionRows) -> tuple[ConceptCluster, ...]:
-    """The clusters, each with its own name, and each concept in one of them."""
+    """The clusters with unique names, and each concept in one of them."""
     rows = [value for value in entries.values if isinstance(value, Mapping)]
     table = bool(rows) and not any("concepts" in row for row in rows) and label_keys(rows[0]) is not None
-    found = _labelled(entries) if table else _listed(entries)
-    _report_repeats(entries, found)
-    made: dict[str, list[str]] = {}
-    for _, name, concept in found:
-        made.setdefault(name, []).append(concept)
-    count = len(made) if table else len(entries)
+    labelled = _rows_of_table(entries) if table else _rows_of_lists(entries)
+    _report_repeats(entries, labelled)
+    concepts_of: dict[str, list[str]] = {}
+    for _, name, concept in labelled:
+        concepts_of.setdefault(name, []).append(concept)
+    count = len(concepts_of) if table else len(entries)
     entries.too_few(2, "cluster", count, "at least two clusters are needed")
-    return tuple(ConceptCluster(name, tuple(concepts)) for name, concepts in made.items())
+    return tuple(ConceptCluster(name, tuple(concepts)) for name, concepts in concepts_of.items())
 
 
 def label_keys(row: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -133,59 +133,59 @@ def label_keys(row: Mapping[str, Any]) -> tuple[str, str] | None:
     return (text, label) if text and label else None
 
 
-def _labelled(entries: SectionRows) -> list[tuple[int, str, str]]:
-    """The place, cluster and concept of each row of a classification table."""
-    found = []
+def _rows_of_table(entries: SectionRows) -> list[tuple[int, str, str]]:
+    """The row, cluster and concept of each row of a classification table."""
+    labelled = []
     keys = label_keys(next(value for value in entries.values if isinstance(value, Mapping)))
     assert keys is not None
-    for place in range(len(entries)):
-        value = entries.record(place, '{"text": "...", "label": "..."}')
+    for row in range(len(entries)):
+        value = entries.record(row, '{"text": "...", "label": "..."}')
         if value is None:
             continue
-        given = {**value, keys[1]: _name(value.get(keys[1]))} if keys[1] in value else value
-        text, label = entries.text(place, value, keys[0]), entries.text(place, given, keys[1])
+        named_value = {**value, keys[1]: _name(value.get(keys[1]))} if keys[1] in value else value
+        text, label = entries.text(row, value, keys[0]), entries.text(row, named_value, keys[1])
         if text is not None and label is not None:
-            found.append((place, label, text))
-    return found
+            labelled.append((row, label, text))
+    return labelled
 
 
-def _listed(entries: SectionRows) -> list[tuple[int, str, str]]:
-    """The place, cluster and concept of each concept in the lists."""
-    found = []
+def _rows_of_lists(entries: SectionRows) -> list[tuple[int, str, str]]:
+    """The row, cluster and concept of each concept in the lists."""
+    labelled = []
     first_of: dict[str, int] = {}
-    for place in range(len(entries)):
-        value = entries.record(place, EXAMPLE)
-        name = None if value is None else _cluster_name(entries, place, value)
+    for row in range(len(entries)):
+        value = entries.record(row, EXAMPLE)
+        name = None if value is None else _cluster_name(entries, row, value)
         if value is None or name is None:
             continue
-        first = first_of.setdefault(name, place)
-        if first != place:
-            entries.report(IssueKind.REPEATED, [first, place], f"are both called {name}", "rename one of them")
+        first = first_of.setdefault(name, row)
+        if first != row:
+            entries.report(IssueKind.REPEATED, [first, row], f"are both called {name}", "rename one of them")
             continue
-        found += [(place, name, concept) for concept in _concepts(entries, place, value)]
-    return found
+        labelled += [(row, name, concept) for concept in _concepts(entries, row, value)]
+    return labelled
 
 
-def _cluster_name(entries: SectionRows, place: int, value: Mapping[str, Any]) -> str | None:
+def _cluster_name(entries: SectionRows, row: int, value: Mapping[str, Any]) -> str | None:
     if "theme" in value:
-        return entries.text(place, value, "theme")
+        return entries.text(row, value, "theme")
     if value.get("cluster_id") is None:
-        entries.missing(place, value, "theme", "theme and no cluster_id")
+        entries.missing(row, value, "theme", "theme and no cluster_id")
         return None
     return f"cluster {value['cluster_id']}"
 
 
-def _concepts(entries: SectionRows, place: int, value: Mapping[str, Any]) -> Sequence[str]:
+def _concepts(entries: SectionRows, row: int, value: Mapping[str, Any]) -> Sequence[str]:
     if "concepts" not in value:
-        entries.missing(place, value, "concepts")
+        entries.missing(row, value, "concepts")
         return ()
-    given = value["concepts"]
-    if not isinstance(given, list | tuple):
-        entries.report(IssueKind.ENTRY, [place], f"has {shown(given)} as its concepts", f"write {EXAMPLE}")
+    concepts = value["concepts"]
+    if not isinstance(concepts, list | tuple):
+        entries.report(IssueKind.ENTRY, [row], f"has {quote_value(concepts)} as its concepts", f"write {EXAMPLE}")
         return ()
-    if not given:
-        entries.report(IssueKind.ENTRY, [place], "has no concepts", "write them, or leave the cluster out")
-    texts = [entries.text(place, {"concept": each}, "concept") for each in given]
+    if not concepts:
+        entries.report(IssueKind.ENTRY, [row], "has no concepts", "write them, or leave the cluster out")
+    texts = [entries.text(row, {"concept": concept}, "concept") for concept in concepts]
     return [text for text in texts if text is not None]
 
 
@@ -194,21 +194,21 @@ def _name(label: Any) -> Any:
     return str(label) if isinstance(label, int) and not isinstance(label, bool) else label
 
 
-def _report_repeats(entries: SectionRows, found: Sequence[tuple[int, str, str]]) -> None:
+def _report_repeats(entries: SectionRows, labelled: Sequence[tuple[int, str, str]]) -> None:
     first_of: dict[str, tuple[int, str]] = {}
-    for place, name, concept in found:
-        seen = first_of.get(concept.casefold())
-        if seen is None:
-            first_of[concept.casefold()] = (place, name)
+    for row, name, concept in labelled:
+        earlier = first_of.get(concept.casefold())
+        if earlier is None:
+            first_of[concept.casefold()] = (row, name)
             continue
-        first, other = seen
-        where = f"in {name} twice" if other == name else f"in {other} and in {name}"
-        places, verb = ([place], "has") if first == place else ([first, place], "have")
+        first, other = earlier
+        clusters_text = f"in {name} twice" if other == name else f"in {other} and in {name}"
+        rows, verb = ([row], "has") if first == row else ([first, row], "have")
         hint = "a concept has one true cluster; keep one of them"
-        entries.report(IssueKind.REPEATED, places, f"{verb} {concept!r} {where}", hint)
+        entries.report(IssueKind.REPEATED, rows, f"{verb} {concept!r} {clusters_text}", hint)
 
 
-# Pairs of texts with the similarity that people expect: the project's own form, and STS-style tables.
+# Pairs of texts with the similarity that people expect: the format of this project, and STS-style tables.
 
 TEXTS = (
     ("concept_1", "concept_2"),
@@ -218,11 +218,11 @@ TEXTS = (
     ("text_1", "text_2"),
     ("first", "second"),
 )
-"""Under which keys the two texts may stand."""
+"""Accepted keys of the two texts."""
 SCORES = ("expected_similarity", "similarity", "score", "similarity_score", "label")
-"""Under which key the similarity may stand; ``score_0_5`` and ``score (0-5)`` give its scale as well."""
+"""Accepted keys of the similarity; ``score_0_5`` and ``score (0-5)`` give its scale as well."""
 SELF_SIMILARITY_LIMIT = 0.9
-"""Every model finds a text wholly like itself; people who expect less have mistyped something."""
+"""Every model gives a text similarity 1 to itself; a lower expectation is an error."""
 PAIRS_EXAMPLE = '{"concept_1": "...", "concept_2": "...", "expected_similarity": 0.7}'
 
 _SCALED = re.compile(
@@ -236,23 +236,23 @@ def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[Conce
     A scale that the name of a column gives counts for that column. Without any, 3.8 is out of range: it may
     be a slip of the point as well as another scale.
     """
-    made: list[ConceptPair] = []
+    pairs: list[ConceptPair] = []
     first_of: dict[frozenset[str], int] = {}
-    for place in range(len(entries)):
-        pair = _pair(entries, place, scale)
+    for row in range(len(entries)):
+        pair = _pair(entries, row, scale)
         if pair is None:
             continue
         if pair.first.casefold() == pair.second.casefold() and pair.expected < SELF_SIMILARITY_LIMIT:
             fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
-            entries.report(IssueKind.ENTRY, [place], fact, "a thing is always like itself; leave it out")
+            entries.report(IssueKind.ENTRY, [row], fact, "a text is always equal to itself; leave it out")
             continue
-        made.append(pair)
-        first = first_of.setdefault(frozenset((pair.first.casefold(), pair.second.casefold())), place)
-        if first != place:
+        pairs.append(pair)
+        first = first_of.setdefault(frozenset((pair.first.casefold(), pair.second.casefold())), row)
+        if first != row:
             fact = f"are the same pair, {pair.first!r} and {pair.second!r}"
-            entries.report(IssueKind.REPEATED, [first, place], fact, "keep one of them")
+            entries.report(IssueKind.REPEATED, [first, row], fact, "keep one of them")
     entries.too_few(2, "pair", len(entries), "a correlation needs two pairs, and means little below twenty")
-    return tuple(made)
+    return tuple(pairs)
 
 
 def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
@@ -271,31 +271,31 @@ def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
     return None, None
 
 
-def _pair(entries: SectionRows, place: int, scale: float | None) -> ConceptPair | None:
-    value = entries.record(place, PAIRS_EXAMPLE)
+def _pair(entries: SectionRows, row: int, scale: float | None) -> ConceptPair | None:
+    value = entries.record(row, PAIRS_EXAMPLE)
     if value is None:
         return None
     keys = next((pair for pair in TEXTS if pair[0] in value or pair[1] in value), TEXTS[0])
-    first, second = (entries.text(place, value, key) for key in keys)
-    key, named = score_key(value)
+    first, second = (entries.text(row, value, key) for key in keys)
+    key, found_key = score_key(value)
     if key is None:
-        entries.missing(place, value, SCORES[0])
+        entries.missing(row, value, SCORES[0])
         return None
-    score = entries.number(place, value, key)
+    score = entries.number(row, value, key)
     if first is None or second is None or score is None:
         return None
-    # Without "+ 0.0", a similarity of -0.0 would have a fingerprint of its own.
-    expected = score / (named or scale or 1.0) + 0.0
+    # Without "+ 0.0", a similarity of -0.0 would have a different fingerprint.
+    expected = score / (found_key or scale or 1.0) + 0.0
     if not 0.0 <= expected <= 1.0:
-        _out_of_range(entries, place, score, named or scale)
+        _out_of_range(entries, row, score, found_key or scale)
         return None
     return ConceptPair(first, second, expected)
 
 
-def _out_of_range(entries: SectionRows, place: int, score: float, scale: float | None) -> None:
+def _out_of_range(entries: SectionRows, row: int, score: float, scale: float | None) -> None:
     limit = f"0 to {scale or 1:g}"
-    hint = "correct it" if scale else "correct it; if all run from 0 to 5, --scale 5 or a column score_0_5 says so"
-    entries.report(IssueKind.RANGE, [place], f"expects the similarity {score:g}, outside {limit}", hint)
+    hint = "correct it" if scale else "correct it; for values up to 5 use --similarity-scale 5 or a column score_0_5"
+    entries.report(IssueKind.RANGE, [row], f"expects the similarity {score:g}, outside {limit}", hint)
 
 
 # Relations (subject, predicate, object) and standard concepts.
@@ -305,117 +305,119 @@ KEYS = ("subject", "predicate", "object")
 
 
 def parse_relations(entries: SectionRows) -> tuple[Relation, ...]:
-    """The relations, none of them twice, none of a thing with itself."""
-    made: list[Relation] = []
+    """The relations, without duplicates, and none of an entity with itself."""
+    relations: list[Relation] = []
     first_of: dict[tuple[str, ...], int] = {}
-    for place in range(len(entries)):
-        value = entries.record(place, RELATIONS_EXAMPLE)
+    for row in range(len(entries)):
+        value = entries.record(row, RELATIONS_EXAMPLE)
         if value is None:
             continue
-        texts = [entries.text(place, value, key) for key in KEYS]
+        texts = [entries.text(row, value, key) for key in KEYS]
         if None in texts:
             continue
         relation = Relation(*(str(text) for text in texts))
         if relation.subject.casefold() == relation.object.casefold():
             fact = f"relates {relation.subject!r} to itself"
-            entries.report(IssueKind.ENTRY, [place], fact, "a thing is always like itself; leave it out")
+            entries.report(IssueKind.ENTRY, [row], fact, "an entity is always equal to itself; leave it out")
             continue
-        first = first_of.setdefault(astuple(relation), place)
-        if first != place:
-            entries.report(IssueKind.REPEATED, [first, place], "are the same relation", "keep one of them")
+        first = first_of.setdefault(astuple(relation), row)
+        if first != row:
+            entries.report(IssueKind.REPEATED, [first, row], "are the same relation", "keep one of them")
             continue
-        made.append(relation)
+        relations.append(relation)
     entries.too_few(2, "relation", len(entries), "an object can only be looked for among several entities")
-    return tuple(made)
+    return tuple(relations)
 
 
 def parse_concepts(entries: SectionRows) -> tuple[str, ...]:
     """Texts, or entries with a ``concept`` or a ``text``; none of them twice."""
-    made: list[str] = []
+    concepts: list[str] = []
     first_of: dict[str, int] = {}
-    for place, value in enumerate(entries.values):
-        given = value if isinstance(value, Mapping) else {"concept": value}
-        concept = entries.text(place, given, "text" if "text" in given else "concept")
+    for row, value in enumerate(entries.values):
+        record = value if isinstance(value, Mapping) else {"concept": value}
+        concept = entries.text(row, record, "text" if "text" in record else "concept")
         if concept is None:
             continue
-        first = first_of.setdefault(concept.casefold(), place)
-        if first != place:
-            entries.report(IssueKind.REPEATED, [first, place], f"are both {concept!r}", "keep one of them")
+        first = first_of.setdefault(concept.casefold(), row)
+        if first != row:
+            entries.report(IssueKind.REPEATED, [first, row], f"are both {concept!r}", "keep one of them")
             continue
-        made.append(concept)
+        concepts.append(concept)
     entries.too_few(2, "concept", len(entries), "one concept has no others to differ from")
-    return tuple(made)
+    return tuple(concepts)
 
 
-# Sentences whose entities are marked, each with a type and, if people like, its place.
+# Sentences with entity annotations: type and optional offsets.
 
 SENTENCES_EXAMPLE = '{"text": "...", "entities": [{"text": "...", "label": "...", "start": 0, "end": 5}]}'
 
 
 def parse_sentences(entries: SectionRows) -> tuple[AnnotatedSentence, ...]:
-    """The sentences with their entities; an entity that does not stand where it should is reported."""
-    made: list[AnnotatedSentence] = []
+    """The sentences with their entities; an entity with wrong offsets is reported."""
+    sentences: list[AnnotatedSentence] = []
     first_of: dict[str, int] = {}
-    for place in range(len(entries)):
-        value = entries.record(place, SENTENCES_EXAMPLE)
-        text = None if value is None else entries.text(place, value, "text")
+    for row in range(len(entries)):
+        value = entries.record(row, SENTENCES_EXAMPLE)
+        text = None if value is None else entries.text(row, value, "text")
         if value is None or text is None:
             continue
-        first = first_of.setdefault(text, place)
-        if first != place:
-            entries.report(IssueKind.REPEATED, [first, place], "have the same text", "keep one of them")
+        first = first_of.setdefault(text, row)
+        if first != row:
+            entries.report(IssueKind.REPEATED, [first, row], "have the same text", "keep one of them")
             continue
         # Offsets count from the text as it was given, white space and all.
-        made.append(AnnotatedSentence(str(value["text"]), _entities(entries, place, value)))
+        sentences.append(AnnotatedSentence(str(value["text"]), _entities(entries, row, value)))
     if not any(problem.fatal for problem in entries.problems):
-        types = {entity.label for sentence in made for entity in sentence.entities}
+        types = {entity.label for sentence in sentences for entity in sentence.entities}
         why = "at least two types are needed"
         entries.too_few(2, "type of entity", len(types), why, nouns="types of entities")
-    return tuple(made)
+    return tuple(sentences)
 
 
-def _entities(entries: SectionRows, place: int, value: Mapping[str, Any]) -> tuple[EntityMention, ...]:
-    given = value.get("entities")
+def _entities(entries: SectionRows, row: int, value: Mapping[str, Any]) -> tuple[EntityMention, ...]:
+    listed = value.get("entities")
     if "entities" not in value:
-        entries.missing(place, value, "entities")
+        entries.missing(row, value, "entities")
         return ()
-    if not isinstance(given, list | tuple):
-        entries.report(IssueKind.ENTRY, [place], f"has {shown(given)} as its entities", f"write {SENTENCES_EXAMPLE}")
+    if not isinstance(listed, list | tuple):
+        entries.report(
+            IssueKind.ENTRY, [row], f"has {quote_value(listed)} as its entities", f"write {SENTENCES_EXAMPLE}"
+        )
         return ()
-    made: list[EntityMention] = []
-    for nth, each in enumerate(given, start=1):
-        entity = _entity(entries, place, nth, each)
+    mentions: list[EntityMention] = []
+    for nth, listed_entity in enumerate(listed, start=1):
+        entity = _entity(entries, row, nth, listed_entity)
         if entity is None:
             continue
-        if entity in made and entity.start is not None:
-            entries.report(IssueKind.REPEATED, [place], f"marks {entity.text!r} twice", "keep one of them")
+        if entity in mentions and entity.start is not None:
+            entries.report(IssueKind.REPEATED, [row], f"marks {entity.text!r} twice", "keep one of them")
             continue
-        made.append(entity)
-        _check_place(entries, place, entity, str(value["text"]))
-    return tuple(made)
+        mentions.append(entity)
+        _check_place(entries, row, entity, str(value["text"]))
+    return tuple(mentions)
 
 
-def _entity(entries: SectionRows, place: int, nth: int, value: Any) -> EntityMention | None:
+def _entity(entries: SectionRows, row: int, nth: int, value: Any) -> EntityMention | None:
     if not isinstance(value, Mapping):
-        fact = f"has {shown(value)} as entity {nth}"
-        entries.report(IssueKind.ENTRY, [place], fact, f"write {SENTENCES_EXAMPLE}")
+        fact = f"has {quote_value(value)} as entity {nth}"
+        entries.report(IssueKind.ENTRY, [row], fact, f"write {SENTENCES_EXAMPLE}")
         return None
-    text = entries.text(place, value, "text", f"text for entity {nth}")
-    label = entries.text(place, value, "label", f"label for entity {nth}")
+    text = entries.text(row, value, "text", f"text for entity {nth}")
+    label = entries.text(row, value, "label", f"label for entity {nth}")
     ends = [value.get(key) for key in ("start", "end")]
     for key, end in zip(("start", "end"), ends, strict=True):
         if end is not None and (isinstance(end, bool) or not isinstance(end, int)):
-            fact = f"has {shown(end)} as the {key} of entity {nth}"
-            entries.report(IssueKind.ENTRY, [place], fact, "write the number of characters before it")
+            fact = f"has {quote_value(end)} as the {key} of entity {nth}"
+            entries.report(IssueKind.ENTRY, [row], fact, "write the number of characters before it")
             return None
     if (ends[0] is None) != (ends[1] is None):
         fact = f"gives entity {nth} one of start and end"
-        entries.report(IssueKind.ENTRY, [place], fact, "give both, or none")
+        entries.report(IssueKind.ENTRY, [row], fact, "give both, or none")
         return None
     return None if text is None or label is None else EntityMention(text, label, *ends)
 
 
-def _check_place(entries: SectionRows, place: int, entity: EntityMention, text: str) -> None:
+def _check_place(entries: SectionRows, row: int, entity: EntityMention, text: str) -> None:
     found_at = text.find(entity.text)
     hint = "write it as the text does"
     if found_at >= 0:
@@ -423,9 +425,9 @@ def _check_place(entries: SectionRows, place: int, entity: EntityMention, text: 
     if entity.start is None or entity.end is None:
         if found_at < 0:
             fact = f"marks {entity.text!r}, which is not in the text"
-            entries.report(IssueKind.OFFSETS, [place], fact, hint)
+            entries.report(IssueKind.OFFSETS, [row], fact, hint)
         return
-    found = text[entity.start : entity.end] if 0 <= entity.start <= entity.end else ""
-    if found != entity.text:
-        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where the text is {found!r}"
-        entries.report(IssueKind.OFFSETS, [place], fact, hint)
+    marked = text[entity.start : entity.end] if 0 <= entity.start <= entity.end else ""
+    if marked != entity.text:
+        fact = f"marks {entity.text!r} at {entity.start} to {entity.end}, where the text is {marked!r}"
+        entries.report(IssueKind.OFFSETS, [row], fact, hint)

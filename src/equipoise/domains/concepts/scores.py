@@ -24,7 +24,7 @@ CONCEPT_STATS = StatsConfig(n_resamples=200)
 class ScoreTerm:
     """A part of a blend and how it enters: times a weight, capped, or taken from 1.
 
-    ``better`` is the direction of the part as it enters, ``bounds`` are what it can be then. ``fixed`` says
+    ``better`` and ``bounds`` are those of the part as it enters. ``fixed`` means
     that no model can change it.
 
     >>> ScoreTerm("mae", 0.2, from_one=True).adds(0.25), str(ScoreTerm("density", 0.3, cap=0.5))
@@ -40,7 +40,7 @@ class ScoreTerm:
     fixed: bool = False
 
     def entering(self, value: float) -> float:
-        """The part as it is weighted; NaN stays NaN."""
+        """The part as it is weighted; NaN remains NaN."""
         if self.from_one:
             return 1.0 - value
         return value if self.cap is None or not value > self.cap else self.cap
@@ -153,7 +153,7 @@ _ALL = (
         (
             "entity_clustering_silhouette counts an entity once, in however many sentences it is named, with "
             "euclidean distances",
-            "avg_entity_text_similarity is over all mentions, each with its own sentence",
+            "avg_entity_text_similarity is over all mentions, each with its sentence",
         ),
     ),
     ConceptScore(
@@ -198,7 +198,7 @@ GENERAL_USE = "General Knowledge Graph Tasks"
 """What the composite decides."""
 
 
-# What a score is called: poor, moderate, good or excellent, as far as its interval tells.
+# The grade of a score: poor, moderate, good or excellent, according to its interval.
 
 THRESHOLDS = (0.3, 0.5, 0.7)
 LABELS = ("poor", "moderate", "good", "excellent")

@@ -43,7 +43,7 @@ from equipoise.metrics.pairs import MeanAbsoluteError, Pearson, Spearman, Within
 from equipoise.metrics.ranking import HitRate, MeanRank, ReciprocalRank
 from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClustering, GraphDensity, edge_cosines
 from equipoise.runs.evaluate import evaluate
-from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_of
+from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
 from equipoise.tasks.classification import linear_probe
 from equipoise.tasks.clustering import cluster_texts, kmeans
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EntityEvidence:
-    """Entities by type, and how near each mention is to its sentence.
+    """Entities by type, and the similarity of each mention to its sentence.
 
     ``space`` has one point an entity: one that is named in three sentences is still one, since copies of a
     point would be its nearest neighbours. ``entity_text`` has one cosine a mention, ``mention_ids`` names
-    them, and ``sentence_of`` says which sentence each is in, so that whole sentences can be resampled.
+    them, and ``sentence_of`` holds the sentence of each, so that sentences can be resampled.
     """
 
     space: Space
@@ -93,24 +93,24 @@ def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, s
     >>> found.entity_text.round(3).tolist(), found.space.classes.tolist()
     ([0.707, 0.707], ['PERSON', 'WORK'])
     """
-    mentions = [(place, entity) for place, each in enumerate(sentences) for entity in each.entities]
+    mentions = [(index, entity) for index, sentence in enumerate(sentences) for entity in sentence.entities]
     kinds = list(dict.fromkeys((entity.text, entity.label) for _, entity in mentions))
     if len({label for _, label in kinds}) < 2:
         raise InputError("the sentences have entities of fewer than two types", hint="types need others to differ from")
     texts = [sentence.text for sentence in sentences]
     names = [text for text, _ in kinds]
     vectors = encode_checked(encode, texts + names)
-    whole, named = vectors[: len(texts)], vectors[len(texts) :]
-    row = {kind: place for place, kind in enumerate(kinds)}
+    sentence_vectors, mention_vectors = vectors[: len(texts)], vectors[len(texts) :]
+    row = {kind: index for index, kind in enumerate(kinds)}
     rows = np.array([row[entity.text, entity.label] for _, entity in mentions], dtype=np.int64)
-    inside = np.array([place for place, _ in mentions], dtype=np.int64)
+    inside = np.array([index for index, _ in mentions], dtype=np.int64)
     return EntityEvidence(
-        Space.of(named, labels=[label for _, label in kinds], unit_ids=_point_ids(kinds)),
+        Space.of(mention_vectors, labels=[label for _, label in kinds], unit_ids=_point_ids(kinds)),
         tuple(names),
-        paired_cosine(named[rows], whole[inside]),
+        paired_cosine(mention_vectors[rows], sentence_vectors[inside]),
         _mention_ids(mentions),
         inside,
-        _elsewhere(named[rows], whole, inside),
+        _elsewhere(mention_vectors[rows], sentence_vectors, inside),
         seed,
     )
 
@@ -121,8 +121,8 @@ def _elsewhere(mentions: Floats, sentences: Floats, inside: Ints) -> float:
         return float("nan")
     # The sum of cosines with all sentences is one product with the sum of their directions.
     total = unit_rows(mentions) @ unit_rows(sentences).sum(axis=0)
-    own = paired_cosine(mentions, sentences[inside])
-    return float(np.mean((total - own) / (len(sentences) - 1)))
+    own_cosine = paired_cosine(mentions, sentences[inside])
+    return float(np.mean((total - own_cosine) / (len(sentences) - 1)))
 
 
 def _point_ids(kinds: Sequence[tuple[str, str]]) -> list[str]:
@@ -135,10 +135,10 @@ def _mention_ids(mentions: Sequence[tuple[int, EntityMention]]) -> Ids:
     """The number of the sentence and the name, numbered where a sentence marks it several times."""
     times: Counter[tuple[int, str]] = Counter()
     ids = []
-    for place, entity in mentions:
-        times[place, entity.text] += 1
-        nth = times[place, entity.text]
-        ids.append(f"{place + 1}: {entity.text}{f' ({nth})' if nth > 1 else ''}")
+    for index, entity in mentions:
+        times[index, entity.text] += 1
+        nth = times[index, entity.text]
+        ids.append(f"{index + 1}: {entity.text}{f' ({nth})' if nth > 1 else ''}")
     return np.array(ids, dtype=object)
 
 
@@ -151,8 +151,8 @@ class RelationEvidence:
 
     ``space`` has one point an entity and one edge a pair that is related, in whatever way; relation coherence
     is ``Coherence`` on it. ``ranking`` has one unit a relation: the rank of its object among all entities
-    but the subject. Other right answers to the same question are no candidates. ``subjects`` can
-    serve as clusters: relations of one subject are asked with nearly the same vector.
+    but the subject. Other correct answers to the same query are not candidates. ``subjects`` can
+    serve as clusters: relations of one subject have nearly the same query vector.
     """
 
     space: Space
@@ -186,32 +186,34 @@ def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> Relation
             f"there {'is one relation' if relations else 'are no relations'}",
             hint="an object can only be looked for among several entities",
         )
-    names = list(dict.fromkeys(name for each in relations for name in (each.subject, each.object)))
-    row = {name: place for place, name in enumerate(names)}
-    questions = [relation_query(each) for each in relations]
-    asked = {each: place for place, each in enumerate(dict.fromkeys(questions))}
-    vectors = encode_checked(encode, [*names, *asked])
-    ends = np.array([(row[each.subject], row[each.object]) for each in relations], dtype=np.int64)
-    queries = vectors[len(names) :][[asked[each] for each in questions]]
+    names = list(dict.fromkeys(name for relation in relations for name in (relation.subject, relation.object)))
+    row = {name: index for index, name in enumerate(names)}
+    questions = [relation_query(relation) for relation in relations]
+    query_row = {question: index for index, question in enumerate(dict.fromkeys(questions))}
+    vectors = encode_checked(encode, [*names, *query_row])
+    ends = np.array([(row[relation.subject], row[relation.object]) for relation in relations], dtype=np.int64)
+    queries = vectors[len(names) :][[query_row[question] for question in questions]]
     return RelationEvidence(
         Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
         _ranking(queries, vectors[: len(names)], ends, _rivals(questions, ends), relations),
-        np.array([each.subject for each in relations], dtype=object),
+        np.array([relation.subject for relation in relations], dtype=object),
     )
 
 
 def _rivals(questions: Sequence[str], ends: Ints) -> list[list[int]]:
-    """For each relation, the entities that answer its question as well, its own object not among them."""
+    """For each relation, the other entities that answer its query."""
     answers: dict[str, set[int]] = {}
-    for asked, (_, answer) in zip(questions, ends.tolist(), strict=True):
-        answers.setdefault(asked, set()).add(answer)
-    return [sorted(answers[asked] - {answer}) for asked, answer in zip(questions, ends[:, 1].tolist(), strict=True)]
+    for question, (_, answer) in zip(questions, ends.tolist(), strict=True):
+        answers.setdefault(question, set()).add(answer)
+    return [
+        sorted(answers[question] - {answer}) for question, answer in zip(questions, ends[:, 1].tolist(), strict=True)
+    ]
 
 
 def _ranking(
     queries: Floats, corpus: Floats, ends: Ints, rivals: list[list[int]], relations: Sequence[Relation]
 ) -> Ranking:
-    """The rank of each object; NaN marks what is no candidate."""
+    """The rank of each object; NaN marks entities that are not candidates."""
 
     def masked() -> Iterator[tuple[slice, NDArray[Any]]]:
         for rows, scores in score_blocks(queries, corpus, geometry="cosine"):
@@ -225,13 +227,13 @@ def _ranking(
         units=len(queries),
         corpus=len(corpus),
         exclude=ends[:, 0],
-        unit_ids=[" | ".join((each.subject, each.predicate, each.object)) for each in relations],
+        unit_ids=[" | ".join((relation.subject, relation.predicate, relation.object)) for relation in relations],
     )
     pool = ranking.candidates - np.array([len(others) for others in rivals])
     return replace(ranking, candidates=pool, depth=pool)
 
 
-# Embedding quality: a standard set of concepts as points, for what vectors tell without any truth.
+# Embedding quality: metrics of the vectors of standard concepts, without ground truth.
 
 
 def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
@@ -252,7 +254,7 @@ def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
 
 
 def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
-    """A row a draw and a column an edge: weights with variance 1, and covariance 1 where edges meet.
+    """One row per resample and one column per edge: weights with variance 1, and covariance 1 if edges share a node.
 
     No weights have exactly these covariances in every graph; the nearest that exist are a little larger.
 
@@ -264,21 +266,21 @@ def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generato
     rows = np.arange(len(edges))
     ends[rows, edges[:, 0]] = ends[rows, edges[:, 1]] = 1.0
     # Edges that meet share 1 in ends @ ends.T, but an edge shares 2 with itself: one of them is taken off,
-    # and what would be a negative variance is cut. The eigenvalues are those of the smaller matrix.
+    # and negative variances are set to 0. The eigenvalues are those of the smaller matrix.
     values, vectors = np.linalg.eigh(ends.T @ ends)
-    kept = values > 1.0
-    across = ends @ vectors[:, kept] * np.sqrt((values[kept] - 1.0) / values[kept])
-    return np.asarray(rng.standard_normal((draws, int(kept.sum()))) @ across.T)
+    above_one = values > 1.0
+    across = ends @ vectors[:, above_one] * np.sqrt((values[above_one] - 1.0) / values[above_one])
+    return np.asarray(rng.standard_normal((draws, int(above_one.sum()))) @ across.T)
 
 
 def dyadic_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
-    """How far the mean of ``values``, one an edge, may be off: one error a draw."""
+    """Errors of the mean of ``values`` (one per edge): one per resample."""
     weights = dyadic_weights(edges, points, draws, rng)
     return np.asarray(weights @ (values - values.mean()) / len(values))
 
 
 SPACE_RESAMPLES = 200
-"""Parts of a space on which its figures are measured again."""
+"""Resampled parts of a space, for the errors of its metrics."""
 N_RANDOM_BASELINES = 20
 """Sets of random vectors that K-means is run on for the chance level."""
 N_KMEANS_SEEDS = 10
@@ -293,29 +295,29 @@ Given = Mapping[str, Any]
 Named = Mapping[str, Metric[Any]]
 
 
-def _figures(named: Named) -> Callable[[Evidence], Parts]:
+def _figures(metrics: Named) -> Callable[[Evidence], Parts]:
     """The parts of a blend on any evidence, NaN where it cannot give them."""
     return lambda evidence: {
-        name: value_of(lambda part, metric=metric: metric.measure(part).value, evidence)  # type: ignore[misc]
-        for name, metric in named.items()
+        name: value_or_nan(lambda part, metric=metric: metric.measure(part).value, evidence)  # type: ignore[misc]
+        for name, metric in metrics.items()
     }
 
 
-def _estimates(result: Result, named: Named) -> dict[str, Estimate]:
-    return {name: result.estimates[metric.name] for name, metric in named.items()}
+def _estimates(result: Result, metrics: Named) -> dict[str, Estimate]:
+    return {name: result.estimates[metric.name] for name, metric in metrics.items()}
 
 
 def _chances(parts: Mapping[str, Estimate]) -> dict[str, float]:
-    return {name: each.chance for name, each in parts.items()}
+    return {name: estimate.chance for name, estimate in parts.items()}
 
 
 def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Cosines of pairs against what is expected of them."""
     pairs = similarity(encode, field.pairs or ())
-    named: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
+    metrics: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     reference: Named = {"Spearman": Spearman(), "mean absolute error": MeanAbsoluteError()}
-    result = evaluate(pairs, [*named.values(), Spearman()], system=system, config=per_unit(config))
-    parts, figures = _estimates(result, named), _figures(named)
+    result = evaluate(pairs, [*metrics.values(), Spearman()], system=system, config=per_unit(config))
+    parts, figures = _estimates(result, metrics), _figures(metrics)
     return TaskEvidence(
         CONCEPT_SCORES["similarity"],
         parts,
@@ -331,57 +333,59 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
 
 def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """K-means with the true number of clusters, and whether it found the true ones."""
-    found = cluster_texts(encode, field.clusters or (), seed=config.seed)
+    clustered = cluster_texts(encode, field.clusters or (), seed=config.seed)
     count = len(field.clusters or ())
-    named: Named = {
+    metrics: Named = {
         "silhouette_score": EUCLIDEAN,
         "cluster_coherence": ClusterCoherence(),
         "cluster_separation": ClusterSeparation(),
     }
-    figures = _figures(named)
+    figures = _figures(metrics)
 
     def again(vectors: Floats, state: int) -> Parts:
         """K-means with a random start, since the initialisation is part of the variability of the score."""
         return figures(Space.of(vectors, labels=kmeans(vectors, count, seed=state)))
 
     def resample(rows: Ints) -> Parts:
-        return again(found.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
+        return again(clustered.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
 
-    whole = found.found.vectors.astype(np.float64)
-    others = [CONCEPT_SCORES["clustering"].value(again(whole, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
+    all_vectors = clustered.found.vectors.astype(np.float64)
+    others = [
+        CONCEPT_SCORES["clustering"].value(again(all_vectors, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)
+    ]
     result = evaluate(
-        found.found, list(named.values()), system=system, config=replace(config, n_resamples=1), chance=False
+        clustered.found, list(metrics.values()), system=system, config=replace(config, n_resamples=1), chance=False
     )
-    chance = _random_parts(found.found, count, figures, config.seed)
-    result = _with_chances(result, {named[name].name: value for name, value in chance.items()})
+    chance = _random_parts(clustered.found, count, figures, config.seed)
+    result = _with_chances(result, {metrics[name].name: value for name, value in chance.items()})
     matched: Named = {"ARI": AdjustedRand(), "NMI": MutualInformation(), "V-measure": VMeasure()}
     labels = evaluate(
-        found.labels,
+        clustered.labels,
         list(matched.values()),
         system=system,
         config=replace(config, n_resamples=SPACE_RESAMPLES),
         chance=False,
     )
-    chance_tests = permutation_chance(found.labels, matched, seed=config.seed)
-    chances = {matched[name].name: each.chance for name, each in chance_tests.items()}
+    chance_tests = permutation_chance(clustered.labels, matched, seed=config.seed)
+    chances = {matched[name].name: test.chance for name, test in chance_tests.items()}
     # The mean over all shuffles is known here.
     labels = _with_chances(labels, {**chances, AdjustedRand().name: 0.0})
     true: Named = {"silhouette, true clusters": Silhouette(), "neighbours, same cluster": NeighborPurity()}
     space = evaluate(
-        found.space, list(true.values()), system=system, config=replace(config, n_resamples=SPACE_RESAMPLES)
+        clustered.space, list(true.values()), system=system, config=replace(config, n_resamples=SPACE_RESAMPLES)
     )
     return TaskEvidence(
         CONCEPT_SCORES["clustering"],
-        _estimates(result, named),
+        _estimates(result, metrics),
         {**_estimates(labels, matched), **_estimates(space, true)},
         {"clustering": result, "clusters-found": labels, "clusters-true": space},
         "clustering",
-        ResamplingPlan("concepts", len(found.found), HALF_SAMPLES, resample),
+        ResamplingPlan("concepts", len(clustered.found), HALF_SAMPLES, resample),
         chance,
-        method=found.method,
+        method=clustered.method,
         others=others,
         chance_tests=chance_tests,
-        space=found.space,
+        space=clustered.space,
     )
 
 
@@ -390,35 +394,35 @@ def _random_parts(space: Space, count: int, figures: Callable[[Evidence], Parts]
     rng = np.random.default_rng([seed, count])
     rows = []
     for _ in range(N_RANDOM_BASELINES):
-        drawn = random_vectors(space, rng)
-        labels = kmeans(np.asarray(drawn.vectors), count, seed=seed)
-        rows.append(figures(Space.of(drawn.vectors, labels=labels)))
+        sample = random_vectors(space, rng)
+        labels = kmeans(np.asarray(sample.vectors), count, seed=seed)
+        rows.append(figures(Space.of(sample.vectors, labels=labels)))
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 def observe_entities(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Entities by type, and each with its sentence."""
     sentences = field.sentences or ()
-    found = entity_evidence(encode, sentences, seed=config.seed)
+    evidence = entity_evidence(encode, sentences, seed=config.seed)
     points = _points_of_mentions(sentences)
     reference: Named = {"neighbours, same type": NeighborPurity()}
     space = evaluate(
-        found.space,
+        evidence.space,
         [EUCLIDEAN, *reference.values()],
         system=system,
         config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
     text = result_from_values(
         system,
-        found.mention_ids,
-        {"entity_text_similarity": found.entity_text},
+        evidence.mention_ids,
+        {"entity_text_similarity": evidence.entity_text},
         bounds=(-1.0, 1.0),
         unit="cosine",
-        chance={"entity_text_similarity": found.entity_text_chance},
-        config=replace(per_unit(config), clusters=found.sentence_of),
+        chance={"entity_text_similarity": evidence.entity_text_chance},
+        config=replace(per_unit(config), clusters=evidence.sentence_of),
     )
-    probed = evaluate(found.probed, [Accuracy()], system=system, config=per_unit(config), chance=False)
-    chance_tests = permutation_chance(found.probed, {"linear probe": Accuracy()}, seed=config.seed)
+    probed = evaluate(evidence.probed, [Accuracy()], system=system, config=per_unit(config), chance=False)
+    chance_tests = permutation_chance(evidence.probed, {"linear probe": Accuracy()}, seed=config.seed)
     probed = _with_chances(probed, {Accuracy().name: chance_tests["linear probe"].chance})
     parts = {
         "entity_clustering_silhouette": space.estimates[EUCLIDEAN.name],
@@ -427,11 +431,11 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, config: Sta
 
     def resample(rows: Ints) -> Parts:
         """The entities and the mentions of some of the sentences."""
-        kept = np.isin(found.sentence_of, rows)
-        kinds = found.space.take(np.unique(points[kept]))
+        mask = np.isin(evidence.sentence_of, rows)
+        kinds = evidence.space.take(np.unique(points[mask]))
         return {
-            "entity_clustering_silhouette": value_of(lambda part: EUCLIDEAN.measure(part).value, kinds),
-            "avg_entity_text_similarity": float(found.entity_text[kept].mean()) if kept.any() else np.nan,
+            "entity_clustering_silhouette": value_or_nan(lambda part: EUCLIDEAN.measure(part).value, kinds),
+            "avg_entity_text_similarity": float(evidence.entity_text[mask].mean()) if mask.any() else np.nan,
         }
 
     return TaskEvidence(
@@ -443,45 +447,45 @@ def observe_entities(encode: Encode, field: ConceptSet, system: str, config: Sta
         ResamplingPlan("sentences", len(sentences), HALF_SAMPLES, resample),
         _chances(parts),
         chance_tests=chance_tests,
-        space=found.space,
+        space=evidence.space,
     )
 
 
 def _points_of_mentions(sentences: Sequence[Any]) -> Ints:
-    """For each mention, the place of its entity among the distinct ones."""
-    mentions = [(entity.text, entity.label) for each in sentences for entity in each.entities]
-    place = {kind: at for at, kind in enumerate(dict.fromkeys(mentions))}
-    return np.array([place[kind] for kind in mentions], dtype=np.int64)
+    """For each mention, the index of its entity among the distinct ones."""
+    mentions = [(entity.text, entity.label) for sentence in sentences for entity in sentence.entities]
+    index = {kind: at for at, kind in enumerate(dict.fromkeys(mentions))}
+    return np.array([index[kind] for kind in mentions], dtype=np.int64)
 
 
 def observe_relations(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Related entities against all others, and the search for the object of each relation."""
-    found = relation_evidence(encode, field.relations or ())
+    evidence = relation_evidence(encode, field.relations or ())
     coherence: Named = {"relation_coherence": EdgeCoherence()}
     graph: Named = {"graph_density": GraphDensity(), "clustering_coefficient": GraphClustering()}
     reference: Named = {"coherence": EdgeCoherence(), "alignment": Alignment()}
     space = evaluate(
-        found.space,
+        evidence.space,
         list(reference.values()),
         system=system,
         config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
-    fixed = evaluate(found.space, list(graph.values()), system=system, config=replace(config, n_resamples=1))
+    fixed = evaluate(evidence.space, list(graph.values()), system=system, config=replace(config, n_resamples=1))
     space = replace(space, estimates={**space.estimates, **fixed.estimates})
     links: Named = {"MRR of the object": ReciprocalRank(), "HR@10": HitRate(10), "mean rank": MeanRank()}
     ranked = evaluate(
-        found.ranking,
+        evidence.ranking,
         list(links.values()),
         system=system,
-        config=replace(per_unit(config), clusters=found.subjects.tolist()),
+        config=replace(per_unit(config), clusters=evidence.subjects.tolist()),
     )
     parts = _estimates(space, {**coherence, **graph})
 
     def errors(draws: int, rng: np.random.Generator) -> dict[str, Floats]:
-        cosines, edges = np.nan_to_num(edge_cosines(found.space)), found.space.edges
+        cosines, edges = np.nan_to_num(edge_cosines(evidence.space)), evidence.space.edges
         assert edges is not None
-        own = dyadic_errors(cosines, edges, len(found.space), draws, rng)
-        return {**{name: np.zeros(draws) for name in graph}, "relation_coherence": own}
+        cosine_errors = dyadic_errors(cosines, edges, len(evidence.space), draws, rng)
+        return {**{name: np.zeros(draws) for name in graph}, "relation_coherence": cosine_errors}
 
     return TaskEvidence(
         CONCEPT_SCORES["relations"],
@@ -489,16 +493,16 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, config: St
         {**_estimates(ranked, links), **_estimates(space, reference)},
         {"relations": space, "links": ranked},
         "relations",
-        ResamplingPlan("entities", len(found.space), errors_of=errors),
+        ResamplingPlan("entities", len(evidence.space), errors_of=errors),
         _chances(parts),
-        space=found.space,
+        space=evidence.space,
     )
 
 
 def observe_quality(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
-    """The vectors of the standard concepts, whatever they stand for."""
+    """The quality metrics of the vectors of the standard concepts."""
     space = concept_space(encode, field.concepts or ())
-    named: Named = {
+    metrics: Named = {
         "diversity_score": Diversity(),
         "embedding_variance": EmbeddingVariance(),
         "norm_std/norm_mean": NormRatio(),
@@ -513,11 +517,11 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, config: Stat
         reference = {**reference, "hubness": Hubness(N_NEIGHBORS)}
     result = evaluate(
         space,
-        [*named.values(), *reference.values()],
+        [*metrics.values(), *reference.values()],
         system=system,
         config=replace(config, n_resamples=SPACE_RESAMPLES),
     )
-    parts, figures = _estimates(result, named), _figures(named)
+    parts, figures = _estimates(result, metrics), _figures(metrics)
     return TaskEvidence(
         CONCEPT_SCORES["quality"],
         parts,
@@ -531,7 +535,10 @@ def observe_quality(encode: Encode, field: ConceptSet, system: str, config: Stat
 
 
 def _with_chances(result: Result, chances: Mapping[str, float]) -> Result:
-    estimates = {name: replace(each, chance=chances.get(name, each.chance)) for name, each in result.estimates.items()}
+    estimates = {
+        name: replace(estimate, chance=chances.get(name, estimate.chance))
+        for name, estimate in result.estimates.items()
+    }
     return replace(result, estimates=estimates)
 
 

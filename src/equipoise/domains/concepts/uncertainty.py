@@ -1,8 +1,8 @@
 """Uncertainty of a weighted score: bootstrap errors, intervals, chance level and permutation test.
 
-The errors have one row per resample: the deviation of the score, scaled to the size of the whole data. The
-same seed draws the same units for every model, so errors of two models pair. Errors of different tasks come
-from different units, and are drawn independently.
+The errors have one row per resample: the deviation of the score, scaled to the size of the full data. The
+same seed samples the same units for every model, so errors of two models are paired. Errors of different tasks are
+from different units, and are sampled independently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from equipoise.stats.corpus_intervals import (
     SubsampleFractions,
     resampled_rows,
     subsample_size,
-    value_of,
+    value_or_nan,
 )
 from equipoise.stats.intervals import Interval
 from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, t_difference
@@ -53,9 +53,9 @@ def per_unit(config: StatsConfig) -> StatsConfig:
 
 @dataclass(frozen=True)
 class ResamplingPlan:
-    """What is drawn: ``count`` units, and the parts of the blend on any of them.
+    """The resampling scheme: ``count`` units, and the parts of the blend on a sample of them.
 
-    ``shares`` says how large a part without repetition is; none means as many as there are, with repetition.
+    ``shares`` are the subsample fractions without replacement; empty means bootstrap with replacement.
     ``errors_of`` gives the errors of the parts at once, where nothing needs to be measured again.
     """
 
@@ -79,7 +79,7 @@ class ResamplingPlan:
 
     @property
     def told(self) -> str:
-        """What is drawn, for the caption."""
+        """The resampling units, for the caption."""
         if self.description:
             return self.description
         how = "halves" if self.shares else "as many, with repetition"
@@ -89,7 +89,7 @@ class ResamplingPlan:
 
 @dataclass(frozen=True)
 class BootstrapErrors:
-    """Errors of a score and the degrees of freedom behind them; ``reason`` where nothing is known."""
+    """Errors of a score and the degrees of freedom behind them; ``reason`` if they are unknown."""
 
     errors: Floats = field(repr=False)
     degrees: float
@@ -103,7 +103,7 @@ class BootstrapErrors:
     def interval(self, value: float, confidence_level: float = DEFAULT_STATS.confidence_level) -> Interval:
         """Student's interval around a value."""
         if isnan(value):
-            return Interval.unknown("the figure is undefined", confidence_level=confidence_level)
+            return Interval.unknown("the value is undefined", confidence_level=confidence_level)
         if self.reason:
             return Interval.unknown(self.reason, confidence_level=confidence_level)
         return t_difference(value, self.errors, self.degrees, confidence_level)[0]
@@ -125,7 +125,7 @@ def bootstrap_score(
     """The score on resampled units, and each of its parts.
 
     Subsamples without replacement have a larger error by a known factor (Politis and Romano, 1994); what is
-    left around their own mean is the error.
+    left around their mean is the error.
     """
     count = sampling.count
     if count < MIN_RESAMPLING_UNITS:
@@ -134,37 +134,39 @@ def bootstrap_score(
     rng = config.rng(crc32(blend.task.encode()))
     n_resamples = config.n_resamples
     if sampling.errors_of is not None:
-        return _weighted(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
+        return _combine_parts(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
     assert sampling.parts_of is not None
-    blocks = [np.array([place]) for place in range(count)]
-    drawn = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
-    of_parts = {term.part: _spread(np.array([each[term.part] for each in drawn]), sampling) for term in blend.terms}
-    return _spread(np.array([blend.value(each) for each in drawn]), sampling), of_parts
+    blocks = [np.array([index]) for index in range(count)]
+    samples = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
+    of_parts = {
+        term.part: _spread(np.array([sample[term.part] for sample in samples]), sampling) for term in blend.terms
+    }
+    return _spread(np.array([blend.value(sample) for sample in samples]), sampling), of_parts
 
 
-def _weighted(
+def _combine_parts(
     blend: ConceptScore, errors: Mapping[str, Floats], degrees: float
 ) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
     """The errors of a blend are those of its parts, as far as no cap is reached."""
     signed = {term.part: (-1.0 if term.from_one else 1.0) * term.weight for term in blend.terms}
-    whole = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
-    if np.isnan(whole).any():
+    total = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
+    if np.isnan(total).any():
         lost = BootstrapErrors(np.zeros(0), nan, "nothing to resample")
         return lost, dict.fromkeys(signed, lost)
-    return BootstrapErrors(whole, degrees), {part: BootstrapErrors(errors[part], degrees) for part in signed}
+    return BootstrapErrors(total, degrees), {part: BootstrapErrors(errors[part], degrees) for part in signed}
 
 
 def _degrees(sampling: ResamplingPlan, draws: int) -> float:
-    """Degrees of freedom that pay for the number of units, and for the number of draws."""
+    """Degrees of freedom for the number of units and of resamples."""
     return 1.0 / (1.0 / (sampling.count - 1) + 1.0 / max(draws - 1, 1))
 
 
 def _spread(scores: Floats, sampling: ResamplingPlan) -> BootstrapErrors:
-    known = ~np.isnan(scores)
-    if known.mean() < DEFINED_SHARE:
+    defined = ~np.isnan(scores)
+    if defined.mean() < DEFINED_SHARE:
         return BootstrapErrors(np.zeros(0), nan, "undefined in too many resamples")
-    # A resample with an undefined score is ignored; its row stays so that models are paired.
-    errors = np.where(known, scores - scores[known].mean(), 0.0)
+    # A resample with an undefined score is ignored; its row is kept so that models are paired.
+    errors = np.where(defined, scores - scores[defined].mean(), 0.0)
     degrees = _degrees(sampling, len(scores))
     return BootstrapErrors(errors * _factor(sampling.shares, sampling.count), degrees)
 
@@ -177,19 +179,19 @@ def _factor(shares: SubsampleFractions, count: int) -> float:
 
 
 def combine_errors(spreads: Sequence[BootstrapErrors], weights: Sequence[float]) -> BootstrapErrors:
-    """The errors of a weighted sum of scores that rest on different units; degrees after Welch.
+    """The errors of a weighted sum of scores on different units; degrees after Welch.
 
     >>> one = BootstrapErrors(np.array([-1.0, 1.0, -1.0, 1.0]), 10)
     >>> combine_errors([one, BootstrapErrors(np.array([-1.0, -1.0, 1.0, 1.0]), 10)], [0.5, 0.5]).errors.tolist()
     [-1.0, 0.0, 0.0, 1.0]
     """
-    reason = next((each.reason for each in spreads if each.reason), "")
+    reason = next((spread.reason for spread in spreads if spread.reason), "")
     if reason:
         return BootstrapErrors(np.zeros(0), nan, reason)
-    errors = np.asarray(np.asarray(weights) @ np.array([each.errors for each in spreads]))
-    parts = [(weight * each.standard_error) ** 2 for each, weight in zip(spreads, weights, strict=True)]
-    below = sum(part**2 / each.degrees for part, each in zip(parts, spreads, strict=True))
-    return BootstrapErrors(errors, sum(parts) ** 2 / below if below > 0 else min(each.degrees for each in spreads))
+    errors = np.asarray(np.asarray(weights) @ np.array([spread.errors for spread in spreads]))
+    parts = [(weight * spread.standard_error) ** 2 for spread, weight in zip(spreads, weights, strict=True)]
+    below = sum(part**2 / spread.degrees for part, spread in zip(parts, spreads, strict=True))
+    return BootstrapErrors(errors, sum(parts) ** 2 / below if below > 0 else min(spread.degrees for spread in spreads))
 
 
 # Permutation test against chance: the share of permutations with at least this value.
@@ -199,7 +201,7 @@ SHUFFLES = 999
 
 
 class ChanceTest(NamedTuple):
-    """What shuffles give on average, and the share of them that do as well as what was seen."""
+    """The mean over permutations, and the share of them that are at least as good as the observed value."""
 
     chance: float
     p: float
@@ -217,22 +219,22 @@ def permutation_chance(
     0.001
     """
     rng = np.random.default_rng([seed, shuffles])
-    drawn = [evidence.shuffled(rng) for _ in range(shuffles)]
-    return {name: _chance_test(metric, evidence, drawn) for name, metric in metrics.items()}
+    samples = [evidence.shuffled(rng) for _ in range(shuffles)]
+    return {name: _chance_test(metric, evidence, samples) for name, metric in metrics.items()}
 
 
-def _chance_test(metric: Metric[Any], evidence: Evidence, drawn: list[Any]) -> ChanceTest:
+def _chance_test(metric: Metric[Any], evidence: Evidence, samples: list[Any]) -> ChanceTest:
     def figure(part: Any) -> float:
         return metric.measure(part).value
 
-    seen = value_of(figure, evidence)
-    values = np.array([value_of(figure, each) for each in drawn])
-    known = values[~np.isnan(values)]
-    if isnan(seen) or not len(known):
+    observed = value_or_nan(figure, evidence)
+    values = np.array([value_or_nan(figure, sample) for sample in samples])
+    defined = values[~np.isnan(values)]
+    if isnan(observed) or not len(defined):
         return ChanceTest(nan, nan)
     # Rounding must not decide between equals.
-    as_good = np.count_nonzero(known >= seen - 1e-12)
-    return ChanceTest(float(known.mean()), float((as_good + 1) / (len(known) + 1)))
+    as_good = np.count_nonzero(defined >= observed - 1e-12)
+    return ChanceTest(float(defined.mean()), float((as_good + 1) / (len(defined) + 1)))
 
 
 # One task on one model: its score, parts, reference metrics and errors.
@@ -246,7 +248,7 @@ class TaskEvidence:
     """What a task saw of a model.
 
     ``parts`` are those of the blend under the names of its source, ``reference_metrics`` the metrics without
-    its faults. ``results`` are what can be stored and compared, each on evidence of its own; ``main`` names
+    its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
     the one that the blend belongs to. ``chance`` is the score of a random baseline,
     ``chance_tests`` the permutation tests of the reference metrics, and ``others`` the blend with other seeds, where it
     depends on one.
@@ -283,13 +285,13 @@ class TaskScore:
     def stored(self) -> Result:
         """What the blend belongs to: its parts with their intervals, and the blend before them."""
         main = self.observed.results[self.observed.main]
-        parts = {each.metric: each for each in self.observed.parts.values()}
-        own = {name: parts.get(name, each) for name, each in main.estimates.items()}
+        parts = {estimate.metric: estimate for estimate in self.observed.parts.values()}
+        estimates = {name: parts.get(name, estimate) for name, estimate in main.estimates.items()}
         if self.spread.reason:
-            return replace(main, estimates={self.blend.name: self.estimate, **own})
+            return replace(main, estimates={self.blend.name: self.estimate, **estimates})
         return replace(
             main,
-            estimates={self.blend.name: self.estimate, **own},
+            estimates={self.blend.name: self.estimate, **estimates},
             errors={self.blend.name: self.spread.errors},
             settings={
                 **main.settings,
@@ -300,9 +302,9 @@ class TaskScore:
 
     @property
     def lacking(self) -> str:
-        """Why there is no score: the part that is not defined, and when that is so; empty where there is."""
-        lost = [name for name, each in self.observed.parts.items() if isnan(each.value)]
-        return f"{lost[0]} is{_undefined(self.observed.parts[lost[0]].metric)}" if lost else ""
+        """Why there is no score: the undefined part and its reason; empty if there is one."""
+        lost = [name for name, estimate in self.observed.parts.items() if isnan(estimate.value)]
+        return f"{lost[0]} is{_undefined_reason(self.observed.parts[lost[0]].metric)}" if lost else ""
 
     @property
     def value(self) -> float:
@@ -317,7 +319,7 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     """
     confidence_level = config.confidence_level
     blend, sampling = observed.blend, observed.sampling
-    value = blend.value({name: each.value for name, each in observed.parts.items()})
+    value = blend.value({name: estimate.value for name, estimate in observed.parts.items()})
     spread, of_parts = bootstrap_score(blend, sampling, config=config)
     estimate = Estimate(
         metric=blend.name,
@@ -332,13 +334,15 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     parts = dict(observed.parts)
     if sampling.shares or sampling.errors_of:
         for term in blend.terms:
-            own = parts[term.part]
-            reach = of_parts[term.part].interval(own.value, confidence_level)
+            part_estimate = parts[term.part]
+            reach = of_parts[term.part].interval(part_estimate.value, confidence_level)
             reach = Interval.unknown(MODEL_INDEPENDENT, confidence_level=confidence_level) if term.fixed else reach
-            parts[term.part] = replace(own, interval=reach)
-    known = {each.metric: each for each in parts.values()}
+            parts[term.part] = replace(part_estimate, interval=reach)
+    by_metric = {estimate.metric: estimate for estimate in parts.values()}
     # A metric that is also a part of the score has one interval.
-    reference_metrics = {name: known.get(each.metric, each) for name, each in observed.reference_metrics.items()}
+    reference_metrics = {
+        name: by_metric.get(estimate.metric, estimate) for name, estimate in observed.reference_metrics.items()
+    }
     observed = replace(
         observed, parts=parts, reference_metrics=reference_metrics, sampling=sampling.without_functions()
     )
@@ -347,16 +351,16 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
 
 def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
     """The interval of the blend, or which part leaves it without one."""
-    lost = [name for name, each in observed.parts.items() if isnan(each.value)]
+    lost = [name for name, estimate in observed.parts.items() if isnan(estimate.value)]
     if lost:
         return Interval.unknown(f"{lost[0]} is undefined", confidence_level=confidence_level)
     return spread.interval(value, confidence_level)
 
 
-def _undefined(metric: str) -> str:
-    """When a figure is undefined, as its declaration says."""
+def _undefined_reason(metric: str) -> str:
+    """The condition under which a metric is undefined, from its declaration."""
     try:
-        (known,) = parse_metrics(metric)
+        (parsed,) = parse_metrics(metric)
     except EquipoiseError:
         return ""
-    return f" ({known.undefined})" if known.undefined else ""
+    return f" ({parsed.undefined})" if parsed.undefined else ""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.ranking import Ranking, unanswerable_as_misses
 from equipoise.evidence.segments import NOT_RETRIEVED
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts
@@ -54,22 +54,22 @@ def chance_levels(
     >>> chance_levels([none], [both], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
     [0.0, 0.3, 1.0]
     """
-    alone = _drawing_one_of(np.array([len(each) for each in holders]), corpus, depth)
+    alone = _hit_probability(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
     simulated = np.zeros(depth)
     orders = None
-    for held, each in zip(holders, parts, strict=True):
-        scattered = None if each is None else each.scattered()
+    for chunk_ids, answer_parts in zip(holders, parts, strict=True):
+        scattered = None if answer_parts is None else answer_parts.scattered()
         if scattered is not None:
             if orders is None:
                 orders = _orders(corpus, depth, min(MAX_SAMPLES, -(-N_SAMPLES // len(holders))), rng)
-            simulated += _only_together(scattered, held, orders, rng.permutation(corpus))
+            simulated += _only_together(scattered, chunk_ids, orders, rng.permutation(corpus))
     return alone + simulated / len(holders)
 
 
-def _drawing_one_of(counts: Ints, corpus: int, depth: int) -> Floats:
+def _hit_probability(counts: Ints, corpus: int, depth: int) -> Floats:
     """The probability that at least one holder is among k drawn chunks; the mean over the questions."""
-    drawn = np.arange(depth)
-    missed = np.cumprod(np.maximum(corpus - counts[:, None] - drawn, 0) / (corpus - drawn), axis=1)
+    rank = np.arange(depth)
+    missed = np.cumprod(np.maximum(corpus - counts[:, None] - rank, 0) / (corpus - rank), axis=1)
     return 1.0 - missed.mean(axis=0)
 
 
@@ -79,14 +79,14 @@ def _orders(corpus: int, depth: int, draws: int, rng: np.random.Generator) -> In
     return np.ascontiguousarray(orders[:, :depth].T)
 
 
-def _only_together(parts: AnswerParts, held: Ints, orders: Ints, labels: Ints) -> Floats:
+def _only_together(parts: AnswerParts, chunk_ids: Ints, orders: Ints, labels: Ints) -> Floats:
     """How often the first k chunks have enough parts, while no single one contains the answer.
 
     ``labels`` permutes the chunks, so that questions share no order and their errors are independent.
     """
     sets = np.packbits(parts.there[:, labels], axis=0)  # the parts that a chunk has, as bits
     holds = np.zeros(len(labels), dtype=np.bool_)
-    holds[held] = True
+    holds[chunk_ids] = True
     gathered = np.bitwise_or.accumulate(sets.take(orders, axis=1), axis=1)
     enough = np.bitwise_count(gathered).sum(axis=0, dtype=np.uint32) >= parts.needed
     alone = np.logical_or.accumulate(holds[labels].take(orders), axis=0)
@@ -116,7 +116,7 @@ class AnswerLocations:
     def chance(self, questions: Sequence[QuestionAnswer], corpus: int, depth: int, seed: int = 0) -> Floats:
         """The share of questions that k random chunks answer, k = 1 to ``depth``. Computed once."""
         if (depth, seed) not in self._chance:
-            parts = [self.index.parts(each.answer) for each in questions]
+            parts = [self.index.parts(question.answer) for question in questions]
             self._chance[depth, seed] = chance_levels(self.holders, parts, corpus, depth, np.random.default_rng(seed))
         return self._chance[depth, seed]
 
@@ -150,7 +150,7 @@ def locate_answers(
             hint="at least one of each is needed",
         )
     index = matcher.build_index([chunk.text for chunk in chunks])
-    return AnswerLocations(matcher.joins, index, tuple(index.holders(each.answer) for each in questions))
+    return AnswerLocations(matcher.joins, index, tuple(index.holders(question.answer) for question in questions))
 
 
 def rank_answers(
@@ -178,8 +178,8 @@ def rank_answers(
     if len(locations.holders) != len(questions):
         raise ShapeError(f"the answers of {len(locations.holders)} questions were located, not of {len(questions)}")
     top = _TopChunks(len(questions), min(depth, len(chunks)))
-    blocks = top.record(fitted.score_blocks([each.question for each in questions]))
-    ids = np.array([each.id for each in questions], dtype=object)
+    blocks = top.record(fitted.score_blocks([question.question for question in questions]))
+    ids = np.array([question.id for question in questions], dtype=object)
     if locations.joins:
         for _ in blocks:
             pass
@@ -210,7 +210,7 @@ class _TopChunks:
     def record(self, blocks: Blocks) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield the same blocks after recording the best columns of each."""
         for rows, scores in blocks:
-            self.order[rows], self.scores[rows] = leading_columns_of(scores, self.order.shape[1])
+            self.order[rows], self.scores[rows] = top_columns(scores, self.order.shape[1])
             yield rows, scores
 
 
@@ -222,13 +222,13 @@ def _ranking_of_hits(
     Further chunks that contain an answer alone are represented as items that were not retrieved, which hit
     rates ignore. The chance level of this ranking is not valid, because randomly drawn chunks are joined too.
     """
-    answers = (each.answer for each in questions)
+    answers = (question.answer for question in questions)
     hits = [locations.index.first_hit(answer, row) for answer, row in zip(answers, order, strict=True)]
     least = np.array([hit is not None for hit in hits], dtype=np.int64)
     counts = np.maximum([len(holders) for holders in locations.holders], least)
     above = np.full(int(counts.sum()), NOT_RETRIEVED, dtype=np.int64)
-    found = least > 0
-    above[(np.cumsum(counts) - counts)[found]] = [hit - 1 for hit in hits if hit is not None]
+    is_hit = least > 0
+    above[(np.cumsum(counts) - counts)[is_hit]] = [hit - 1 for hit in hits if hit is not None]
     pool = np.full(len(counts), corpus, dtype=np.int64)
     return unanswerable_as_misses(
         Ranking.of_items(

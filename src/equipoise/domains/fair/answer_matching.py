@@ -39,9 +39,9 @@ class AnswerParts:
         """
         count = self.there.sum(axis=1)
         everywhere = count == self.there.shape[1]
-        some = self.there[(count > 0) & ~everywhere]
+        scattered_parts = self.there[(count > 0) & ~everywhere]
         needed = self.needed - int(everywhere.sum())
-        return AnswerParts(some, needed) if 2 <= needed <= len(some) else None
+        return AnswerParts(scattered_parts, needed) if 2 <= needed <= len(scattered_parts) else None
 
 
 class AnswerIndex(ABC):
@@ -122,15 +122,15 @@ def is_whole_word(text: str, start: int, end: int) -> bool:
     [True, False, False]
     """
     return not (
-        (start > 0 and _joined(text[start - 1], text[start]))
-        or (end < len(text) and _joined(text[end - 1], text[end]))
+        (start > 0 and _are_joined(text[start - 1], text[start]))
+        or (end < len(text) and _are_joined(text[end - 1], text[end]))
         or _cuts_number(text, start)
         or _cuts_number(text, end)
         or _is_range(text, start)
     )
 
 
-def _joined(left: str, right: str) -> bool:
+def _are_joined(left: str, right: str) -> bool:
     return _is_spaced_word(left) and _is_spaced_word(right)
 
 
@@ -159,8 +159,8 @@ def _cuts_number(text: str, border: int) -> bool:
     return False
 
 
-def _separates(text: str, place: int) -> bool:
-    return text[place] in ".," and place > 0 and text[place - 1].isdecimal()
+def _separates(text: str, position: int) -> bool:
+    return text[position] in ".," and position > 0 and text[position - 1].isdecimal()
 
 
 def _is_range(text: str, start: int) -> bool:
@@ -259,34 +259,34 @@ class WholeWordIndex(AnswerIndex):
     def holders(self, answer: str) -> Ints:
         """The positions of the texts that contain the answer."""
         normal = self._rule.normal(answer).strip()
-        found = set(self._containing(normal)) if normal else set()
+        chunk_ids = set(self._containing(normal)) if normal else set()
         if self._rule.currency and normal.strip(_SIGNS) != normal:
-            found.update(self._containing(normal.strip(_SIGNS).strip(), unsigned=True))
+            chunk_ids.update(self._containing(normal.strip(_SIGNS).strip(), unsigned=True))
         if self._rule.fuzzy:
-            found.update(self._sharing(normal).tolist())
-        return np.array(sorted(found), dtype=np.int64)
+            chunk_ids.update(self._sharing(normal).tolist())
+        return np.array(sorted(chunk_ids), dtype=np.int64)
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
         """The rank of the first text in the order that contains the answer."""
-        places = np.flatnonzero(np.isin(order, self.holders(answer)))
-        return int(places[0]) + 1 if len(places) else None
+        positions = np.flatnonzero(np.isin(order, self.holders(answer)))
+        return int(positions[0]) + 1 if len(positions) else None
 
     def _containing(self, answer: str, *, unsigned: bool = False) -> Iterator[int]:
         """The texts that contain exactly these words; ``unsigned``: with no adjacent currency sign."""
         if not answer:
             return
         joined, starts = self._joined, self._starts
-        place = joined.find(answer)
-        while place >= 0:
-            end = place + len(answer)
-            if is_whole_word(joined, place, end) and not (unsigned and _signed(joined, place, end)):
-                text = bisect_right(starts, place) - 1
+        position = joined.find(answer)
+        while position >= 0:
+            end = position + len(answer)
+            if is_whole_word(joined, position, end) and not (unsigned and _has_sign(joined, position, end)):
+                text = bisect_right(starts, position) - 1
                 yield text
                 if text + 1 == len(starts):
                     return
-                place = joined.find(answer, starts[text + 1])
+                position = joined.find(answer, starts[text + 1])
             else:
-                place = joined.find(answer, place + 1)
+                position = joined.find(answer, position + 1)
 
     def _sharing(self, answer: str) -> Ints:
         """The texts that have at least ``threshold`` of the answer's words."""
@@ -300,12 +300,12 @@ class WholeWordIndex(AnswerIndex):
     @cached_property
     def _texts_with(self) -> dict[str, list[int]]:
         """For each word the texts that have it."""
-        found: dict[str, list[int]] = {}
+        texts_by_word: dict[str, list[int]] = {}
         for index, text in enumerate(self._texts):
             for word in set(_WORD.findall(text)):
-                found.setdefault(word, []).append(index)
-        return found
+                texts_by_word.setdefault(word, []).append(index)
+        return texts_by_word
 
 
-def _signed(text: str, start: int, end: int) -> bool:
+def _has_sign(text: str, start: int, end: int) -> bool:
     return text[max(start - 1, 0) : start] in set(_SIGNS) or text[end : end + 1] in set(_SIGNS)

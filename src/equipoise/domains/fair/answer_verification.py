@@ -120,7 +120,7 @@ class PassageIndex:
             return None
         best = max(
             (self._aligned(start, words, similar_words) for start in self._starts(len(words), similar_words)),
-            key=lambda found: found.similarity,
+            key=lambda passage: passage.similarity,
         )
         return best if best.similarity >= MIN_PASSAGE_SIMILARITY else None
 
@@ -177,7 +177,7 @@ class PassageIndex:
             similar_words[number][0] if number in similar_words else "" for number in self._ids[low:high].tolist()
         ]
         pairs = [
-            each for each in SequenceMatcher(None, region, words, autojunk=False).get_matching_blocks() if each.size
+            block for block in SequenceMatcher(None, region, words, autojunk=False).get_matching_blocks() if block.size
         ]
         if not pairs:
             return Passage("", 0.0)
@@ -186,7 +186,7 @@ class PassageIndex:
         last = low + pairs[-1].a + pairs[-1].size + len(words) - pairs[-1].b - pairs[-1].size
         # The alignment may skip words that are repeated: then as many as the answer has are tried too.
         counts = (last - first, max(last - first, len(words)))
-        return max((self._between(first, count, words) for count in counts), key=lambda found: found.similarity)
+        return max((self._between(first, count, words) for count in counts), key=lambda passage: passage.similarity)
 
     def _between(self, first: int, count: int, words: list[str]) -> Passage:
         """The passage of ``count`` words, and its similarity to the answer."""
@@ -219,7 +219,7 @@ def _grams(word: str) -> set[str]:
     ['65>', '<65']
     """
     marked = f"<{word}>"
-    return {marked[place : place + 3] for place in range(len(marked) - 2)}
+    return {marked[start : start + 3] for start in range(len(marked) - 2)}
 
 
 ISSUE_MESSAGES = {
@@ -257,25 +257,27 @@ class AnswerVerifier:
 
     def verify(self, questions: Sequence[QuestionAnswer]) -> AnswerVerification:
         """The occurrences of each answer; at least one if a chunk contains it."""
-        holders = self.matcher.holders([each.answer for each in questions], self.chunks)
-        found = [
-            AnswerOccurrences(each.id, each.answer, max(self._places(each.answer), min(1, len(chunks))), len(chunks))
-            for each, chunks in zip(questions, holders, strict=True)
+        holders = self.matcher.holders([question.answer for question in questions], self.chunks)
+        answers = [
+            AnswerOccurrences(
+                question.id, question.answer, max(self._places(question.answer), min(1, len(chunks))), len(chunks)
+            )
+            for question, chunks in zip(questions, holders, strict=True)
         ]
-        return AnswerVerification(self.matcher.name, self.chunking, len(self.chunks), tuple(found))
+        return AnswerVerification(self.matcher.name, self.chunking, len(self.chunks), tuple(answers))
 
     def issues(self, questions: Sequence[QuestionAnswer], verification: AnswerVerification) -> Iterator[AnswerIssue]:
         """The issues and tips of all answers, question by question."""
-        for question, found in zip(questions, verification.answers, strict=True):
-            if not found.places:
+        for question, answer in zip(questions, verification.answers, strict=True):
+            if not answer.places:
                 yield self._missing(question)
                 continue
             yield from self._different_form(question)
-            if not found.chunks:
+            if not answer.chunks:
                 yield _tip(question, "cut_by_chunks", f"no chunk of {self.chunking} contains it completely")
-            if found.places > 1:
-                where = f"{found.places:,} occurrences, in {found.chunks:,} of {len(self.chunks):,} chunks"
-                yield _tip(question, "ambiguous", where)
+            if answer.places > 1:
+                occurrences = f"{answer.places:,} occurrences, in {answer.chunks:,} of {len(self.chunks):,} chunks"
+                yield _tip(question, "ambiguous", occurrences)
 
     def _places(self, answer: str) -> int:
         plain = normalize_answer(answer)
@@ -289,10 +291,10 @@ class AnswerVerifier:
         if inside is not None:
             return _issue(question, "inside_word", f'found only inside "{inside}"')
         words = [word for word in casefolded_tokens(answer) if word.isalnum()]
-        known = sum(map(self._passages.holds_word, words))
+        n_known = sum(map(self._passages.holds_word, words))
         kind = "not_found"
-        if known and len(words) > 1:
-            kind = "words_scattered" if known == len(words) else "partial_match"
+        if n_known and len(words) > 1:
+            kind = "words_scattered" if n_known == len(words) else "partial_match"
         return _issue(question, kind, _closest(self._passages.nearest(answer)))
 
     def _different_form(self, question: QuestionAnswer) -> Iterator[AnswerIssue]:
@@ -310,9 +312,9 @@ class AnswerVerifier:
 
 def leaking_answers(questions: Sequence[QuestionAnswer], matcher: AnswerMatcher) -> Iterator[AnswerIssue]:
     """Tips about questions that contain their answer."""
-    for each in questions:
-        if matcher.holds(each.answer, each.question):
-            yield _tip(each, "in_question", "rephrase the question without the answer")
+    for question in questions:
+        if matcher.holds(question.answer, question.question):
+            yield _tip(question, "in_question", "rephrase the question without the answer")
 
 
 def one_line(text: str) -> str:

@@ -116,92 +116,94 @@ class RetrievedFraction:
     """The chunking, if there are several."""
 
 
-def missing_answers(found: AnswersInDocument | SplitAnswers) -> Iterator[Observation]:
+def missing_answers(subject: AnswersInDocument | SplitAnswers) -> Iterator[Observation]:
     """EQ102: answers that are not in the document, or that chunk boundaries split at every occurrence."""
-    if isinstance(found, SplitAnswers):
-        yield from _cut_answers(found)
+    if isinstance(subject, SplitAnswers):
+        yield from _cut_answers(subject)
         return
-    total = pluralize(len(found.answers), "answer")
-    missing = [each for each in found.answers if each.places == 0 and each.chunks == 0]
+    total = pluralize(len(subject.answers), "answer")
+    missing = [answer for answer in subject.answers if answer.places == 0 and answer.chunks == 0]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         yield Observation(
-            found.fixture,
+            subject.fixture,
             f"{len(missing):,} of {total} {verb} not in the document, and no system can find "
             f"{'it' if len(missing) == 1 else 'them'}: {join_names(missing)}",
             evidence_names(missing),
         )
-    cut = [each for each in found.answers if each.places and not each.chunks]
-    yield from _cut_answers(SplitAnswers({found.chunking: cut}, len(found.answers), found.fixture))
+    cut = [answer for answer in subject.answers if answer.places and not answer.chunks]
+    yield from _cut_answers(SplitAnswers({subject.chunking: cut}, len(subject.answers), subject.fixture))
 
 
-def _cut_answers(found: SplitAnswers) -> Iterator[Observation]:
+def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     """The chunking that splits the most answers, and how many others split some."""
-    splitting = {name: cut for name, cut in found.cut.items() if cut}
+    splitting = {name: cut for name, cut in subject.cut.items() if cut}
     if not splitting:
         return
-    worst = found.cut[found.worst]
+    worst = subject.cut[subject.worst]
     verb = "is" if len(worst) == 1 else "are"
     others = len(splitting) - 1
-    more = f"; {pluralize(others, 'other chunking')} of {len(found.cut) - 1:,} also split some" if others else ""
+    more = f"; {pluralize(others, 'other chunking')} of {len(subject.cut) - 1:,} also split some" if others else ""
     yield Observation(
-        found.fixture,
-        f"{len(worst):,} of {pluralize(found.answers, 'answer')} {verb} in the document and in no chunk of "
-        f"{found.worst}: chunk boundaries split {'it' if len(worst) == 1 else 'them'}, so the maximum score there is "
-        f"{_ceiling(worst, found)}: {join_names(worst)}{more}",
-        (*_ceilings(found, splitting), *evidence_names(worst)),
+        subject.fixture,
+        f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {verb} in the document and in no chunk of "
+        f"{subject.worst}: chunk boundaries split {'it' if len(worst) == 1 else 'them'}, so the maximum score there is "
+        f"{_ceiling(worst, subject)}: {join_names(worst)}{more}",
+        (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )
 
 
-def _ceiling(cut: Sequence[AnswerOccurrences], found: SplitAnswers) -> str:
-    return format_value(1 - len(cut) / found.answers, 2)
+def _ceiling(cut: Sequence[AnswerOccurrences], subject: SplitAnswers) -> str:
+    return format_value(1 - len(cut) / subject.answers, 2)
 
 
-def _ceilings(found: SplitAnswers, splitting: Mapping[str, Sequence[AnswerOccurrences]]) -> Iterator[str]:
+def _ceilings(subject: SplitAnswers, splitting: Mapping[str, Sequence[AnswerOccurrences]]) -> Iterator[str]:
     """The maximum score with each chunking that splits answers, if there are several chunkings."""
-    if len(found.cut) > 1:
+    if len(subject.cut) > 1:
         for name, cut in splitting.items():
-            yield f"{name} splits {len(cut):,}: maximum score {_ceiling(cut, found)}"
+            yield f"{name} splits {len(cut):,}: maximum score {_ceiling(cut, subject)}"
 
 
-def duplicate_questions(asked: QuestionSet) -> Iterator[Observation]:
+def duplicate_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ111: duplicate questions."""
-    if asked.repeated:
-        status = "are duplicates" if len(asked.repeated) > 1 else "is a duplicate"
+    if questions.repeated:
+        status = "are duplicates" if len(questions.repeated) > 1 else "is a duplicate"
         yield Observation(
-            asked.fixture,
-            f"{len(asked.repeated):,} of {pluralize(asked.questions, 'question')} {status}: "
-            f"{join_names(asked.repeated)}",
-            evidence_names(asked.repeated),
+            questions.fixture,
+            f"{len(questions.repeated):,} of {pluralize(questions.questions, 'question')} {status}: "
+            f"{join_names(questions.repeated)}",
+            evidence_names(questions.repeated),
         )
 
 
-def leaking_questions(asked: QuestionSet) -> Iterator[Observation]:
+def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ112: questions that contain their answer."""
-    if asked.leaking:
-        verb = "contain their" if len(asked.leaking) > 1 else "contains its"
+    if questions.leaking:
+        verb = "contain their" if len(questions.leaking) > 1 else "contains its"
         yield Observation(
-            asked.fixture,
-            f"{len(asked.leaking):,} of {pluralize(asked.questions, 'question')} {verb} answer: "
-            f"{join_names(asked.leaking)}",
-            evidence_names(asked.leaking),
+            questions.fixture,
+            f"{len(questions.leaking):,} of {pluralize(questions.questions, 'question')} {verb} answer: "
+            f"{join_names(questions.leaking)}",
+            evidence_names(questions.leaking),
         )
 
 
-def ambiguous_answers(found: AnswersInDocument) -> Iterator[Observation]:
+def ambiguous_answers(subject: AnswersInDocument) -> Iterator[Observation]:
     """EQ103: answers that occur several times, of which only one is meant."""
-    several = sorted((each for each in found.answers if each.places > 1), key=lambda each: (-each.places, -each.chunks))
+    several = sorted(
+        (answer for answer in subject.answers if answer.places > 1), key=lambda answer: (-answer.places, -answer.chunks)
+    )
     if several:
         verb = "occurs" if len(several) == 1 else "occur"
         widest = several[0]
         yield Observation(
-            found.fixture,
-            f"{len(several):,} of {pluralize(len(found.answers), 'answer')} {verb} more than once in "
+            subject.fixture,
+            f"{len(several):,} of {pluralize(len(subject.answers), 'answer')} {verb} more than once in "
             f"the document; {widest} {widest.places:,} times, "
-            f"in {widest.chunks:,} of {pluralize(found.chunks, 'chunk')}",
+            f"in {widest.chunks:,} of {pluralize(subject.chunks, 'chunk')}",
             evidence_names(
-                [f"{each}: {pluralize(each.places, 'occurrence')}, {each.chunks:,} chunks" for each in several]
+                [f"{answer}: {pluralize(answer.places, 'occurrence')}, {answer.chunks:,} chunks" for answer in several]
             ),
         )
 
@@ -210,7 +212,7 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
     """EQ105: fewer questions than the minimum."""
     if size.questions < size.minimum:
         detectable = size.detectable
-        shown = (
+        examples = (
             f"a difference below {format_value(detectable.value, 2)} would mostly not be detected"
             if detectable.known
             else "no difference between systems could be detected"
@@ -219,7 +221,7 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
             size.fixture,
             f"{pluralize(size.questions, 'question')} of at least {size.minimum:,}: an accuracy of "
             f"{format_value(size.accuracy, 1)} would have an interval of "
-            f"± {format_value(size.half_width, 2)}, and {shown}",
+            f"± {format_value(size.half_width, 2)}, and {examples}",
             (
                 f"Wilson half-width {format_value(size.half_width)} at accuracy {format_value(size.accuracy, 1)}",
                 f"detectable at 80 % power: {format_value(detectable.value, reason=detectable.reason)}",

@@ -12,9 +12,8 @@ import numpy as np
 
 from equipoise.domains.fair.answer_evidence import AnswerLocations
 from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts
-from equipoise.domains.fair.chunking import EmbeddingEvalWindows
 from equipoise.models.chunking import Chunk, Chunker, chunker, markdown_sections
-from equipoise.models.tokenizers import Cl100kTokenizer, Tokenizer, tokenizer_for
+from equipoise.models.tokenizers import Cl100kTokenizer, Tokenizer, check_text, tokenizer_for, utf8_character_index
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.config import FairConfig
@@ -106,7 +105,7 @@ class _MemoisedTokenizer(Tokenizer):
 def chunk_locations(chunked: ChunkedDocuments, documents: Sequence[TextDocument]) -> list[str]:
     """A label per chunk: the file, if there are several, and the section title."""
     sections = [markdown_sections(document.text) for document in documents]
-    starts = [[section.start for section in each] for each in sections]
+    starts = [[section.start for section in document_sections] for document_sections in sections]
     labels = []
     for chunk, index in zip(chunked.chunks, chunked.document, strict=True):
         title = sections[index][bisect_right(starts[index], chunk.start) - 1].title
@@ -169,3 +168,30 @@ def index_chunks(
         )
         indexed_chunks[chunked.chunking] = IndexedChunks(chunked, locations)
     return indexed_chunks
+
+
+class EmbeddingEvalWindows:
+    r"""The tokens of one document, split at any token; white space at the ends is kept.
+
+    A boundary may be inside a character that consists of several tokens. Its remains on either side are
+    decoded as U+FFFD; the offsets of the chunk then include the whole character.
+
+    >>> [chunk.text for chunk in EmbeddingEvalWindows("soba 麺, ramen", Cl100kTokenizer()).chunks(5, 1)]
+    ['soba 麺', '\ufffd, ramen']
+    """
+
+    def __init__(self, document: str, tokenizer: Cl100kTokenizer) -> None:
+        self._data = check_text(document, "the document").encode()
+        self._borders = tokenizer.byte_borders(document)
+        self._begun = utf8_character_index(self._data)
+
+    def chunks(self, size: int, overlap: int) -> list[Chunk]:
+        """Windows of ``size`` tokens, of which ``overlap`` are shared with the window before."""
+        count = len(self._borders) - 1
+        starts = range(0, max(count - overlap, min(count, 1)), size - overlap)
+        return [self._chunk(first, min(first + size, count)) for first in starts]
+
+    def _chunk(self, first: int, last: int) -> Chunk:
+        left, right = self._borders[[first, last]].tolist()
+        text = self._data[left:right].decode("utf-8", "replace")
+        return Chunk(text, int(self._begun[left]) - 1, int(self._begun[right - 1]), last - first)

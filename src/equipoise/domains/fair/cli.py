@@ -14,6 +14,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, TOP_KS, checked_settings
 from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
@@ -24,6 +25,7 @@ from equipoise.io.documents import read_documents
 from equipoise.types import with_label
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.fair.results import FairComparison
     from equipoise.domains.fair.validation_result import ValidationResult
     from equipoise.runs.executors import Executor
@@ -51,7 +53,7 @@ def fair() -> None:
 COMPARE_HELP = """
 \b
   eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
-  eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --budget 2000
+  eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid
 is evaluated. Parameters are selected and scored on different questions (nested cross-validation),
@@ -73,11 +75,14 @@ matchers = options.names_in("equipoise.domains.fair.embedding_eval_matcher", "MA
 unanswerable_policies = options.names_in("equipoise.domains.fair.config", "UNANSWERABLE_POLICIES")
 
 
-def _several(name: str, default: Sequence[int], minimum: int, text: str) -> options.Decorator:
+def _several(
+    *names: str, default: Sequence[int], minimum: int, text: str, aliases: Sequence[str] = ()
+) -> options.Decorator:
     """An option that takes several integers."""
     return click.option(
-        name,
+        *names,
         cls=MultiValueOption,
+        aliases=aliases,
         commas=True,
         type=click.IntRange(min=minimum),
         callback=lambda ctx, option, values: values or None,
@@ -97,17 +102,16 @@ def _several(name: str, default: Sequence[int], minimum: int, text: str) -> opti
     help="Documents or folders of documents.",
 )
 @click.option("--qa", "fixture", required=True, metavar="FILE", help="The fixture: questions and answers.")
-@click.option(
-    "--models",
-    cls=MultiValueOption,
-    required=True,
-    type=options.ModelType(),
-    metavar="MODEL ...",
-    help="The models; see eq ls models.",
+@options.models_option(required=True)
+@_several("--chunk-sizes", default=CHUNK_SIZES, minimum=1, text="Chunk sizes to try, in tokens.")
+@_several("--overlaps", default=OVERLAPS, minimum=0, text="Overlaps to try, in tokens.")
+@_several(
+    *("-k", "--top-k", "top_ks"),
+    default=TOP_KS,
+    minimum=1,
+    text="Numbers of retrieved chunks to try.",
+    aliases=("--top-ks",),
 )
-@_several("--chunk-sizes", (256, 384, 512), 1, "Chunk sizes to try, in tokens.")
-@_several("--overlaps", (25, 50, 100), 0, "Overlaps to try, in tokens.")
-@_several("--top-ks", (5, 10, 15), 1, "Numbers of retrieved chunks to try.")
 @click.option(
     "--chunkers",
     "chunker_names",
@@ -120,20 +124,23 @@ def _several(name: str, default: Sequence[int], minimum: int, text: str) -> opti
     help="Chunkers to try: fixed, section, sentence.",
 )
 @click.option(
-    "--budget",
+    "--token-budget",
+    "budget",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
     help="Maximum number of retrieved tokens per question.",
 )
 @click.option(
-    "--folds",
+    "--n-folds",
+    "folds",
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
     help="Folds of the cross-validation; 1 is none (optimistic).",
 )
 @click.option(
-    "--repeats",
+    "--n-repeats",
+    "repeats",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
@@ -141,20 +148,20 @@ def _several(name: str, default: Sequence[int], minimum: int, text: str) -> opti
 )
 @options.one_of("--matcher", "matcher", matchers, "words", "Rule for when a chunk contains an answer.")
 @click.option(
-    "--absent",
-    "unanswerable",
+    "--unanswerable",
     type=options.ChoiceWithHint("policy for unanswerable questions", unanswerable_policies),
     default="refuse",
     show_default=True,
     help="Questions whose answer is not in the document: refuse to run, score 0, or skip.",
 )
 @click.option("--tokenizer", metavar="NAME", help="Tokenizer: cl100k, words, or a model.")
-@options.seed_option
-@options.test_option
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model.")
+@options.stats_options(n_resamples=FAIR_STATS.n_resamples)
+@options.threads_option
+@options.device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Output folder; a .json file gets only a list of results.")
 @engine_options
 @options.fail_option
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def compare(
@@ -164,27 +171,26 @@ def compare(
     fixture: str,
     models: tuple[str, ...],
     chunker_names: tuple[str, ...],
+    config: StatsConfig,
     threads: int,
+    device: str | None,
     output: str | None,
     fail_on: str | None,
     engine: Executor,
     **settings: Any,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import compare_models, prepare_comparison
-    from equipoise.domains.fair.questions import read_questions
-    from equipoise.io.documents import read_documents
     from equipoise.models.resolve import resolve_models
     from equipoise.runs.experiment import check_writable, is_json_file
 
     if output is not None:
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
-    config = checked_settings(chunkers=chunker_names, **settings)
-    resolved = resolve_models(models)
-    texts, questions = read_documents(*documents), read_questions(fixture)
+    grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
+    resolved = options.models_on_device(list(resolve_models(models)), device, out)
     with executor_context(engine, out, "a model"):
-        plan = prepare_comparison(texts, questions, config)
+        with out.working("chunking the documents and locating the answers"):
+            plan = prepare_comparison(read_documents(*documents), read_questions(fixture), grid)
         with out.progress(len(resolved) * (len(plan.indexed_chunks) + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
@@ -264,8 +270,9 @@ VALIDATE_HELP = """
 Check questions and answers before models are compared on them: answers that are not in the
 document, with the closest passage; answers that occur several times or are split by chunk
 boundaries; duplicate questions; shares of categories and difficulties; and the differences that
-this number of questions can detect. Without --doc no answer is verified. Exit status 1 means
-invalid.
+this number of questions can detect. Without --doc no answer is verified. Exit status 1 means that
+answers are missing or questions are duplicates; with --strict also that a minimum is not met, such
+as --min-questions.
 """
 
 
@@ -294,7 +301,7 @@ def _number(
 @_number("--recommended-hard", float, 40.0, "Recommended percentage of hard.", into="recommended_hard_pct")
 @_number("--chunk-size", int, 512, "Chunk size in tokens.")
 @_number("--overlap", int, 50, "Overlap of chunks in tokens.")
-@_number("--top-k", int, 10, "Number of retrieved chunks.")
+@click.option("-k", "--top-k", type=int, default=10, show_default=True, help="Number of retrieved chunks.")
 @click.option("--tokenizer", metavar="MODEL", help="Tokenizer: a model, words or cl100k.")
 @click.option(
     "--matcher",
@@ -303,15 +310,35 @@ def _number(
     show_default=True,
     help="Rule for when a chunk contains an answer.",
 )
+@click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met.")
+@options.table_options()
 @options.output_options
 @pass_output
-def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], **settings: Any) -> int:
+def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool, **settings: Any) -> int:
     """See ``VALIDATE_HELP``."""
     if qa is None:
-        raise ParameterError("no fixture was specified", hint="name a JSON or JSONL file with --qa")
-    result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
+        raise ParameterError("there is no fixture", hint="give a JSON or JSONL file with --qa")
+    with out.working("locating the answers"):
+        result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
     _show_validation(out, result)
-    return exits.DONE if result.is_valid else exits.GATE_FAILED
+    if not strict and not result.is_valid:
+        _warn_of_minimums(out, result)
+    is_error = result.answers_missing or result.duplicate_questions or (strict and not result.is_valid)
+    return exits.GATE_FAILED if is_error else exits.DONE
+
+
+def _warn_of_minimums(out: Output, result: ValidationResult) -> None:
+    """Warn about each minimum that is not met."""
+    thresholds = result.thresholds
+    shares = {
+        "multi_hop": (result.multihop_percentage, thresholds.min_multihop_pct),
+        "hard": (result.hard_percentage, thresholds.min_hard_pct),
+    }
+    if not result.meets_min_questions:
+        out.note(f"warning: {result.total_questions} questions are fewer than {thresholds.min_questions}")
+    for name, (share, minimum) in shares.items():
+        if share < minimum:
+            out.note(f"warning: {share:.0f} % of the questions are {name}; the minimum is {minimum:g} %")
 
 
 def _show_validation(out: Output, result: ValidationResult) -> None:

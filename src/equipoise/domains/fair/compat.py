@@ -70,9 +70,9 @@ class InMemoryVectorStore:
     def search(self, name: str, query_embedding: ArrayLike, top_k: int = 10) -> list[SearchResult]:
         """The nearest vectors of one query, best first, with their texts."""
         collection = self._collection(name)
-        found = collection.search(np.asarray(query_embedding)[None, ...], top_k).pairs(0)
-        texts = collection.texts([name for name, _ in found])
-        return [SearchResult(name, score, text) for (name, score), text in zip(found, texts, strict=True)]
+        hits = collection.search(np.asarray(query_embedding)[None, ...], top_k).pairs(0)
+        texts = collection.texts([name for name, _ in hits])
+        return [SearchResult(name, score, text) for (name, score), text in zip(hits, texts, strict=True)]
 
     def delete(self, name: str, ids: Sequence[str]) -> int:
         """Remove vectors by id and return how many existed."""
@@ -244,15 +244,15 @@ class BinaryEvaluator:
         retrieved_chunks_list: Sequence[Sequence[str]],
     ) -> list[EvaluationScore]:
         """The scores of many questions, each with its own chunks."""
-        asked = check_questions(qa_pairs)
-        if len(asked) != len(retrieved_chunks_list):
+        questions = check_questions(qa_pairs)
+        if len(questions) != len(retrieved_chunks_list):
             raise ShapeError(
-                f"there are {len(asked)} questions and {len(retrieved_chunks_list)} lists of chunks",
+                f"there are {len(questions)} questions and {len(retrieved_chunks_list)} lists of chunks",
                 hint="pass one list per question",
             )
         return [
-            replace(self.evaluate(each.question, each.answer, chunks), qa_pair_id=each.id)
-            for each, chunks in zip(asked, retrieved_chunks_list, strict=True)
+            replace(self.evaluate(question.question, question.answer, chunks), qa_pair_id=question.id)
+            for question, chunks in zip(questions, retrieved_chunks_list, strict=True)
         ]
 
     def _explained(self, score: float, answer: str, chunks: Sequence[str]) -> str:

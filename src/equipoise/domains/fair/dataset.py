@@ -105,7 +105,7 @@ class QADataset:
     @cached_property
     def fingerprints(self) -> dict[str, str]:
         """The SHA-256 of the documents, in order, and of the questions."""
-        documents = [part for each in self.documents for part in (each.name, each.text)]
+        documents = [part for document in self.documents for part in (document.name, document.text)]
         questions = [
             part
             for item in self.questions
@@ -117,7 +117,7 @@ class QADataset:
     def identity(self) -> dict[str, str]:
         """Short digests of the texts alone: file names and categories do not change the units."""
         questions = [part for item in self.questions for part in (item.id, item.question, item.answer)]
-        digests = {"document": _digest([each.text for each in self.documents]), "questions": _digest(questions)}
+        digests = {"document": _digest([document.text for document in self.documents]), "questions": _digest(questions)}
         return {part: digest[:_IDENTITY_LENGTH] for part, digest in digests.items()}
 
 
@@ -164,7 +164,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 N_SHOWN = 5
 _UNANSWERABLE_HINT = (
-    "count them as misses (--absent zero), skip them (--absent skip), "
+    "count them as misses (--unanswerable zero), skip them (--unanswerable skip), "
     "or run eq fair validate --doc, which shows the nearest passages"
 )
 
@@ -184,14 +184,14 @@ def apply_unanswerable_policy(
     if policy == "refuse":
         raise _unanswerable_error(unanswerable, len(dataset.questions))
     skipped_ids = {question.id for question in unanswerable}
-    kept = [index for index, question in enumerate(dataset.questions) if question.id not in skipped_ids]
-    if not kept:
+    indices = [index for index, question in enumerate(dataset.questions) if question.id not in skipped_ids]
+    if not indices:
         raise InputError(
             f"none of the {len(dataset.questions)} answers is in the document, so no question is left",
             hint="check that the fixture belongs to this document: eq fair validate --qa ... --doc ...",
         )
-    questions = tuple(dataset.questions[index] for index in kept)
-    remaining = {chunking: _select_questions(indexed, kept) for chunking, indexed in indexed_chunks.items()}
+    questions = tuple(dataset.questions[index] for index in indices)
+    remaining = {chunking: _select_questions(indexed, indices) for chunking, indexed in indexed_chunks.items()}
     return replace(dataset, questions=questions, unanswerable=unanswerable, n_skipped=len(unanswerable)), remaining
 
 
@@ -206,21 +206,22 @@ def unanswerable_questions(
     ]
     texts = [document.text for document in dataset.documents]
     holders = matcher.holders([question.answer for question in unlocated], texts) if unlocated else []
-    return tuple(question for question, where in zip(unlocated, holders, strict=True) if not len(where))
+    return tuple(question for question, holder_ids in zip(unlocated, holders, strict=True) if not len(holder_ids))
 
 
-def _select_questions(indexed: IndexedChunks, kept: Sequence[int]) -> IndexedChunks:
+def _select_questions(indexed: IndexedChunks, indices: Sequence[int]) -> IndexedChunks:
     locations = indexed.locations
     return IndexedChunks(
-        indexed.chunked, AnswerLocations(locations.joins, locations.index, tuple(locations.holders[at] for at in kept))
+        indexed.chunked,
+        AnswerLocations(locations.joins, locations.index, tuple(locations.holders[at] for at in indices)),
     )
 
 
 def _unanswerable_error(unanswerable: Sequence[QuestionAnswer], total: int) -> InputError:
-    shown = "\n".join(f"{question.id}: {question.answer}" for question in unanswerable[:N_SHOWN])
+    examples = "\n".join(f"{question.id}: {question.answer}" for question in unanswerable[:N_SHOWN])
     more = f"\nand {len(unanswerable) - N_SHOWN} more" if len(unanswerable) > N_SHOWN else ""
     return InputError(
         f"{len(unanswerable)} of {total} answers are not in the document",
         hint=_UNANSWERABLE_HINT,
-        excerpt=f"{shown}{more}",
+        excerpt=f"{examples}{more}",
     )

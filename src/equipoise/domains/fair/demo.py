@@ -10,8 +10,10 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output import Output, pass_output
+from equipoise.domains.fair.config import FAIR_STATS
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.fair.plan import Plan
     from equipoise.domains.fair.results import FairComparison
 
@@ -45,10 +47,11 @@ BASELINE = {"chunk_size": 200, "overlap": 20, "top_k": 4}
     show_default=True,
     help="The output folder.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness.")
+@options.stats_options(n_resamples=FAIR_STATS.n_resamples)
+@options.table_options(file=False)
 @options.output_options
 @pass_output
-def demo(out: Output, output: str, seed: int) -> int:
+def demo(out: Output, output: str, config: StatsConfig) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.fair.experiment import compare_models
     from equipoise.models.inventory import list_models
@@ -56,21 +59,22 @@ def demo(out: Output, output: str, seed: int) -> int:
     from equipoise.runs.experiment import check_writable, exit_code
 
     check_writable(output)
-    plan = _plan(seed)
-    here = [each.spec for each in list_models() if each.spec in MODELS and each.works]
-    models = resolve_models([*here, *LEXICAL_MODELS])
+    with out.working("chunking the sample document"):
+        plan = _plan(config)
+    installed = [listing.spec for listing in list_models() if listing.spec in MODELS and listing.works]
+    models = resolve_models([*installed, *LEXICAL_MODELS])
     _announce(out, plan, len(models))
     with out.progress(len(models) * (len(plan.settings.chunkings) + 1)) as step:
         comparison = compare_models(models, plan, step=step, output=output, command=out.command)
     _write_report(out, comparison, Path(output))
     _show(out, comparison, Path(output))
-    missing = [name for name in MODELS if name not in here]
+    missing = [name for name in MODELS if name not in installed]
     if missing:
         out.note(f"Not installed: {', '.join(missing)}. See eq ls models.")
     return exit_code(comparison.failures)
 
 
-def _plan(seed: int) -> Plan:
+def _plan(config: StatsConfig) -> Plan:
     """The sample document, its questions and the grid."""
     from equipoise.domains.fair.config import checked_settings
     from equipoise.domains.fair.experiment import prepare_comparison
@@ -84,7 +88,7 @@ def _plan(seed: int) -> Plan:
         budget=BUDGET,
         baseline_params=BASELINE,
         tokenizer="words",  # so that the scores do not depend on the installed tokenizers
-        seed=seed,
+        stats=config,
     )
     return prepare_comparison(document, questions, settings)
 

@@ -63,17 +63,17 @@ class WordFormIndex:
     def texts_with(self, word: str) -> Bools:
         """For each text, whether it has the word or, with ``forms``, a form of it."""
         if word not in self._known:
-            found = np.zeros(self._count, dtype=np.bool_)
+            contains = np.zeros(self._count, dtype=np.bool_)
             for index in self._matching(word):
-                found[self._owners[index]] = True
-            self._known[word] = found
+                contains[self._owners[index]] = True
+            self._known[word] = contains
         return self._known[word]
 
     def _matching(self, word: str) -> Iterator[int]:
         if not self._forms:
-            place = bisect_left(self._words, word)
-            if self._words[place : place + 1] == [word]:
-                yield place
+            position = bisect_left(self._words, word)
+            if self._words[position : position + 1] == [word]:
+                yield position
             return
         yield from self._containing(word)
         stem = word.rstrip("s")
@@ -85,11 +85,11 @@ class WordFormIndex:
             yield from self._by_stem.get(word[:length], ())
 
     def _containing(self, word: str) -> Iterator[int]:
-        place = self._joined.find(word)
-        while place >= 0:
-            index = bisect_right(self._starts, place) - 1
+        position = self._joined.find(word)
+        while position >= 0:
+            index = bisect_right(self._starts, position) - 1
             yield index
-            place = self._joined.find(word, self._starts[index + 1])
+            position = self._joined.find(word, self._starts[index + 1])
 
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
@@ -146,8 +146,8 @@ class EmbeddingEvalMatcher(AnswerMatcher):
         wordings = self.wordings(answer)
         if any(wording in joined for wording in wordings):
             return 1.0
-        words, there = set(wordings[0].split()), set(joined.split())
-        matched = sum(word in there or self._has_form(word, there) for word in words)
+        words, text_words = set(wordings[0].split()), set(joined.split())
+        matched = sum(word in text_words or self._has_form(word, text_words) for word in words)
         share = matched / len(words) if words else 0.0
         return share if share >= self.partial_match_threshold else 0.0
 
@@ -176,13 +176,13 @@ class EmbeddingEvalIndex(AnswerIndex):
     def holders(self, answer: str) -> Ints:
         """The positions of the texts that contain the answer alone."""
         wordings = self._rule.wordings(answer)
-        found: Bools = np.zeros(len(self._normal), dtype=np.bool_)
+        contains: Bools = np.zeros(len(self._normal), dtype=np.bool_)
         for wording in wordings:
-            found |= np.array([wording in text for text in self._normal], dtype=np.bool_)
+            contains |= np.array([wording in text for text in self._normal], dtype=np.bool_)
         parts = self._words_of(wordings[0])
         if len(parts.there):
-            found |= parts.there.sum(axis=0) >= parts.needed
-        return np.flatnonzero(found)
+            contains |= parts.there.sum(axis=0) >= parts.needed
+        return np.flatnonzero(contains)
 
     def parts(self, answer: str) -> AnswerParts:
         """The words of the answer; ``needed`` of them are enough, in any of the texts."""
@@ -190,18 +190,18 @@ class EmbeddingEvalIndex(AnswerIndex):
 
     def first_hit(self, answer: str, order: Sequence[int] | Ints) -> int | None:
         """The smallest number of texts, in this order, that embedding-eval accepts."""
-        places = np.asarray(order, dtype=np.int64)
-        if any(self._open[place] for place in places[:-1].tolist()):
-            texts = [self._texts[place] for place in places.tolist()]
+        chunk_ids = np.asarray(order, dtype=np.int64)
+        if any(self._open[chunk_id] for chunk_id in chunk_ids[:-1].tolist()):
+            texts = [self._texts[chunk_id] for chunk_id in chunk_ids.tolist()]
             counts = range(1, len(texts) + 1)
             return next((few for few in counts if self._rule.score(answer, texts[:few]) >= PASS_SCORE), None)
         wordings = self._rule.wordings(answer)
-        hits = [self._exact_hit(wordings, places), self._words_hit(wordings[0], places)]
+        hits = [self._exact_hit(wordings, chunk_ids), self._words_hit(wordings[0], chunk_ids)]
         return min((hit for hit in hits if hit is not None), default=None)
 
     def _exact_hit(self, wordings: Sequence[str], order: Ints) -> int | None:
         """The text in which the first occurrence of a wording ends."""
-        texts = [self._normal[place] for place in order.tolist()]
+        texts = [self._normal[chunk_id] for chunk_id in order.tolist()]
         if self._rule.normalize_whitespace:
             gaps = [bool(text) for text in texts]
             joined = " ".join(filter(None, texts))
@@ -210,8 +210,8 @@ class EmbeddingEvalIndex(AnswerIndex):
             joined = " ".join(texts)
         ends = np.cumsum([len(text) + gap for text, gap in zip(texts, gaps, strict=True)]) - 1
         ends = np.maximum(ends, 0).tolist()
-        places = [(joined.find(wording), len(wording)) for wording in wordings]
-        last = min((place + length for place, length in places if place >= 0), default=None)
+        positions = [(joined.find(wording), len(wording)) for wording in wordings]
+        last = min((position + length for position, length in positions if position >= 0), default=None)
         return None if last is None or not texts else bisect_left(ends, last) + 1
 
     def _words_hit(self, answer: str, order: Ints) -> int | None:
@@ -219,15 +219,15 @@ class EmbeddingEvalIndex(AnswerIndex):
         parts = self._words_of(answer)
         if parts.needed > len(parts.there) or not len(order):
             return None
-        there = parts.there[:, order]
-        first = np.where(there.any(axis=1), there.argmax(axis=1) + 1, len(order) + 1)
+        contains = parts.there[:, order]
+        first = np.where(contains.any(axis=1), contains.argmax(axis=1) + 1, len(order) + 1)
         hit = int(np.sort(first)[parts.needed - 1])
         return hit if hit <= len(order) else None
 
     def _words_of(self, normal: str) -> AnswerParts:
         words = set(normal.split())
-        there = np.array([self._vocabulary.texts_with(word) for word in words], dtype=np.bool_)
-        return AnswerParts(there.reshape(len(words), len(self._normal)), self._rule.words_needed(len(words)))
+        contains = np.array([self._vocabulary.texts_with(word) for word in words], dtype=np.bool_)
+        return AnswerParts(contains.reshape(len(words), len(self._normal)), self._rule.words_needed(len(words)))
 
     @cached_property
     def _vocabulary(self) -> WordFormIndex:
@@ -259,12 +259,12 @@ def answer_matcher(name: str | AnswerMatcher = "words", **options: object) -> An
         return name
     if name not in MATCHERS:
         raise UnknownNameError.of("matcher", str(name), MATCHERS, more=f"known: {', '.join(MATCHERS)}")
-    known = {field.name: field for field in fields(MATCHERS[name])}
+    options_of = {field.name: field for field in fields(MATCHERS[name])}
     for option, value in options.items():
-        if option not in known:
-            hint = did_you_mean(option, known) or f"it takes {', '.join(known)}"
+        if option not in options_of:
+            hint = did_you_mean(option, options_of) or f"it takes {', '.join(options_of)}"
             raise ParameterError(f"the matcher {name} has no option {option!r}", hint=hint)
-        _require(name, option, value, share=isinstance(known[option].default, float))
+        _require(name, option, value, share=isinstance(options_of[option].default, float))
     return MATCHERS[name](**options)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
-from equipoise.config import StatsConfig
 from equipoise.domains.fair.chunk_index import index_chunks
 from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings, fitted_settings
 from equipoise.domains.fair.dataset import apply_unanswerable_policy, qa_dataset
@@ -247,7 +246,6 @@ def optimize_model(
 
 def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
     """The shared context of the models: check the inputs, chunk the documents, locate the answers."""
-    get_test(settings.test)
     rule = matcher_of(settings.matcher)
     full_dataset = qa_dataset(doc_content, qa_pairs)
     tokenizer = tokenizer_for(settings.tokenizer)
@@ -257,10 +255,10 @@ def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: Fair
         full_dataset, index_chunks(full_dataset, settings, rule), rule, settings.unanswerable
     )
     splits, note = answer_splits(dataset, settings)
-    if get_test(settings.test).binary_only and len(splits) > 1:
+    if get_test(settings.stats.test).binary_only and len(splits) > 1:
         raise ParameterError(
-            f"the test {settings.test} needs binary hits, and means over {len(splits)} splits are fractional",
-            hint="use --repeats 1 or another test: McNemar's exact p is always reported in its own column",
+            f"the test {settings.stats.test} needs binary hits, and means over {len(splits)} splits are fractional",
+            hint="use --n-repeats 1 or another test: McNemar's exact p is always reported in its own column",
         )
     fitted = "" if settings.axes == requested.axes else _fitted_note(settings, tokens)
     notes = tuple(filter(None, (fitted, note, _skipped_note(dataset.n_skipped), _tokenizer_note(settings))))
@@ -337,18 +335,14 @@ def compare_models(
 
 def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, command: tuple[str, ...]) -> FairComparison:
     settings, outcomes = plan.settings, tuple(job_results.outputs.values())
-    results = [each.result for each in outcomes]
-    comparison = (
-        compare(results, settings.metric, config=StatsConfig(test=settings.test, seed=settings.seed))
-        if len(results) > 1
-        else None
-    )
+    results = [outcome.result for outcome in outcomes]
+    comparison = compare(results, settings.metric, config=settings.stats) if len(results) > 1 else None
     kinds = question_slices(plan.dataset)
     return FairComparison(
         outcomes=outcomes,
         comparison=comparison,
         mcnemar=_mcnemar(outcomes, settings),
-        slices={each.profile.spec: slice_estimates(each.result, settings.metric, kinds) for each in outcomes},
+        slices={outcome.profile.spec: slice_estimates(outcome.result, settings.metric, kinds) for outcome in outcomes},
         findings=comparison.findings if comparison is not None else tuple(results[0].findings),
         failures=job_results.failures,
         plan=plan,
@@ -363,9 +357,11 @@ def _mcnemar(outcomes: Sequence[FairModelResult], settings: FairConfig) -> Compa
     A question counts as answered if it is in more than half of the splits. The bootstrap errors are dropped,
     so that p is the exact one of these counts.
     """
-    binary = [each.result for each in outcomes if not each.profile.tied_questions]
+    binary = [outcome.result for outcome in outcomes if not outcome.profile.tied_questions]
     if len(binary) < 2:
         return None
     metric = settings.metric
-    counted = [replace(each, per_unit={metric: majority_hits(each.per_unit[metric])}, errors={}) for each in binary]
-    return compare(counted, metric, config=StatsConfig(test="mcnemar", seed=settings.seed))
+    counted = [
+        replace(result, per_unit={metric: majority_hits(result.per_unit[metric])}, errors={}) for result in binary
+    ]
+    return compare(counted, metric, config=replace(settings.stats, test="mcnemar"))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.config import StatsConfig
 from equipoise.domains.fair.answer_evidence import AnswerRanking, rank_answers
 from equipoise.domains.fair.chunk_index import ChunkedDocuments, ChunkingParams, IndexedChunks
 from equipoise.domains.fair.model_result import ACCURACY, METRIC
@@ -131,8 +130,6 @@ Configuration = tuple[ChunkingParams, int]
 Split = list[Fold]
 
 TOKENS = "tokens"
-N_RESAMPLES = 4000
-"""The relative error of the standard error of a difference is then 1 %, and of p below 0.05 a tenth."""
 _BOOTSTRAP_STREAM = 1
 """The random stream of the bootstrap; the folds use another one."""
 
@@ -220,11 +217,11 @@ def select_configuration(
         points.append(settings.baseline)
     trials = tuple(_trial(observed, chunking, k, settings) for chunking, k in points)
     values = np.array([observed[chunking].hits[k - 1] for chunking, k in points])
-    allowed = _allowed(trials, configurations, settings)
+    allowed = _eligible_trials(trials, configurations, settings)
     costs = _costs(trials, settings)
     best = select_best(values, costs=costs, allowed=allowed)
     score = (
-        _nested(values, splits, trials, costs, allowed, dataset, settings)
+        _nested_scores(values, splits, trials, costs, allowed, dataset, settings)
         if splits
         else _HeldOutScore(values[best], np.full((1, len(dataset.ids)), best), np.full(len(dataset.ids), best))
     )
@@ -287,7 +284,7 @@ def _frontier(observed: Mapping[ChunkingParams, GridEvidence], settings: FairCon
     )
 
 
-def _allowed(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:
+def _eligible_trials(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:
     """The eligible trials: those of the grid within the budget. A baseline outside the grid is not eligible."""
     in_grid = np.arange(len(trials)) < configurations
     if settings.budget is None:
@@ -310,7 +307,7 @@ def _costs(trials: tuple[Trial, ...], settings: FairConfig) -> Floats | None:
     return np.array([trial.cost for trial in trials], dtype=np.float64)
 
 
-def _nested(
+def _nested_scores(
     values: Floats,
     splits: list[Split],
     trials: tuple[Trial, ...],
@@ -329,7 +326,7 @@ def _nested(
         costs=costs,
         allowed=allowed,
         clusters=dataset.groups,
-        n_resamples=N_RESAMPLES,
+        n_resamples=settings.stats.n_resamples,
         rng=np.random.default_rng([settings.seed, _BOOTSTRAP_STREAM]),
     )
     return _HeldOutScore(
@@ -339,7 +336,7 @@ def _nested(
         None if isnan(nested.split_sd) else nested.split_sd,
         _choices(nested, trials, splits),
         errors,
-        nested_interval(nested, errors),
+        nested_interval(nested, errors, confidence_level=settings.stats.confidence_level),
     )
 
 
@@ -373,7 +370,7 @@ def _result(
         chance={settings.metric: float(chance[score.trial_of].mean())},
         intervals=None if score.interval is None else {settings.metric: score.interval},
         errors=None if score.errors is None else {settings.metric: score.errors},
-        config=StatsConfig(seed=settings.seed),
+        config=settings.stats,
         settings=_comparability_settings(tuning, dataset, settings)
         | ({} if score.errors is None else _error_settings(tuning, dataset, settings)),
     )
@@ -395,7 +392,7 @@ def _comparability_settings(tuning: TuningRecord, dataset: QADataset, settings: 
 
 def _error_settings(tuning: TuningRecord, dataset: QADataset, settings: FairConfig) -> dict[str, Any]:
     """The id of the resamples, equal for all models with the same questions, folds, seed and number."""
-    numbers = (N_RESAMPLES, settings.seed, tuning.fold_count, min(RESAMPLED_SPLITS, tuning.splits))
+    numbers = (settings.stats.n_resamples, settings.seed, tuning.fold_count, min(RESAMPLED_SPLITS, tuning.splits))
     identity = "\0".join([*map(str, numbers), *dataset.ids, *map(str, dataset.groups)])
     return {
         RESAMPLE_ID: hashlib.sha256(identity.encode()).hexdigest()[:16],

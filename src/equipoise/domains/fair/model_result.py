@@ -151,7 +151,7 @@ def optimization_result(profile: ModelProfile, tuning: TuningRecord, result: Res
     baseline = tuning.trials[tuning.baseline] if tuning.baseline is not None else best
     interval = wilson_interval(best.value * total, total)
     (estimate,) = result.estimates.values()
-    held_out = estimate if estimate.metric == METRIC else _undefined(estimate)
+    held_out = estimate if estimate.metric == METRIC else _undefined_estimate(estimate)
     return OptimizationResult(
         model_spec=profile.spec,
         model_name=profile.name,
@@ -179,7 +179,7 @@ def optimization_result(profile: ModelProfile, tuning: TuningRecord, result: Res
     )
 
 
-def _undefined(estimate: Estimate) -> Estimate:
+def _undefined_estimate(estimate: Estimate) -> Estimate:
     """An undefined estimate, for a run without nested cross-validation."""
     return replace(estimate, value=float("nan"), interval=Interval.unknown("no folds"))
 

@@ -10,7 +10,7 @@ from typing import Any
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import format_of
+from equipoise.io.tables import table_format
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
 
 CATEGORIES = ("exact", "reformulated", "multi_hop", "fine_detail", "implicit", "negation")
@@ -50,7 +50,7 @@ def check_questions(pairs: Iterable[Mapping[str, Any] | QuestionAnswer]) -> tupl
     """
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise InputError(f"the questions are a {type(pairs).__name__}, not a list", hint=f"pass [{_EXAMPLE}, ...]")
-    return _checked(list(pairs), _Source())
+    return _check_pairs(list(pairs), _Source())
 
 
 def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
@@ -77,7 +77,7 @@ def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
     ...     read_questions(file)[0].answer
     '1871'
     """
-    form = format_of(path)
+    form = table_format(path)
     if form not in ("json", "jsonl"):
         raise FormatError(
             f"{display_path(path)} cannot be read as a fixture: its suffix is neither .json nor .jsonl",
@@ -86,8 +86,8 @@ def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
     file = open_text(path)
     if form == "jsonl":
         numbered = parse_lines(file)
-        return _checked([row for _, row in numbered], _Source(file, [line for line, _ in numbered]))
-    return _checked(_listed(file, parse_json(file)), _Source(file))
+        return _check_pairs([row for _, row in numbered], _Source(file, [line for line, _ in numbered]))
+    return _check_pairs(_question_list(file, parse_json(file)), _Source(file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class _Source:
     def error(self, kind: type[InputError], indices: Sequence[int], fact: str, hint: str = "") -> InputError:
         numbers = [index + 1 if self.lines is None else self.lines[index] for index in indices]
         unit = "question" if self.lines is None else "line"
-        where = f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
+        location = f"{unit}{'s' if len(numbers) > 1 else ''} {' and '.join(map(str, numbers))}"
         if self.file is None:
-            return kind(f"{where} {fact}", hint=hint)
+            return kind(f"{location} {fact}", hint=hint)
         excerpt = "" if self.lines is None else self.file.excerpt(*numbers)
-        return kind(f"{self.file.name} {where} {fact}", hint=hint, excerpt=excerpt)
+        return kind(f"{self.file.name} {location} {fact}", hint=hint, excerpt=excerpt)
 
 
-def _listed(file: TextFile, value: Any) -> list[Any]:
+def _question_list(file: TextFile, value: Any) -> list[Any]:
     """The list of a JSON fixture, which may be under a key of an object."""
     if isinstance(value, dict):
         under = [key for key in _LISTS if key in value]
@@ -123,7 +123,7 @@ def _listed(file: TextFile, value: Any) -> list[Any]:
     return value
 
 
-def _checked(pairs: list[Any], source: _Source) -> tuple[QuestionAnswer, ...]:
+def _check_pairs(pairs: list[Any], source: _Source) -> tuple[QuestionAnswer, ...]:
     if not pairs:
         name = "the list of questions" if source.file is None else source.file.name
         raise InputError(f"{name} contains no question", hint=f"add at least one {_EXAMPLE}")
@@ -164,8 +164,8 @@ def _id(value: Any, index: int, source: _Source) -> str:
 def _text(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> str:
     """The text under a key, without the white space at its ends."""
     if key not in pair:
-        known = [str(name) for name in pair]
-        hint = did_you_mean(key, known) or (f"it has: {', '.join(known)}" if known else "it is empty")
+        columns = [str(name) for name in pair]
+        hint = did_you_mean(key, columns) or (f"it has: {', '.join(columns)}" if columns else "it is empty")
         raise source.error(FormatError, [index], f"has no key {key!r}", hint)
     value = pair[key]
     if not isinstance(value, str):

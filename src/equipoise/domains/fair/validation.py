@@ -54,9 +54,9 @@ def unknown_labels(questions: Sequence[QuestionAnswer]) -> list[UnknownLabel]:
     ]
 
 
-def _unknown(kind: str, questions: Sequence[QuestionAnswer], known: Iterable[str]) -> list[UnknownLabel]:
-    known_names = list(known)
-    names = (each.kinds[kind] for each in questions if kind in each.kinds)
+def _unknown(kind: str, questions: Sequence[QuestionAnswer], labels: Iterable[str]) -> list[UnknownLabel]:
+    known_names = list(labels)
+    names = (question.kinds[kind] for question in questions if kind in question.kinds)
     return [
         UnknownLabel(kind, name, count, did_you_mean(name, known_names) or f"known: {', '.join(known_names)}")
         for name, count in Counter(names).items()
@@ -98,13 +98,13 @@ def duplicate_questions(questions: Sequence[QuestionAnswer]) -> list[QuestionAns
     >>> [each.id for each in duplicate_questions(pairs)]
     ['b']
     """
-    seen: set[str] = set()
+    texts: set[str] = set()
     repeated = []
-    for each in questions:
-        key = normalize_answer(each.question)
-        if key in seen:
-            repeated.append(each)
-        seen.add(key)
+    for question in questions:
+        key = normalize_answer(question.question)
+        if key in texts:
+            repeated.append(question)
+        texts.add(key)
     return repeated
 
 
@@ -116,15 +116,15 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
     >>> [(each.first, each.same_answer) for each in near_duplicates(pairs)]
     [('Who wrote the first program?', True)]
     """
-    once = list({normalize_answer(each.question): each for each in reversed(questions)}.values())[::-1]
-    answers = [normalize_answer(each.answer) for each in once]
-    numbers = [_NUMBER.findall(each.question) for each in once]
-    found = []
-    for first, second, similarity in similar_pairs([each.question for each in once], NEAR_DUPLICATE_SIMILARITY):
+    once = list({normalize_answer(question.question): question for question in reversed(questions)}.values())[::-1]
+    answers = [normalize_answer(question.answer) for question in once]
+    numbers = [_NUMBER.findall(question.question) for question in once]
+    duplicates = []
+    for first, second, similarity in similar_pairs([question.question for question in once], NEAR_DUPLICATE_SIMILARITY):
         same = answers[first] == answers[second]
         if same or (similarity >= SAME_ANSWER_SIMILARITY and numbers[first] == numbers[second]):
-            found.append(NearDuplicateQuestions(once[first].question, once[second].question, similarity, same))
-    return found
+            duplicates.append(NearDuplicateQuestions(once[first].question, once[second].question, similarity, same))
+    return duplicates
 
 
 def similar_pairs(texts: Sequence[str], minimum: float) -> list[tuple[int, int, float]]:
@@ -170,12 +170,12 @@ def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerM
     """
     return QuestionSet(
         len(questions),
-        [_named(each) for each in duplicate_questions(questions)],
-        [_named(each) for each in questions if matcher.holds(each.answer, each.question)],
+        [_quote_question(question) for question in duplicate_questions(questions)],
+        [_quote_question(question) for question in questions if matcher.holds(question.answer, question.question)],
     )
 
 
-def _named(question: QuestionAnswer) -> str:
+def _quote_question(question: QuestionAnswer) -> str:
     text = one_line(question.question)
     return f'{question.id} "{text if len(text) <= _WIDTH else text[:_WIDTH] + "..."}"'
 
@@ -292,36 +292,36 @@ def validate_fixture(
         recommended_hard_pct,
     )  # fmt: skip
     rule = matcher_named(matcher)
-    asked = check_questions(qa_pairs)
-    issues = list(leaking_answers(asked, rule))
+    questions = check_questions(qa_pairs)
+    issues = list(leaking_answers(questions, rule))
     verification = None
     if doc_content is not None:
         chunker = FixedSizeChunker(chunk_size, overlap, tokenizer)
         searcher = AnswerVerifier(_texts(doc_content), chunker, rule)
-        verification = searcher.verify(asked)
-        issues = [*searcher.issues(asked, verification), *issues]
+        verification = searcher.verify(questions)
+        issues = [*searcher.issues(questions, verification), *issues]
     result = ValidationResult(
-        total_questions=len(asked),
-        category_counts=dict(Counter(each.category for each in asked)),
-        difficulty_counts=dict(Counter(each.difficulty for each in asked)),
+        total_questions=len(questions),
+        category_counts=dict(Counter(question.category for question in questions)),
+        difficulty_counts=dict(Counter(question.difficulty for question in questions)),
         thresholds=thresholds,
         verification=verification,
         answer_issues=tuple(issues),
-        duplicate_questions=tuple(each.question for each in duplicate_questions(asked)),
-        near_duplicates=tuple(near_duplicates(asked)),
-        unknown_names=tuple(unknown_labels(asked)),
-        resolutions=sample_size_table(len(asked)),
+        duplicate_questions=tuple(question.question for question in duplicate_questions(questions)),
+        near_duplicates=tuple(near_duplicates(questions)),
+        unknown_names=tuple(unknown_labels(questions)),
+        resolutions=sample_size_table(len(questions)),
     )
-    return replace(result, findings=_findings(result, question_check_subject(asked, rule), _positive(top_k)))
+    return replace(result, findings=_findings(result, question_check_subject(questions, rule), _positive(top_k)))
 
 
-def _findings(result: ValidationResult, asked: QuestionSet, top_k: int) -> tuple[Finding, ...]:
-    subjects: list[object] = [SampleSize(result.total_questions, result.thresholds.min_questions), asked]
-    found = result.verification
-    if found is not None:
+def _findings(result: ValidationResult, questions: QuestionSet, top_k: int) -> tuple[Finding, ...]:
+    subjects: list[object] = [SampleSize(result.total_questions, result.thresholds.min_questions), questions]
+    verification = result.verification
+    if verification is not None:
         subjects += [
-            AnswersInDocument(found.answers, found.chunks, found.chunking),
-            RetrievedFraction(found.chunks, top_k),
+            AnswersInDocument(verification.answers, verification.chunks, verification.chunking),
+            RetrievedFraction(verification.chunks, top_k),
         ]
     return tuple(finding for subject in subjects for finding in run_checks(subject))
 
@@ -329,7 +329,10 @@ def _findings(result: ValidationResult, asked: QuestionSet, top_k: int) -> tuple
 def _texts(content: Documents) -> list[str]:
     """The texts of one or several documents, of which at least one is not empty."""
     several = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
-    texts = [check_text(each.text if isinstance(each, TextDocument) else each, "the document") for each in several]
+    texts = [
+        check_text(document.text if isinstance(document, TextDocument) else document, "the document")
+        for document in several
+    ]
     if not any(text.strip() for text in texts):
         raise InputError("the document is empty", hint="pass a document that contains the answers")
     return texts

@@ -31,17 +31,17 @@ class FixtureThresholds:
     recommended_hard_pct: float = 40.0
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            is_integer = not each.name.endswith("_pct")
+        for threshold in fields(self):
+            value = getattr(self, threshold.name)
+            is_integer = not threshold.name.endswith("_pct")
             if isinstance(value, bool) or not isinstance(value, int if is_integer else (int, float)):
                 kind = "an integer" if is_integer else "a number"
-                raise ParameterError(f"{each.name} is {value!r}; it must be {kind}")
+                raise ParameterError(f"{threshold.name} is {value!r}; it must be {kind}")
             if is_integer and value < 0:
-                raise ParameterError(f"{each.name} is {value}; it cannot be below 0")
+                raise ParameterError(f"{threshold.name} is {value}; it cannot be below 0")
             if not is_integer and not 0 <= value <= 100:
                 raise ParameterError(
-                    f"{each.name} is {value}; a percentage is between 0 and 100",
+                    f"{threshold.name} is {value}; a percentage is between 0 and 100",
                     hint="write 10 for 10 %",
                 )
 
@@ -70,7 +70,7 @@ class AnswerVerification:
     @property
     def missing(self) -> tuple[AnswerOccurrences, ...]:
         """The answers that are not in the document."""
-        return tuple(each for each in self.answers if not each.places)
+        return tuple(answer for answer in self.answers if not answer.places)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,9 @@ class ValidationResult:
     @property
     def detectable(self) -> float | None:
         """The smallest difference that these questions show four times in five; a fraction."""
-        return next((each.detectable for each in self.resolutions if each.n == self.total_questions), None)
+        return next(
+            (resolution.detectable for resolution in self.resolutions if resolution.n == self.total_questions), None
+        )
 
     @property
     def summary(self) -> str:
@@ -202,7 +204,7 @@ class ValidationResult:
         parts = ("answer_issues", "near_duplicates", "unknown_names", "resolutions", "findings")
         return {
             **{name: getattr(self, name) for name in names},
-            **{name: [asdict(each) for each in getattr(self, name)] for name in parts},
+            **{name: [asdict(item) for item in getattr(self, name)] for name in parts},
             "thresholds": asdict(self.thresholds),
             "verification": asdict(self.verification) if self.verification is not None else None,
         }

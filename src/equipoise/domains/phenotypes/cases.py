@@ -17,7 +17,7 @@ from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json
-from equipoise.io.tables import Table, format_of, read_table, table_of_json
+from equipoise.io.tables import Table, read_table, table_format, table_of_json
 from equipoise.io.text import PathLike, display_path, open_text
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ..
     if str(path) in SAMPLES:
         with as_file(files("equipoise.io") / "samples" / "phenotypes" / f"{path}.json") as file:
             return read_cases(file)
-    form = format_of(path)
+    form = table_format(path)
     if form is None:
         if "." not in display_path(path) and "/" not in display_path(path):
             raise UnknownNameError.of(
@@ -334,7 +334,7 @@ def _unknown_ids_error(unknown: dict[str, tuple[str, UnknownNameError]], ontolog
     return UnknownNameError(
         f"{count} {verb} no live term in {ontology.title}",
         excerpt="\n".join([*lines, *([f"and {len(more)} more: {', '.join(more)}"] if more else [])]),
-        hint="correct the ids, or skip them with --skip-unknown (skip_unknown=True)",
+        hint="correct the ids, or skip them with --skip-unknown-ids (skip_unknown=True)",
     )
 
 

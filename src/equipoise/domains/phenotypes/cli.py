@@ -11,7 +11,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.app import CommandEntry, LazyGroup, SuggestingGroup
 from equipoise.cli.options import embedding_map, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output, progress_bar, suggestion
+from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ COMMANDS = {
 PHENOTYPES_HELP = """
 \b
   eq phenotypes query "seizures" --multi-vector
-  eq phenotypes benchmark run --model-name minilm --model-name use --multi-vector
+  eq phenotypes benchmark run --models minilm use --multi-vector
 
 Retrieve the terms of an ontology (the Human Phenotype Ontology, or your own file) for clinical text, and
 evaluate which model retrieves them best.
@@ -61,13 +61,24 @@ ontology_option = click.option(
     help="hpo, or the path of an OBO or OBO-graph JSON file.",
 )
 
-model_option = click.option(
-    "--model",
-    "--model-name",
-    "model",
-    metavar="MODEL",
-    help="The model, such as use, tfidf: or sum:use+tfidf:.",
+model_option = options.model_option(
+    aliases=("--model-name",), text="The model, such as use, minilm, tfidf: or sum:use+tfidf:."
 )
+
+
+def num_results_option(text: str) -> options.Decorator:
+    """``-k``: the number of terms."""
+    return click.option(
+        "-k",
+        "--top-k",
+        cls=options.AliasOption,
+        aliases=("--num-results",),
+        type=click.IntRange(min=1),
+        default=10,
+        show_default=True,
+        help=text,
+    )
+
 
 index_dir_option = click.option(
     "--index-dir", metavar="FOLDER", help="The folder of indexes; by default in your data folder."
@@ -79,16 +90,13 @@ multi_vector_option = click.option(
     help="One vector per label, synonym and definition, instead of one per term.",
 )
 
-threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of the model."
-)
-
-
 strategy_option = click.option(
     "--aggregation-strategy", metavar="STRATEGY", help="How component scores are aggregated to the score of a term."
 )
 
-weights_option = click.option("--weights", metavar="L,S,D", help="Of label, synonyms and definition, for all_weighted.")
+weights_option = click.option(
+    "--weights", metavar="L,S,D", help="Weights of label, synonyms and definition, for all_weighted."
+)
 
 
 def parse_weights(text: str | None) -> list[float] | None:
@@ -100,7 +108,7 @@ def parse_weights(text: str | None) -> list[float] | None:
     if text is None:
         return None
     try:
-        return [float(each) for each in text.split(",")]
+        return [float(weight) for weight in text.split(",")]
     except ValueError:
         raise ParameterError(f"the weights are {text!r}", hint="write three numbers: --weights 0.5,0.3,0.2") from None
 
@@ -159,23 +167,25 @@ def index() -> None:
 
 
 @index.command(help=BUILD_HELP, short_help="Embed all terms and store the vectors.")
-@click.option("--model-name", metavar="MODEL", help="The model; by default the one of eq phenotypes query.")
+@model_option
 @multi_vector_option
 @ontology_option
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Also write the vectors to a store, such as chroma:FOLDER.")
-@threads_option
+@options.threads_option
+@options.device_option
 @engine_options
 @options.output_options
 @pass_output
 def build(
     out: Output,
-    model_name: str | None,
+    model: str | None,
     multi_vector: bool,
     ontology: str,
     index_dir: str | None,
     store: str | None,
     threads: int,
+    device: str | None,
     engine: Executor,
 ) -> int:
     """See ``BUILD_HELP``."""
@@ -184,25 +194,28 @@ def build(
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 
     _check_persistent_store(store)
-    spec = model_name or DEFAULT_MODEL
+    spec = model or DEFAULT_MODEL
     models = dense_model_specs(spec)
     if not models:
         raise ParameterError(
             f"{spec} is lexical and has no vectors to store",
-            hint=f'it needs no index: eq phenotypes query "seizures" --model-name {spec}',
+            hint=f'it needs no index: eq phenotypes query "seizures" --model {spec}',
         )
-    terms = load_ontology(ontology)
-    place = _IndexTarget(index_folder(index_dir), multi_vector, store)
+    specs = options.models_on_device(models, device, out)
+    with out.working(f"reading the ontology {ontology}"):
+        terms = load_ontology(ontology)
+    target = _IndexTarget(index_folder(index_dir), multi_vector, store)
     with executor_context(engine, out, "a block of texts"):
-        built = [_build(out, terms, model, place, threads, engine) for model in models]
+        built = [_build(out, terms, dense_spec, target, threads, engine) for dense_spec in specs.values()]
     if out.json:
-        out.data({"indexes": [_index_record(*each) for each in built], "citation": terms.citation})
+        records = [_index_record(index, stored) for index, stored in built]
+        out.data({"indexes": records, "citation": terms.citation})
         return output.DONE
-    for each, stored in built:
-        _show_built(out, each, stored)
+    for built_index, stored in built:
+        _show_built(out, built_index, stored)
     out.note(terms.citation)
     if store is not None and not out.quiet:
-        words = _query_command(models[0], place, ontology, index_dir)
+        words = _query_command(models[0], target, ontology, index_dir)
         out.text(suggestion(words))
         if words[-1] != store:
             out.note("the address is shown without its password; set PGPASSWORD")
@@ -211,6 +224,7 @@ def build(
 
 @index.command("list", help=LIST_HELP, short_help="List the indexes.")
 @index_dir_option
+@options.table_options()
 @options.output_options
 @pass_output
 def list_indexes(out: Output, index_dir: str | None) -> int:
@@ -219,18 +233,18 @@ def list_indexes(out: Output, index_dir: str | None) -> int:
     from equipoise.errors import EquipoiseError
 
     folder = index_folder(index_dir)
-    found = find_indexes(folder)
-    sound = [(path, meta) for path, meta in found if not isinstance(meta, EquipoiseError)]
-    broken = [error for _, error in found if isinstance(error, EquipoiseError)]
+    indexes = find_indexes(folder)
+    readable = [(path, meta) for path, meta in indexes if not isinstance(meta, EquipoiseError)]
+    errors = [error for _, error in indexes if isinstance(error, EquipoiseError)]
     if out.json:
-        rows = [{"folder": str(path), **asdict(meta)} for path, meta in sound]
-        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [each.message for each in broken]})
+        rows = [{"folder": str(path), **asdict(meta)} for path, meta in readable]
+        out.data({"index_dir": str(folder), "indexes": rows, "damaged": [error.message for error in errors]})
         return output.DONE
-    if sound:
-        out.show(_table(sound))
-    for error in broken:
+    if readable:
+        out.show(_table(readable))
+    for error in errors:
         out.note(error.render())
-    if not found:
+    if not indexes:
         out.note(f"there are no indexes in {folder}; eq phenotypes index build makes one")
     return output.DONE
 
@@ -255,7 +269,7 @@ class _StoreReport:
 
 
 def _build(
-    out: Output, terms: Ontology, spec: str, place: _IndexTarget, threads: int, engine: Executor
+    out: Output, terms: Ontology, spec: str, target: _IndexTarget, threads: int, engine: Executor
 ) -> tuple[BuiltIndex, _StoreReport | None]:
     from equipoise.domains.phenotypes.index.build import build_index_with_report
     from equipoise.domains.phenotypes.index.term_texts import term_texts
@@ -263,27 +277,28 @@ def _build(
     from equipoise.models.dense import DenseRetriever, store_label
     from equipoise.models.retriever import retriever
 
-    system = retriever(spec, threads=threads)
+    with out.working(f"loading {spec}"):
+        system = retriever(spec, threads=threads)
     assert isinstance(system, DenseRetriever)
-    texts = term_texts(terms, place.multi_vector)
+    texts = term_texts(terms, target.multi_vector)
     with system.embedder as model:
-        if place.store is not None:
-            check_store(texts, system, place.store)
-        with progress_bar(out, f"embedding with {model.card.name}", len(texts)) as count:
+        if target.store is not None:
+            check_store(texts, system, target.store)
+        with out.count(f"embedding with {model.card.name}", len(texts)) as count:
             built = build_index_with_report(
                 terms,
                 model,
-                place.folder,
-                multi_vector=place.multi_vector,
+                target.folder,
+                multi_vector=target.multi_vector,
                 progress=lambda done, total: count(done),
                 executor=embedding_map(engine, cores=threads),
             )
-        if place.store is None:
+        if target.store is None:
             return built, None
-        with progress_bar(out, "filling the store", len(texts)) as count:
-            held = fill_store(built.index, system, place.store, count)
-        held.store.close()
-    return built, _StoreReport(store_label(place.store), held.store.collection, len(texts), held.sent)
+        with out.count("filling the store", len(texts)) as count:
+            filled = fill_store(built.index, system, target.store, count)
+        filled.store.close()
+    return built, _StoreReport(store_label(target.store), filled.store.collection, len(texts), filled.sent)
 
 
 def _check_persistent_store(store: str | None) -> None:
@@ -295,15 +310,15 @@ def _check_persistent_store(store: str | None) -> None:
         )
 
 
-def _query_command(model: str, place: _IndexTarget, ontology: str, index_dir: str | None) -> list[str]:
+def _query_command(model: str, target: _IndexTarget, ontology: str, index_dir: str | None) -> list[str]:
     """The query command for the store, with the same options and without the password."""
     from equipoise.models.stores.base import without_password
 
-    words = ["eq", "phenotypes", "query", "seizures", "--model-name", model]
-    words += ["--multi-vector"] if place.multi_vector else []
+    words = ["eq", "phenotypes", "query", "seizures", "--model", model]
+    words += ["--multi-vector"] if target.multi_vector else []
     words += ["--ontology", ontology] if ontology != "hpo" else []
     words += ["--index-dir", index_dir] if index_dir else []
-    return [*words, "--store", without_password(str(place.store))]
+    return [*words, "--store", without_password(str(target.store))]
 
 
 def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> None:
@@ -316,7 +331,7 @@ def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> 
     )
     out.text(_work_summary(report))
     if stored is not None:
-        sent = f"{stored.sent:,} sent now" if stored.sent else "all there already"
+        sent = f"{stored.sent:,} sent now" if stored.sent else "all of them were already stored"
         out.text(f"{stored.store}: {pluralize(stored.vectors, 'vector')}, {sent}")
         if out.verbose:
             out.text(f"the collection there is called {stored.collection}")
@@ -327,11 +342,11 @@ def _work_summary(report: BuildReport) -> str:
     from equipoise.checks.base import pluralize
 
     if report.reused == report.texts:
-        return "all texts were there already, and nothing was embedded"
+        return "the index was up to date, and nothing was embedded"
     parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.reused, "reused"))
-    said = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
+    counts = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
     share = report.embedding_seconds / report.seconds
-    return f"{said} in {report.seconds:.1f} s, {share:.0%} of it in the embedder"
+    return f"{counts} in {report.seconds:.1f} s, {share:.0%} of it in the embedder"
 
 
 def _index_record(built: BuiltIndex, stored: _StoreReport | None) -> dict[str, Any]:
@@ -343,10 +358,10 @@ def _index_record(built: BuiltIndex, stored: _StoreReport | None) -> dict[str, A
     }
 
 
-def _table(found: list[tuple[Path, IndexMetadata]]) -> Any:
+def _table(indexes: list[tuple[Path, IndexMetadata]]) -> Any:
     from equipoise.report.terminal import ReportColumn, TerminalTable
 
-    metas = [meta for _, meta in found]
+    metas = [meta for _, meta in indexes]
     return TerminalTable(
         [
             ReportColumn("model", [meta.model_spec for meta in metas], shortens="middle"),
@@ -356,7 +371,7 @@ def _table(found: list[tuple[Path, IndexMetadata]]) -> Any:
             ReportColumn("terms", [f"{meta.terms:,}" for meta in metas], right=True),
             ReportColumn("vectors", [f"{meta.components:,}" for meta in metas], right=True),
             ReportColumn("dims", [f"{meta.dims:,}" for meta in metas], right=True, rank=1),
-            ReportColumn("folder", [path.name for path, _ in found], rank=2, shortens="middle", extra=True),
+            ReportColumn("folder", [path.name for path, _ in indexes], rank=2, shortens="middle", extra=True),
         ]
     )
 
@@ -377,10 +392,10 @@ def open_or_build_indexes(
     missing = missing_indexes(folder, terms, system, multi_vector)
     for model in missing:
         if model.spec.kind not in UNINDEXED_KINDS:
-            what = f"embedding all terms with {model.card.name}, once"
-            with progress_bar(out, what, len(term_texts(terms, multi_vector))) as count:
+            what = f"building the index of {model.card.name}"
+            with out.count(what, len(term_texts(terms, multi_vector))) as count:
                 build_index(terms, model, folder, multi_vector=multi_vector, progress=lambda done, total: count(done))
             out.note(f"{model.card.name} had no index; it was built and stored")
-    absent = [model for model in missing if model.spec.kind in UNINDEXED_KINDS]
-    models = [model for model in dense_models(system) if model not in absent]
+    unindexed = [model for model in missing if model.spec.kind in UNINDEXED_KINDS]
+    models = [model for model in dense_models(system) if model not in unindexed]
     return tuple(open_index(folder, terms, model, multi_vector) for model in models)

@@ -20,7 +20,6 @@ from equipoise.domains.phenotypes.cli import (
     ontology_option,
     parse_weights,
     strategy_option,
-    threads_option,
     weights_option,
 )
 from equipoise.errors import InputError, ParameterError
@@ -39,12 +38,15 @@ BENCHMARK_COMMANDS = {
         "One vector per term against one per text.",
     ),
     "compare": CommandEntry("equipoise.domains.phenotypes.cli_benchmark:compare", "Compare stored runs."),
+    "extraction": CommandEntry(
+        "equipoise.domains.phenotypes.cli_extraction:extraction", "Evaluate and tune extraction on documents."
+    ),
 }
 
 BENCHMARK_HELP = """
 \b
-  eq phenotypes benchmark run --model-name use --model-name tfidf: --multi-vector
-  eq phenotypes benchmark compare-vectors --test-file cases.json
+  eq phenotypes benchmark run --models use tfidf: --multi-vector
+  eq phenotypes benchmark compare-vectors --data cases.json
 
 Evaluate how well models retrieve the terms of a text: MRR, hit rate, nDCG, recall, precision, MAP
 and the ontology similarity of near misses, each with an interval and its chance level.
@@ -69,11 +71,11 @@ def bounded_measures() -> list[str]:
 class BenchmarkOptions:
     """The options shared by ``run`` and ``compare-vectors``."""
 
-    model_name: tuple[str, ...]
-    test_file: str | None
-    output_dir: str | None
+    models: tuple[str, ...]
+    data: str | None
+    output: str | None
     language: str | None
-    skip_unknown: bool
+    skip_unknown_ids: bool
     ontology: str
     fail_on: str | None
     enable_reranker: bool
@@ -83,18 +85,18 @@ class BenchmarkOptions:
     gpu: bool
     device: str | None
     index_dir: str | None
-    similarity: str
-    diagnose: int
+    similarity_measure: str
+    n_diagnosed_labels: int
     config: StatsConfig
     threads: int
     engine: Executor
 
     @property
-    def models(self) -> list[str]:
-        """The named models, or the default."""
+    def model_specs(self) -> list[str]:
+        """The models, or the default one."""
         from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 
-        return list(self.model_name) or [DEFAULT_MODEL]
+        return list(self.models) or [DEFAULT_MODEL]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -108,15 +110,15 @@ class BenchmarkOptions:
             )
         return {
             "weights": parse_weights(self.weights),
-            "measure": self.similarity,
+            "measure": self.similarity_measure,
             "reranker": reranker,
             "rerank_depth": self.rerank_depth or DEFAULT_RERANK_DEPTH,
             "device": self._device,
             "index_dir": self.index_dir,
-            "n_diagnosed_labels": self.diagnose,
+            "n_diagnosed_labels": self.n_diagnosed_labels,
             "config": self.config,
             "threads": self.threads,
-            "skip_unknown": self.skip_unknown,
+            "skip_unknown": self.skip_unknown_ids,
         }
 
     @property
@@ -126,98 +128,110 @@ class BenchmarkOptions:
         return "cuda" if self.gpu else self.device
 
     def cases(self) -> tuple[Case, ...]:
-        """The cases of the file, or the samples; of one language where one was named."""
+        """The cases of the file, or the samples; with ``language`` only those in that language."""
         from equipoise.domains.phenotypes.cases import SAMPLES, read_cases
 
-        files = SAMPLES if self.test_file is None else (self.test_file,)
-        found = tuple(case for file in files for case in read_cases(file, language=self.language))
+        files = SAMPLES if self.data is None else (self.data,)
+        cases = tuple(case for file in files for case in read_cases(file, language=self.language))
         if self.language is None:
-            return found
-        wanted = self.language.casefold()
-        kept = tuple(case for case in found if case.language.casefold() == wanted)
-        if not kept:
-            known = sorted({case.language for case in found})
+            return cases
+        language = self.language.casefold()
+        selected = tuple(case for case in cases if case.language.casefold() == language)
+        if not selected:
+            known = sorted({case.language for case in cases})
             raise InputError(
                 f"no case is in the language {self.language!r}", hint=f"the cases are in {', '.join(known)}"
             )
-        return kept
+        return selected
 
 
 _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--model-name",
-        type=options.ModelType(),
-        multiple=True,
-        metavar="MODEL",
-        help="A model, such as use, minilm, tfidf: or sum:use+tfidf:; may be repeated.",
+    options.models_option(
+        aliases=("--model-name", "--model"), text="The models, such as use, minilm, tfidf: or sum:use+tfidf:."
     ),
-    click.option("--test-file", metavar="FILE", help="The cases; without it, samples in English and German are used."),
-    click.option("--output-dir", metavar="FOLDER", help="Write runs, results.json and charts here."),
-    click.option("--language", metavar="CODE", help="Only cases in this language, or that name none."),
-    click.option("--skip-unknown", is_flag=True, help="Skip expected ids without a live term."),
+    click.option(
+        "--data",
+        cls=options.AliasOption,
+        aliases=("--test-file",),
+        metavar="FILE",
+        help="The cases; default: samples in English and German.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        cls=options.AliasOption,
+        aliases=("--output-dir",),
+        metavar="FOLDER",
+        help="Write runs, results.json and charts here.",
+    ),
+    click.option("--language", metavar="CODE", help="Only cases in this language, or without a language."),
+    click.option("--skip-unknown-ids", is_flag=True, help="Skip expected ids that are not in the ontology."),
     ontology_option,
-    click.option("--enable-reranker", is_flag=True, help="Let late interaction reorder the first terms."),
+    click.option("--enable-reranker", is_flag=True, help="Rerank the top terms by late interaction."),
     click.option("--reranker", metavar="SPEC", help="Reranker to use, such as cross-encoder:FOLDER."),
     click.option(
         "--rerank-depth",
         type=click.IntRange(min=1),
         help="Number of top terms to rerank.  [default: 20]",
     ),
-    click.option("--gpu", is_flag=True, help="Put models of the kind st: on the GPU."),
-    click.option("--device", metavar="NAME", help="The same by name: cuda, cuda:1, mps, cpu."),
+    options.device_option,
+    click.option("--gpu", is_flag=True, hidden=True, help="The same as --device cuda."),
     index_dir_option,
     weights_option,
-    options.one_of("--similarity", "similarity", bounded_measures, "lin", "Similarity of near misses."),
+    options.one_of(
+        "--similarity-measure", "similarity measure", bounded_measures, "lin", "Ontology similarity of near misses."
+    ),
     click.option(
-        "--diagnose",
+        "--n-diagnosed-labels",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
         help="Also evaluate N labels: self-retrieval, and correlation with ontology similarity.",
     ),
     options.ties_option,
-    options.stats_options(omit=("test", "correction")),
-    threads_option,
+    options.stats_options(),
+    options.threads_option,
     options.engine_options,
     options.fail_option,
+    options.table_options(file=False),
 )
 
-benchmark_options = options.options_as(BenchmarkOptions, "asked", *_BENCHMARK_OPTIONS)
-"""All shared options as one argument ``asked``."""
+benchmark_options = options.options_as(BenchmarkOptions, "settings", *_BENCHMARK_OPTIONS)
+"""All shared options as one argument ``settings``."""
 
 
-def show_benchmark(out: Output, found: PhenotypeBenchmark, asked: BenchmarkOptions) -> int:
+def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> int:
     """Show the report or JSON, write the files, and return the exit status."""
     from equipoise.domains.phenotypes.report import phenotype_report
 
     if out.json:
-        out.data(found.to_dict())
+        out.data(evaluation.to_dict())
     else:
-        out.show(*phenotype_report(found.edition, verbose=out.verbose, quiet=out.quiet))
-    for name in found.resumed:
-        out.note(with_label(name, f"loaded from {asked.output_dir}, not computed again"))
-    if asked.output_dir is not None:
-        _write_results(out, found, Path(asked.output_dir))
-    for where, error in found.failures.items():
+        out.show(*phenotype_report(evaluation.edition, verbose=out.verbose, quiet=out.quiet))
+    for name in evaluation.resumed:
+        out.note(with_label(name, f"loaded from {settings.output}, not computed again"))
+    if settings.output is not None:
+        _write_results(out, evaluation, Path(settings.output))
+    for where, error in evaluation.failures.items():
         out.error(
             {"where": where, "code": error.code, "message": error.message, "hint": error.hint},
             f"{where}: {error.render()}",
         )
     if not out.quiet and not out.json:
-        out.text(_next_command(found, asked))
-    if found.failures:
+        out.text(_next_command(evaluation, settings))
+    if evaluation.failures:
         return output.FAILED_UNITS
-    return output.gate(out, found.findings, asked.fail_on)
+    return output.gate(out, evaluation.findings, settings.fail_on)
 
 
-def _write_results(out: Output, found: PhenotypeBenchmark, folder: Path) -> None:
+def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> None:
     """Write results and charts; the runs are already written."""
     from equipoise.domains.phenotypes.store import unrelated_runs, write_benchmark
     from equipoise.runs.experiment import VISUALIZATIONS
 
-    written = write_benchmark(folder, found, runs=False)
+    written = write_benchmark(folder, evaluation, runs=False)
     out.note(f"wrote {folder}/")
-    older = unrelated_runs(folder, found)
+    older = unrelated_runs(folder, evaluation)
     if older:
         out.note(f"unrelated runs in the same folder: {', '.join(path.name for path in older)}")
     if len(written) > 1:
@@ -226,23 +240,23 @@ def _write_results(out: Output, found: PhenotypeBenchmark, folder: Path) -> None
         out.note(f"For charts: {install_command('report')}")
 
 
-def _next_command(found: PhenotypeBenchmark, asked: BenchmarkOptions) -> str:
-    """The next command to type."""
+def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> str:
+    """The suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
     from equipoise.domains.phenotypes.store import run_paths, unrelated_runs
     from equipoise.report.findings import sort_by_severity
 
-    if asked.output_dir is not None:
-        folder = Path(asked.output_dir)
-        own = [str(path) for path in run_paths(folder, found)]
-        return suggestion(["eq", "report", *(own if unrelated_runs(folder, found) else [str(folder)])])
-    return after_comparison(sort_by_severity(found.findings), "MRR")
+    if settings.output is not None:
+        folder = Path(settings.output)
+        runs = [str(path) for path in run_paths(folder, evaluation)]
+        return suggestion(["eq", "report", *(runs if unrelated_runs(folder, evaluation) else [str(folder)])])
+    return after_comparison(sort_by_severity(evaluation.findings), "MRR")
 
 
 BENCHMARK_RUN_HELP = """
 \b
-  eq phenotypes benchmark run --model-name use --model-name tfidf: --multi-vector
-  eq phenotypes benchmark run --test-file cases.json --enable-reranker --output-dir results/
+  eq phenotypes benchmark run --models use tfidf: --multi-vector
+  eq phenotypes benchmark run --data cases.json --enable-reranker -o results/
 
 Evaluate models on cases and compare them pairwise. A case is a text with the ids of the terms that
 should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in a JSON list, JSONL or CSV;
@@ -252,33 +266,33 @@ partial (exit 3).
 """
 
 
-@click.command(help=BENCHMARK_RUN_HELP, short_help="Evaluate one or more models on cases.")
+@click.command(cls=options.SeveralCommand, help=BENCHMARK_RUN_HELP, short_help="Evaluate one or more models on cases.")
 @benchmark_options
 @multi_vector_option
 @strategy_option
 @options.output_options
 @pass_output
-def run(out: Output, asked: BenchmarkOptions, multi_vector: bool, aggregation_strategy: str | None) -> int:
+def run(out: Output, settings: BenchmarkOptions, multi_vector: bool, aggregation_strategy: str | None) -> int:
     """See ``BENCHMARK_RUN_HELP``."""
     from equipoise.domains.phenotypes.benchmark import run_benchmark
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
 
-    check_strategy_applies(multi_vector, aggregation_strategy, asked.weights)
-    models = asked.models
-    with options.executor_context(asked.engine, out, "a model"), out.progress(len(models) + 1) as step:
-        found = run_benchmark(
+    check_strategy_applies(multi_vector, aggregation_strategy, settings.weights)
+    models = settings.model_specs
+    with options.executor_context(settings.engine, out, "a model"), out.progress(len(models) + 1) as step:
+        evaluation = run_benchmark(
             models,
-            asked.cases(),
-            asked.ontology,
+            settings.cases(),
+            settings.ontology,
             multi_vector=multi_vector,
             strategy=DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy,
-            output=asked.output_dir,
+            output=settings.output,
             progress=step,
             command=out.command,
-            engine=asked.engine,
-            **asked.settings,
+            engine=settings.engine,
+            **settings.settings,
         )
-    return show_benchmark(out, found, asked)
+    return show_benchmark(out, evaluation, settings)
 
 
 BENCHMARK_COMPARE_HELP = """
@@ -290,7 +304,7 @@ Compare stored runs of a benchmark; a folder means all runs in it. The runs must
 compare with the default metrics of the benchmark.
 """
 
-NO_RUNS_HINT = "eq phenotypes benchmark run --output-dir results/ stores runs"
+NO_RUNS_HINT = "eq phenotypes benchmark run -o results/ stores runs"
 COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOntSim@{1,10}")
 
 
@@ -300,6 +314,7 @@ COMPARED_METRICS = ("MRR", "HR@{1,3,5,10}", "nDCG@10", "R@10", "MAP@10", "MaxOnt
 @options.primary_option
 @options.stats_options()
 @options.fail_option
+@options.table_options()
 @options.output_options
 @pass_output
 def compare(
@@ -311,9 +326,9 @@ def compare(
     fail_on: str | None,
 ) -> int:
     """See ``BENCHMARK_COMPARE_HELP``."""
-    from equipoise.cli.compare import gather, show_comparison
+    from equipoise.cli.compare import read_systems, show_comparison
     from equipoise.cli.inputs import EvidenceOptions, parse_systems
-    from equipoise.errors import ParameterError, StoreError
+    from equipoise.errors import StoreError
     from equipoise.runs.compare import compare as compare_systems
     from equipoise.runs.store import find_runs
 
@@ -323,24 +338,21 @@ def compare(
         raise StoreError(error.message, hint=NO_RUNS_HINT) from error
     if len(paths) < 2:
         raise ParameterError(
-            f"a comparison needs at least two runs, and {len(paths) or 'none'} was found", hint=NO_RUNS_HINT
+            f"a comparison needs at least two runs; there are {len(paths) or 'none'}", hint=NO_RUNS_HINT
         )
     with out.progress(len(paths) + 1) as step:
-        systems, cautions = gather(parse_systems(paths), EvidenceOptions(), step)
+        read = read_systems(parse_systems(paths), EvidenceOptions(), step)
         step("comparing")
-        found = compare_systems(
-            systems,
-            metrics or COMPARED_METRICS,
-            primary=primary or "MRR",
-            config=config,
-        )
-    show_comparison(out, found, cautions)
-    return output.FAILED_UNITS if cautions else output.gate(out, found.findings, fail_on)
+        comparison = compare_systems(read.systems, metrics or COMPARED_METRICS, primary=primary or "MRR", config=config)
+    show_comparison(out, comparison, read.runs)
+    if any(run.caution for run in read.runs):
+        return output.FAILED_UNITS
+    return output.gate(out, comparison.findings, fail_on)
 
 
 COMPARE_VECTORS_HELP = """
 \b
-  eq phenotypes benchmark compare-vectors --test-file cases.json
+  eq phenotypes benchmark compare-vectors --data cases.json
   eq phenotypes benchmark compare-vectors --no-single --strategies "label_synonyms_max,label_only"
 
 Compare one vector per term with one per label, synonym and definition, aggregated by strategies. All
@@ -349,7 +361,12 @@ such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
 """
 
 
-@click.command(name="compare-vectors", help=COMPARE_VECTORS_HELP, short_help="Single against multi-vector.")
+@click.command(
+    name="compare-vectors",
+    cls=options.SeveralCommand,
+    help=COMPARE_VECTORS_HELP,
+    short_help="Single against multi-vector.",
+)
 @benchmark_options
 @click.option(
     "--strategies",
@@ -361,26 +378,26 @@ such as "0.6*label + 0.4*max(synonyms)". --weights are those of all_weighted.
 @click.option("--single/--no-single", default=True, help="Whether to include one vector per term.")
 @options.output_options
 @pass_output
-def compare_vectors(out: Output, asked: BenchmarkOptions, strategies: str, single: bool) -> int:
+def compare_vectors(out: Output, settings: BenchmarkOptions, strategies: str, single: bool) -> int:
     """See ``COMPARE_VECTORS_HELP``."""
     from equipoise.domains.phenotypes.benchmark import compare_vectors as compared
 
-    models = asked.models
+    models = settings.model_specs
     n_steps = len(models) * (2 if single else 1) + 1
-    with options.executor_context(asked.engine, out, "a model"), out.progress(n_steps) as step:
-        found = compared(
+    with options.executor_context(settings.engine, out, "a model"), out.progress(n_steps) as step:
+        evaluation = compared(
             models,
-            asked.cases(),
-            asked.ontology,
+            settings.cases(),
+            settings.ontology,
             strategies=split_strategies(strategies),
             single=single,
-            output=asked.output_dir,
+            output=settings.output,
             progress=step,
             command=out.command,
-            engine=asked.engine,
-            **asked.settings,
+            engine=settings.engine,
+            **settings.settings,
         )
-    return show_benchmark(out, found, asked)
+    return show_benchmark(out, evaluation, settings)
 
 
 def split_strategies(text: str) -> list[str]:
@@ -389,11 +406,11 @@ def split_strategies(text: str) -> list[str]:
     >>> split_strategies("all_max, label_only"), split_strategies("max(label, synonyms), all_max; label")
     (['all_max', 'label_only'], ['max(label, synonyms)', 'all_max', 'label'])
     """
-    found, depth = [""], 0
-    for sign in text:
-        depth += (sign == "(") - (sign == ")")
-        if sign in ",;" and depth <= 0:
-            found.append("")
+    strategies, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character in ",;" and depth <= 0:
+            strategies.append("")
         else:
-            found[-1] += sign
-    return [each.strip() for each in found if each.strip()]
+            strategies[-1] += character
+    return [strategy.strip() for strategy in strategies if strategy.strip()]

@@ -18,7 +18,6 @@ from equipoise.domains.phenotypes.cli import (
     model_option,
     ontology_option,
     open_or_build_indexes,
-    threads_option,
 )
 from equipoise.errors import InputError
 from equipoise.runs.experiment import exit_code
@@ -56,15 +55,27 @@ ten terms per chunk from 0.7 on; with --chunk-threshold 0.5 --top-term-only it e
     metavar="NAMES",
     help="Splitters; default: paragraph,sentence,punctuation,conjunction,cue. Also semantic, phrase.",
 )
-@click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="Terms per chunk.")
+@click.option(
+    "-k",
+    "--top-k",
+    "num_results",
+    cls=options.AliasOption,
+    aliases=("--num-results",),
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Terms per chunk.",
+)
 @click.option("--chunk-threshold", type=float, help="Minimum score in a chunk.  [default: 0.5]")
 @click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Minimum mean score in the note.")
 @click.option("--top-term-only/--all-terms", default=True, show_default=True, help="Only the best term per chunk.")
-@click.option("--assertions/--no-assertions", default=True, help="Or treat all terms as affirmed.")
+@click.option("--assertions/--no-assertions", default=True, help="Detect assertions, or treat all terms as affirmed.")
 @click.option("--language", metavar="CODE", help="en or de; detected by default.")
 @ontology_option
 @index_dir_option
-@threads_option
+@options.threads_option
+@options.device_option
+@options.table_options()
 @options.output_options
 @pass_output
 def extract(
@@ -77,6 +88,7 @@ def extract(
     ontology: str,
     index_dir: str | None,
     threads: int,
+    device: str | None,
     **choices: Any,
 ) -> int:
     """See ``EXTRACT_HELP``."""
@@ -94,17 +106,23 @@ def extract(
     from equipoise.models.retriever import retriever
 
     document = ClinicalText("standard input" if note == "-" else note, _read_note(note), language)
-    system = retriever(model or DEFAULT_MODEL, threads=threads)
+    spec = model or DEFAULT_MODEL
+    with out.working(f"loading {spec}"):
+        system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
     names = chunkers.split(",") if chunkers else DEFAULT_CHUNKERS
-    stages = get_splitters([name.strip() for name in names], next(iter(dense_models(system)), None))
-    terms = load_ontology(ontology)
+    splitters = get_splitters([name.strip() for name in names], next(iter(dense_models(system)), None))
+    with out.working(f"reading the ontology {ontology}"):
+        terms = load_ontology(ontology)
     indexes = open_or_build_indexes(out, system, index_dir, terms, multi_vector=True)
-    finder = TermRetriever(system, terms, index=indexes)
-    found = retrieve_candidates([document], finder, chunkers=stages, num_results=choices["num_results"])
     if choices["chunk_threshold"] is None:
         choices["chunk_threshold"] = DEFAULT_FOR_NOTES.chunk_threshold
-    predicted = predict(found, **choices | {"num_results": found.depth})
-    _show(out, document, terms, found, predicted)
+    with out.working("extracting terms"):
+        term_retriever = TermRetriever(system, terms, index=indexes)
+        candidates = retrieve_candidates(
+            [document], term_retriever, chunkers=splitters, num_results=choices["num_results"]
+        )
+        predicted = predict(candidates, **choices | {"num_results": candidates.depth})
+    _show(out, document, terms, candidates, predicted)
     return exits.DONE
 
 
@@ -117,20 +135,20 @@ def _read_note(note: str) -> str:
     return text
 
 
-def _show(out: Output, document: ClinicalText, terms: Ontology, found: Candidates, predicted: Predictions) -> None:
+def _show(out: Output, document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> None:
     (extracted,) = predicted.found
     if out.json:
         out.data(
             {
                 "document": document.id,
                 "language": document.detected_language,
-                "model": found.system,
-                "chunkers": found.chunkers,
-                "chunks": len(found),
+                "model": candidates.system,
+                "chunkers": candidates.chunkers,
+                "chunks": len(candidates),
                 "settings": predicted.settings.record(),
                 "ontology": {"name": terms.name, "release": terms.release},
                 "citation": terms.citation,
-                "terms": [_row(each, document, terms) for each in extracted],
+                "terms": [_row(term, document, terms) for term in extracted],
             }
         )
         return
@@ -139,27 +157,27 @@ def _show(out: Output, document: ClinicalText, terms: Ontology, found: Candidate
 
     if extracted:
         columns = [
-            ReportColumn("term", [each.term for each in extracted]),
-            ReportColumn("label", [_label(each, terms) for each in extracted], shortens="end"),
-            ReportColumn("assertion", [str(each.assertion) for each in extracted]),
-            ReportColumn("score", [format_value(each.score, 2) for each in extracted], right=True),
-            ReportColumn("at", [_offsets(each) for each in extracted], rank=2),
-            ReportColumn("evidence", [_evidence(each, document) for each in extracted], rank=1, shortens="end"),
+            ReportColumn("term", [term.term for term in extracted]),
+            ReportColumn("label", [_label(term, terms) for term in extracted], shortens="end"),
+            ReportColumn("assertion", [str(term.assertion) for term in extracted]),
+            ReportColumn("score", [format_value(term.score, 2) for term in extracted], right=True),
+            ReportColumn("at", [_offsets(term) for term in extracted], rank=2),
+            ReportColumn("evidence", [_evidence(term, document) for term in extracted], rank=1, shortens="end"),
         ]
         out.show(TerminalTable(columns))
-    for line in _notes(document, terms, found, predicted):
+    for line in _notes(document, terms, candidates, predicted):
         out.note(line)
 
 
-def _row(each: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[str, Any]:
+def _row(term: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[str, Any]:
     from equipoise.domains.phenotypes.assertion.detect import detect_assertions_with_cues
 
-    detected = detect_assertions_with_cues(document.text, each.spans, document.detected_language)
+    detected = detect_assertions_with_cues(document.text, term.spans, document.detected_language)
     return {
-        "id": each.term,
-        "label": _label(each, terms),
-        "assertion": each.assertion,
-        "score": each.score,
+        "id": term.term,
+        "label": _label(term, terms),
+        "assertion": term.assertion,
+        "score": term.score,
         "evidence": [
             {
                 "start_char": start,
@@ -167,35 +185,35 @@ def _row(each: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[s
                 "text": document.text[start:end],
                 "cues": [document.text[first:last] for first, last in span_assertion.cues],
             }
-            for (start, end), span_assertion in zip(each.spans, detected, strict=True)
+            for (start, end), span_assertion in zip(term.spans, detected, strict=True)
         ],
     }
 
 
-def _label(each: ExtractedTerm, terms: Ontology) -> str:
-    return terms.labels[terms.index_of(each.term)]
+def _label(term: ExtractedTerm, terms: Ontology) -> str:
+    return terms.labels[terms.index_of(term.term)]
 
 
-def _offsets(each: ExtractedTerm) -> str:
-    return ", ".join(f"{start}-{end}" for start, end in each.spans)
+def _offsets(term: ExtractedTerm) -> str:
+    return ", ".join(f"{start}-{end}" for start, end in term.spans)
 
 
-def _evidence(each: ExtractedTerm, document: ClinicalText) -> str:
-    return " | ".join(" ".join(document.text[start:end].split()) for start, end in each.spans)
+def _evidence(term: ExtractedTerm, document: ClinicalText) -> str:
+    return " | ".join(" ".join(document.text[start:end].split()) for start, end in term.spans)
 
 
-def _notes(document: ClinicalText, terms: Ontology, found: Candidates, predicted: Predictions) -> list[str]:
+def _notes(document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> list[str]:
     """Notes: counts, language and model, how to evaluate, and the citation."""
     from equipoise.stats.formatting import format_value
 
     (extracted,) = predicted.found
     threshold = predicted.settings.chunk_threshold
-    notes = [f"{len(extracted)} terms in {len(found)} chunks; {document.detected_language}; {found.system}"]
-    if not extracted and len(found):
-        best = float(found.scores[:, 0].max())
+    notes = [f"{len(extracted)} terms in {len(candidates)} chunks; {document.detected_language}; {candidates.system}"]
+    if not extracted and len(candidates):
+        best = float(candidates.scores[:, 0].max())
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
-    measured = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
-    return [*notes, f"to evaluate it on annotated documents: {measured}", terms.citation]
+    command = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
+    return [*notes, f"to evaluate it on annotated documents: {command}", terms.citation]
 
 
 EXTRACTION_COMMANDS = {
@@ -209,7 +227,7 @@ EXTRACTION_COMMANDS = {
 EXTRACTION_HELP = """
 \b
   eq phenotypes extraction run notes --model tfidf: -o results/default
-  eq phenotypes extraction tune notes --model tfidf: --budget 40
+  eq phenotypes extraction tune notes --models tfidf: --n-trials 40
 
 Evaluate term extraction from whole documents: precision, recall and F1 against annotations, with
 intervals over documents, the stage that lost each term, and the kinds of error.
@@ -240,20 +258,21 @@ class ExtractionOptions:
     no_bootstrap_ci: bool
     config: StatsConfig
     threads: int
+    device: str | None
     engine: Executor
     fail_on: str | None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The given settings; others keep their defaults or come from a tuning."""
-        named = [each.strip() for each in (self.chunkers or "").split(",") if each.strip()]
-        said = {
-            "chunkers": tuple(named) or None,
+        """The settings that are set; others keep their defaults or come from a tuning."""
+        chunkers = [name.strip() for name in (self.chunkers or "").split(",") if name.strip()]
+        optional = {
+            "chunkers": tuple(chunkers) or None,
             "multi_vector": self.multi_vector,
             "include_assertions": self.include_assertions,
         }
         return {
-            **{name: value for name, value in said.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
             "bootstrap": not self.no_bootstrap_ci,
             "config": self.config,
             "threads": self.threads,
@@ -283,14 +302,16 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Primary scores count a wrong assertion as an error.",
     ),
     click.option("--no-bootstrap-ci", is_flag=True, help="Compute no intervals (faster)."),
-    options.stats_options(omit=("test", "correction", "n_permutations")),
-    threads_option,
+    options.stats_options(),
+    options.threads_option,
+    options.device_option,
     options.engine_options,
     options.fail_option,
+    options.table_options(file=False),
 )
 
-extraction_options = options.options_as(ExtractionOptions, "asked", *_EXTRACTION_OPTIONS)
-"""All shared options as one argument ``asked``."""
+extraction_options = options.options_as(ExtractionOptions, "shared", *_EXTRACTION_OPTIONS)
+"""All shared options as one argument ``shared``."""
 
 
 def exit_status(out: Output, gold: GoldAnnotations, findings: tuple[Finding, ...], fail_on: str | None) -> int:
@@ -313,10 +334,10 @@ Extract terms from annotated documents and score them at the document. DIR holds
 flat JSON or JSONL file of such documents is accepted, and "notes" are bundled short samples in English and
 German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
 computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
-and left out, and the run is partial (exit 3).
+and skipped, and the run is partial (exit status 3).
 
-Ten terms of each chunk count from 0.7 on; eq phenotypes extract takes the best one from 0.5 on, which
---chunk-threshold 0.5 --top-term-only measures here.
+--chunk-threshold 0.5 --top-term-only evaluates the defaults of eq phenotypes extract: the best term per
+chunk, if its score is at least 0.5. The defaults here are ten terms per chunk with scores of at least 0.7.
 """
 
 averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
@@ -324,22 +345,25 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 
 @click.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
 @click.argument("source", metavar="DIR")
+@model_option
 @click.option(
-    "--model",
-    "--model-name",
-    "model",
-    type=options.ModelType(),
-    metavar="MODEL",
-    help="The model, such as use, tfidf: or sum:a+b.",
+    "-k",
+    "--top-k",
+    "num_results",
+    cls=options.AliasOption,
+    aliases=("--num-results",),
+    type=int,
+    help="Terms per chunk.  [default: 10]",
 )
-@click.option("--num-results", type=int, help="Terms per chunk.  [default: 10]")
 @click.option("--chunk-threshold", type=float, help="Minimum score of a term in a chunk.  [default: 0.7]")
 @click.option("--min-confidence", type=float, help="Minimum mean score of a term in a document.  [default: 0]")
 @click.option("--top-term-only", is_flag=True, default=None, help="Only the best term per chunk counts.")
 @options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
-@options.one_of("--similarity", "similarity", measures, "lin", "Similarity of near misses in soft scores.")
-@click.option("--tuned", metavar="FILE", help="Use the parameters of a tuning (its folder or file).")
-@click.option("--trust", is_flag=True, help="Let the model that --tuned names run code or use credentials.")
+@options.one_of(
+    "--similarity-measure", "similarity measure", measures, "lin", "Ontology similarity of near misses in soft scores."
+)
+@click.option("--tuned-parameters", metavar="FILE", help="Use the parameters of a tuning (its folder or file).")
+@click.option("--trust", is_flag=True, help="Let the model of --tuned-parameters run code or use credentials.")
 @extraction_options
 @options.output_options
 @pass_output
@@ -348,14 +372,14 @@ def run(
     source: str,
     model: str | None,
     averaging: str,
-    similarity: str,
-    tuned: str | None,
+    similarity_measure: str,
+    tuned_parameters: str | None,
     trust: bool,
     num_results: int | None,
     chunk_threshold: float | None,
     min_confidence: float | None,
     top_term_only: bool | None,
-    asked: ExtractionOptions,
+    shared: ExtractionOptions,
 ) -> int:
     """See ``EXTRACTION_RUN_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
@@ -364,49 +388,50 @@ def run(
     from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
     from equipoise.errors import ParameterError
 
-    given: dict[str, Any] = {
+    pipeline: dict[str, Any] = {
         "num_results": num_results,
         "chunk_threshold": chunk_threshold,
         "min_confidence": min_confidence,
         "top_term_only": top_term_only,
     }
-    own = {name: value for name, value in given.items() if value is not None}
-    chosen = None if tuned is None else read_tuned_parameters(tuned, model, trust=trust)
-    if chosen is not None and own:
+    pipeline = {name: value for name, value in pipeline.items() if value is not None}
+    tuned = None if tuned_parameters is None else read_tuned_parameters(tuned_parameters, model, trust=trust)
+    if tuned is not None and pipeline:
         raise ParameterError(
-            f"{next(iter(own))} is given together with --tuned, which sets it", hint="omit one of them"
+            f"{next(iter(pipeline))} and --tuned-parameters set the same parameter", hint="omit one of them"
         )
-    with options.executor_context(asked.engine, out, "a model"), out.progress(3) as step:
-        found = run_extraction(
+    spec = model or (DEFAULT_MODEL if tuned is None else tuned.model)
+    with options.executor_context(shared.engine, out, "a model"), out.progress(3) as step:
+        evaluation = run_extraction(
             source,
-            model or (DEFAULT_MODEL if chosen is None else chosen.model),
-            asked.ontology,
-            dataset=asked.dataset,
-            tuned=chosen,
-            output=asked.output,
+            options.models_on_device([spec], shared.device, out)[spec],
+            shared.ontology,
+            dataset=shared.dataset,
+            tuned=tuned,
+            output=shared.output,
             progress=step,
             command=out.command,
-            engine=asked.engine,
+            engine=shared.engine,
             averaging=averaging,
-            measure=similarity,
-            **own,
-            **asked.settings,
+            measure=similarity_measure,
+            **pipeline,
+            **shared.settings,
         )
     if out.json:
-        out.data(found.to_dict())
+        out.data(evaluation.to_dict())
     else:
-        out.show(*extraction_report(found.edition, verbose=out.verbose, quiet=out.quiet))
-    if chosen is None and not own:
+        out.show(*extraction_report(evaluation.edition, verbose=out.verbose, quiet=out.quiet))
+    if tuned is None and not pipeline:
         from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES
 
-        out.note(f"eq phenotypes extract has other defaults, which {DEFAULT_FOR_NOTES.flags} measures")
-    if found.resumed:
-        out.note(with_label(found.model, f"loaded from {asked.output}, not computed again"))
-    if asked.output is not None:
+        out.note(f"eq phenotypes extract has other defaults: {DEFAULT_FOR_NOTES.flags} evaluates them")
+    if evaluation.resumed:
+        out.note(with_label(evaluation.model, f"loaded from {shared.output}, not computed again"))
+    if shared.output is not None:
         from equipoise.domains.phenotypes.extraction.experiment import RESULTS
 
-        out.note(f"wrote {asked.output.rstrip('/')}/{RESULTS}")
-    return exit_status(out, found.gold, found.findings, asked.fail_on)
+        out.note(f"wrote {shared.output.rstrip('/')}/{RESULTS}")
+    return exit_status(out, evaluation.gold, evaluation.findings, shared.fail_on)
 
 
 EXTRACTION_COMPARE_HELP = """
@@ -415,8 +440,8 @@ EXTRACTION_COMPARE_HELP = """
      results/top_term/extraction_results.json
   eq phenotypes extraction compare results/default results/top_term --primary "F1(average=macro,mode=id)"
 
-Compare runs of extraction on the same documents: differences with intervals and tests, paired document by
-document. Runs of other documents, or that lead with another mode or average, are refused.
+Compare extraction runs on the same documents: differences with intervals and tests, paired by
+document. Runs on other documents, or with another primary mode or average, are an error.
 """
 
 
@@ -426,6 +451,7 @@ document. Runs of other documents, or that lead with another mode or average, ar
 @options.primary_option
 @options.stats_options()
 @options.fail_option
+@options.table_options()
 @options.output_options
 @pass_output
 def compare(
@@ -444,90 +470,82 @@ def compare(
         step("reading")
         stored = read_extractions(runs)
         step("comparing")
-        found = compare_extraction_runs(
-            stored,
-            metrics or None,
-            primary=primary,
-            config=config,
-        )
-    cautions = [run.caution for run in stored.values() if run.caution]
-    show_comparison(out, found, cautions)
-    return exits.FAILED_UNITS if cautions else exits.gate(out, found.findings, fail_on)
+        comparison = compare_extraction_runs(stored, metrics or None, primary=primary, config=config)
+    show_comparison(out, comparison, list(stored.values()))
+    if any(run.caution for run in stored.values()):
+        return exits.FAILED_UNITS
+    return exits.gate(out, comparison.findings, fail_on)
 
 
 EXTRACTION_TUNE_HELP = """
 \b
-  eq phenotypes extraction tune notes --model tfidf: --budget 40
-  eq phenotypes extraction tune corpus/ --model use --model tfidf: --folds 5 -o results/tuned
+  eq phenotypes extraction tune notes --models tfidf: --n-trials 40
+  eq phenotypes extraction tune corpus/ --models use tfidf: --n-folds 5 -o results/tuned
 
-Choose how many terms of a chunk count, and above which scores. Every model gets the same number of trials;
-thresholds are quantiles of its own scores on all texts (no gold is looked at for that). What is reported of
-a document was chosen without it, by the mean F1 of the documents in the other folds. Texts are embedded once
-a model: trials use the stored candidates. With -o the frontier of precision and recall is drawn, and
-extraction_tuning.json holds what to deploy, chunkers and mode included (eq phenotypes extraction run OTHER
---tuned FOLDER).
+Choose the number of terms per chunk and the score thresholds by nested cross-validation. Every model gets the same
+number of trials; thresholds are quantiles of its scores on all texts, without the gold annotations. The score of a
+document comes from parameters that were selected on the other folds, by mean F1. Texts are embedded once per
+model: trials use the stored candidates. With -o the precision-recall frontier is drawn, and
+extraction_tuning.json has the parameters to deploy, chunkers and mode included (eq phenotypes extraction run OTHER
+--tuned-parameters FOLDER).
 """
 
 
-@click.command(help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation.")
-@click.argument("source", metavar="DIR")
-@click.option(
-    "--model",
-    "--model-name",
-    "models",
-    type=options.ModelType(),
-    multiple=True,
-    metavar="MODEL",
-    help="A model, such as use, tfidf: or sum:a+b; may be repeated.",
+@click.command(
+    cls=options.SeveralCommand, help=EXTRACTION_TUNE_HELP, short_help="Choose parameters by nested cross-validation."
 )
+@click.argument("source", metavar="DIR")
+@options.models_option(aliases=("--model", "--model-name"), text="The models, such as use, tfidf: or sum:a+b.")
 @click.option(
-    "--budget",
+    "--n-trials",
     type=click.IntRange(min=1),
     default=40,
     show_default=True,
-    help="Configurations tried for each model.",
+    help="Configurations to try per model.",
 )
 @click.option(
-    "--folds",
+    "--n-folds",
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Parts of the documents; 1 nests nothing.",
+    help="Folds of the cross-validation; 1 is none (optimistic).",
 )
 @extraction_options
 @options.output_options
 @pass_output
-def tune(out: Output, source: str, models: tuple[str, ...], budget: int, folds: int, asked: ExtractionOptions) -> int:
+def tune(
+    out: Output, source: str, models: tuple[str, ...], n_trials: int, n_folds: int, shared: ExtractionOptions
+) -> int:
     """See ``EXTRACTION_TUNE_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.extraction.report import build_tuning_report
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 
-    named = list(models) or [DEFAULT_MODEL]
-    with options.executor_context(asked.engine, out, "a model"), out.progress(len(named) + 1) as step:
-        found = tune_extraction(
+    specs = list(options.models_on_device(models or (DEFAULT_MODEL,), shared.device, out).values())
+    with options.executor_context(shared.engine, out, "a model"), out.progress(len(specs) + 1) as step:
+        tuning = tune_extraction(
             source,
-            named,
-            asked.ontology,
-            budget=budget,
-            folds=folds,
-            dataset=asked.dataset,
-            output=asked.output,
+            specs,
+            shared.ontology,
+            budget=n_trials,
+            folds=n_folds,
+            dataset=shared.dataset,
+            output=shared.output,
             progress=step,
             command=out.command,
-            engine=asked.engine,
-            **asked.settings,
+            engine=shared.engine,
+            **shared.settings,
         )
     if out.json:
-        out.data(found.to_dict())
+        out.data(tuning.to_dict())
     else:
-        out.show(*build_tuning_report(found.edition, verbose=out.verbose, quiet=out.quiet))
-    if asked.output is not None:
-        out.note(f"wrote {asked.output.rstrip('/')}/")
-    for name in found.resumed:
-        out.note(with_label(name, f"loaded from {asked.output}, not computed again"))
-    for name, error in found.failures.items():
+        out.show(*build_tuning_report(tuning.edition, verbose=out.verbose, quiet=out.quiet))
+    if shared.output is not None:
+        out.note(f"wrote {shared.output.rstrip('/')}/")
+    for name in tuning.resumed:
+        out.note(with_label(name, f"loaded from {shared.output}, not computed again"))
+    for name, error in tuning.failures.items():
         fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, error.render())
-    status = exit_status(out, found.gold, found.findings, asked.fail_on)
-    return exit_code(found.failures) or status
+    status = exit_status(out, tuning.gold, tuning.findings, shared.fail_on)
+    return exit_code(tuning.failures) or status

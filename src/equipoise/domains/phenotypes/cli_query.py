@@ -13,12 +13,13 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
     check_strategy_applies,
     index_dir_option,
+    model_option,
     multi_vector_option,
+    num_results_option,
     ontology_option,
     open_or_build_indexes,
     parse_weights,
     strategy_option,
-    threads_option,
     weights_option,
 )
 from equipoise.errors import InputError, ParameterError
@@ -46,42 +47,40 @@ _SHORT = {code: short for short, long in USE_LANGUAGES.items() for code in long.
 
 
 def validate_language_code(language: str | None) -> str | None:
-    """The language as it was written, where that is a code: two or three letters, with or without a region.
+    """Raise an error if the language is not a code: two or three letters, with or without a region.
 
     >>> validate_language_code("de"), validate_language_code("pt-BR"), validate_language_code(None)
     ('de', 'pt-BR', None)
     """
     if language is not None and _CODE.fullmatch(language) is None:
         raise ParameterError(
-            f"{language!r} is no code of a language", hint="write two or three letters, such as en or de"
+            f"{language!r} is not a language code", hint="write two or three letters, such as en or de"
         )
     return language
 
 
 def language_notes(kinds: dict[str, str], language: str | None) -> list[str]:
-    """What cannot be expected of a system in this language; ``kinds`` are its parts with their kinds.
+    """Notes on the limits of a system in this language; ``kinds`` maps its parts to their kinds.
 
-    Nothing is said of models that only their makers know, such as those of the hub.
+    There are no notes about models whose languages are unknown, such as those of the hub.
 
     >>> language_notes({"tfidf:": "tfidf"}, "de")
-    ['tfidf finds only letters that the terms have too; use, or sum:use+tfidf:, also reads de']
+    ['tfidf matches shared letters only; use, or sum:use+tfidf:, supports de']
     >>> language_notes({"use": "use"}, "fi")
-    ['no model here was made for fi; what is found rests on shared letters']
+    ['no installed model supports fi; only shared letters match']
     """
     known = [_named(spec, kind) for spec, kind in kinds.items()]
     if language is None or primary_subtag(language) == "en" or not all(known):
         return []
     if primary_subtag(language) not in USE_LANGUAGES:
-        return [f"no model here was made for {language}; what is found rests on shared letters"]
+        return [f"no installed model supports {language}; only shared letters match"]
     english = [name for name in known if name in ENGLISH_ONLY_MODELS]
     if "use" in known:
         return []
     if english:
-        return [f"{', '.join(english)} was made for English; {MULTILINGUAL_MODELS}, also reads {language}"]
-    signs = SURFACE_FORM_MODELS[known[0]]
-    return [
-        f"{', '.join(known)} finds only {signs} that the terms have too; {MULTILINGUAL_MODELS}, also reads {language}"
-    ]
+        return [f"{', '.join(english)} supports English only; {MULTILINGUAL_MODELS}, supports {language}"]
+    units = SURFACE_FORM_MODELS[known[0]]
+    return [f"{', '.join(known)} matches shared {units} only; {MULTILINGUAL_MODELS}, supports {language}"]
 
 
 def primary_subtag(language: str) -> str:
@@ -95,7 +94,7 @@ def primary_subtag(language: str) -> str:
 
 
 def _named(spec: str, kind: str) -> str:
-    """The short name of a model of which it is known what it reads; otherwise nothing."""
+    """The short name of a model whose languages are known; otherwise an empty string."""
     if kind in SURFACE_FORM_MODELS or kind == "use":
         return kind
     return next((name for name in ENGLISH_ONLY_MODELS if name in spec.casefold()), "")
@@ -117,35 +116,38 @@ index at the first query, which takes a minute or more; tfidf: and bm25: need no
 
 @click.command(help=QUERY_HELP, short_help="Retrieve the terms of a text.")
 @click.argument("text")
-@click.option("--model-name", metavar="MODEL", help="The model, such as use, minilm, tfidf: or sum:a+b.")
+@model_option
 @multi_vector_option
 @strategy_option
 @weights_option
 @click.option(
     "--language",
     metavar="CODE",
-    help="The language of the text, such as en or de: decides on a warning, changes no score.",
+    help="The language of the text, such as en or de, for a warning about the model; scores do not change.",
 )
-@click.option("--num-results", type=click.IntRange(min=1), default=10, show_default=True, help="How many terms.")
+@num_results_option("Number of terms.")
 @ontology_option
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Take candidates from a store: faiss:hnsw, chroma:FOLDER, ...")
-@threads_option
+@options.threads_option
+@options.device_option
+@options.table_options()
 @options.output_options
 @pass_output
 def query(
     out: Output,
     text: str,
-    model_name: str | None,
+    model: str | None,
     multi_vector: bool,
     aggregation_strategy: str | None,
     weights: str | None,
     language: str | None,
-    num_results: int,
+    top_k: int,
     ontology: str,
     index_dir: str | None,
     store: str | None,
     threads: int,
+    device: str | None,
 ) -> int:
     """See ``QUERY_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
@@ -155,25 +157,29 @@ def query(
     from equipoise.models.retriever import retriever
 
     if not text.strip():
-        raise InputError("the text is empty", hint='write what was seen: eq phenotypes query "seizures"')
+        raise InputError("the text is empty", hint='for example eq phenotypes query "seizures"')
     validate_language_code(language)
     check_strategy_applies(multi_vector, aggregation_strategy, weights)
     strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
     parse_strategy(strategy, parse_weights(weights))
-    spec = model_name or DEFAULT_MODEL
-    terms = load_ontology(ontology)
-    model = retriever(spec, threads=threads)
-    system = TermRetriever(
-        model,
-        terms,
-        multi_vector=multi_vector,
-        strategy=strategy,
-        weights=parse_weights(weights),
-        index=open_or_build_indexes(out, model, index_dir, terms, multi_vector),
-    )
-    depth = min(num_results, len(terms))
-    found = system.search([text], depth) if store is None else _search_store(system, store, text, depth)
-    _show(out, text, system, found, language)
+    spec = model or DEFAULT_MODEL
+    with out.working(f"reading the ontology {ontology}"):
+        terms = load_ontology(ontology)
+    with out.working(f"loading {spec}"):
+        text_system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
+    indexes = open_or_build_indexes(out, text_system, index_dir, terms, multi_vector)
+    with out.working("searching"):
+        system = TermRetriever(
+            text_system,
+            terms,
+            multi_vector=multi_vector,
+            strategy=strategy,
+            weights=parse_weights(weights),
+            index=indexes,
+        )
+        depth = min(top_k, len(terms))
+        hits = system.search([text], depth) if store is None else _search_store(system, store, text, depth)
+    _show(out, text, system, hits, language)
     return output.DONE
 
 
@@ -184,17 +190,17 @@ def _search_store(system: TermRetriever, store: str, text: str, depth: int) -> T
     if not isinstance(system.system, DenseRetriever) or not system.indexes:
         raise ParameterError(
             f"{system.card.spec} has no index whose vectors a store could hold",
-            hint="name one model that embeds, or leave --store out",
+            hint="choose one embedding model, or omit --store",
         )
-    held = fill_store(system.indexes[0], system.system, store)
+    filled = fill_store(system.indexes[0], system.system, store)
     try:
-        return search_with_store(system, held, [text], depth)
+        return search_with_store(system, filled, [text], depth)
     finally:
-        held.store.close()
+        filled.store.close()
 
 
-def _show(out: Output, text: str, system: TermRetriever, found: TermHits, language: str | None) -> None:
-    rows = _rows(system, found)
+def _show(out: Output, text: str, system: TermRetriever, hits: TermHits, language: str | None) -> None:
+    rows = _rows(system, hits)
     if out.json:
         out.data(
             {
@@ -229,22 +235,21 @@ def _table(system: TermRetriever, rows: list[dict[str, Any]], *, verbose: bool) 
     ]
     if system.multi_vector:
         matched = [f"{row['component']}: {row['text']}" for row in rows]
-        columns.append(ReportColumn("agrees most", matched, rank=1, shortens="end"))
+        columns.append(ReportColumn("best match", matched, rank=1, shortens="end"))
     if verbose:
-        said = [system.ontology.definitions[system.ontology.index_of(row["id"])] for row in rows]
-        columns.append(ReportColumn("definition", said, rank=2, shortens="end"))
+        definitions = [system.ontology.definitions[system.ontology.index_of(row["id"])] for row in rows]
+        columns.append(ReportColumn("definition", definitions, rank=2, shortens="end"))
     return TerminalTable(columns)
 
 
-def _rows(system: TermRetriever, found: TermHits) -> list[dict[str, Any]]:
-    from equipoise.domains.phenotypes.index.term_texts import ComponentKind
-
-    """The terms that were found; what has no word of the text scores 0, and is not found by its words."""
+def _rows(system: TermRetriever, hits: TermHits) -> list[dict[str, Any]]:
+    """The retrieved terms; of a lexical system only those with a score above 0."""
     from equipoise.domains.phenotypes.index.retriever import dense_models
+    from equipoise.domains.phenotypes.index.term_texts import ComponentKind
 
     lexical = not dense_models(system.system)
     texts, kinds, ontology = system.components.texts, system.components.kind, system.ontology
-    rows = zip(found.terms[0].tolist(), found.scores[0].tolist(), found.component[0].tolist(), strict=True)
+    rows = zip(hits.terms[0].tolist(), hits.scores[0].tolist(), hits.component[0].tolist(), strict=True)
     return [
         {
             "rank": rank,
@@ -260,12 +265,12 @@ def _rows(system: TermRetriever, found: TermHits) -> list[dict[str, Any]]:
 
 
 def _notes(system: TermRetriever, language: str | None) -> list[str]:
-    """What made the scores, what cannot be expected of the model, and whose terms these are."""
+    """The system, limits of the model in this language, and the citation of the ontology."""
     from equipoise.domains.phenotypes.index.retriever import fusion_parts
     from equipoise.models.retriever import spec_kind
 
-    how = f"multi-vector, {system.strategy}" if system.multi_vector else "single-vector"
-    notes = [f"{system.card.name}; {how}; {len(system.ontology):,} terms"]
+    representation = f"multi-vector, {system.strategy}" if system.multi_vector else "single-vector"
+    notes = [f"{system.card.name}; {representation}; {len(system.ontology):,} terms"]
     kinds = {part.card.spec: spec_kind(part.card.spec) for part in fusion_parts(system.system)}
     return [*notes, *language_notes(kinds, language), system.ontology.citation]
 
@@ -300,7 +305,7 @@ _MAX_MEASURE_COLUMNS = 3
     help="Similarity measure; may be repeated.",
 )
 @click.option(
-    "--information",
+    "--information-content",
     type=options.ChoiceWithHint(
         "information content",
         options.names_in("equipoise.domains.phenotypes.ontology.similarity", "INFORMATION_CONTENT_KINDS"),
@@ -309,17 +314,20 @@ _MAX_MEASURE_COLUMNS = 3
     show_default=True,
     help="Kind of information content.",
 )
-@click.option("--parity", is_flag=True, help="The hybrid with 1.0 for distinct terms too, as it was published.")
-@click.option("--ontology", "source", default="hpo", show_default=True, metavar="PATH", help="Or an OBO file.")
+@click.option(
+    "--as-published", is_flag=True, help="The hybrid measure as published, which can be 1.0 for distinct terms."
+)
+@ontology_option
+@options.table_options()
 @options.output_options
 @pass_output
 def similarity(
     out: Output,
     terms: tuple[str, ...],
     measures: tuple[str, ...],
-    information: str,
-    parity: bool,
-    source: str,
+    information_content: str,
+    as_published: bool,
+    ontology: str,
 ) -> None:
     """See ``SIMILARITY_HELP``."""
     from equipoise.domains.phenotypes.ontology import similarity as arithmetic
@@ -327,45 +335,48 @@ def similarity(
 
     if len(terms) < 2:
         raise ParameterError(
-            f"two terms are compared, and {len(terms)} {'was' if len(terms) == 1 else 'were'} given",
+            f"a similarity needs two terms; there {'is' if len(terms) == 1 else 'are'} {len(terms)}",
             hint="eq phenotypes similarity HP:0001250 HP:0002069",
         )
-    if parity and "hybrid" not in measures:
-        raise ParameterError("--parity applies to the hybrid measure only", hint="add --measure hybrid")
-    ontology = load_ontology(source)
-    given = [ontology.resolve(term) for term in terms]
-    bound = [
-        arithmetic.term_similarity(ontology, name, information=information, as_published=parity and name == "hybrid")
+    if as_published and "hybrid" not in measures:
+        raise ParameterError("--as-published applies to the hybrid measure only", hint="add --measure hybrid")
+    with out.working(f"reading the ontology {ontology}"):
+        loaded = load_ontology(ontology)
+    resolved = [loaded.resolve(term) for term in terms]
+    similarities = [
+        arithmetic.term_similarity(
+            loaded, name, information=information_content, as_published=as_published and name == "hybrid"
+        )
         for name in dict.fromkeys(measures)
     ]
-    rows = [_pair_record(bound, left, right) for left, right in combinations(given, 2)]
+    rows = [_pair_record(similarities, left, right) for left, right in combinations(resolved, 2)]
     if out.json:
-        out.data(_similarity_record(ontology, information, given, rows))
+        out.data(_similarity_record(loaded, information_content, resolved, rows))
     else:
-        out.show(*_similarity_report(ontology, bound, given, rows))
+        out.show(*_similarity_report(loaded, similarities, resolved, rows))
 
 
-def _pair_record(bound: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> dict[str, Any]:
+def _pair_record(similarities: list[TermSimilarity], left: ResolvedId, right: ResolvedId) -> dict[str, Any]:
     """One pair: ids, similarities, path length, and the best common ancestor by the first measure."""
     import numpy as np
 
     from equipoise.domains.phenotypes.ontology.similarity import common_ancestor, path_lengths
 
-    ontology = bound[0].ontology
+    ontology = similarities[0].ontology
     a, b = np.array([left.term]), np.array([right.term])
     edges = path_lengths(ontology, a, b)[0]
-    ancestor = common_ancestor(bound[0], left.term, right.term)
+    ancestor = common_ancestor(similarities[0], left.term, right.term)
     return {
         "a": ontology.ids[left.term],
         "b": ontology.ids[right.term],
-        "similarity": {each.measure.name: float(each.pairs(a, b)[0]) for each in bound},
+        "similarity": {item.measure.name: float(item.pairs(a, b)[0]) for item in similarities},
         "edges": int(edges) if np.isfinite(edges) else None,
         "ancestor": None if ancestor is None else {"id": ontology.ids[ancestor], "label": ontology.labels[ancestor]},
     }
 
 
 def _similarity_record(
-    ontology: Ontology, information: str, given: list[ResolvedId], rows: list[dict[str, Any]]
+    ontology: Ontology, information_content: str, resolved: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         "ontology": {
@@ -373,28 +384,29 @@ def _similarity_record(
             "release": ontology.release,
             "citation": ontology.citation,
         },
-        "information": information,
+        "information": information_content,
         "terms": [
             {
-                "given": each.id,
-                "id": ontology.ids[each.term],
-                "label": ontology.labels[each.term],
-                "how": each.how,
+                "given": term.id,
+                "id": ontology.ids[term.term],
+                "label": ontology.labels[term.term],
+                "how": term.how,
             }
-            for each in given
+            for term in resolved
         ],
         "pairs": rows,
     }
 
 
 def _similarity_report(
-    ontology: Ontology, bound: list[TermSimilarity], given: list[ResolvedId], rows: list[dict[str, Any]]
+    ontology: Ontology, similarities: list[TermSimilarity], resolved: list[ResolvedId], rows: list[dict[str, Any]]
 ) -> list[Any]:
     from equipoise.report.terminal import Paragraph, TerminalTable
 
-    terms = [Paragraph(_term_heading(ontology, each)) for each in given]
-    columns = _by_measure(bound, rows) if len(bound) > _MAX_MEASURE_COLUMNS else _by_pair(bound, rows)
-    formulas = [Paragraph(f"{each.measure.name}: {each.measure.formula}") for each in bound]
+    terms = [Paragraph(_term_heading(ontology, term)) for term in resolved]
+    layout = _by_measure if len(similarities) > _MAX_MEASURE_COLUMNS else _by_pair
+    columns = layout(similarities, rows)
+    formulas = [Paragraph(f"{item.measure.name}: {item.measure.formula}") for item in similarities]
     return [
         *terms,
         Paragraph(""),
@@ -405,7 +417,7 @@ def _similarity_report(
     ]
 
 
-def _by_pair(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
+def _by_pair(similarities: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
     """One row per pair, one column per measure."""
     from equipoise.report.terminal import ReportColumn
     from equipoise.stats.formatting import format_value
@@ -414,24 +426,24 @@ def _by_pair(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[An
         ReportColumn("term", [row["a"] for row in rows]),
         ReportColumn("with", [row["b"] for row in rows]),
     ]
-    for each in bound:
-        cells = [format_value(row["similarity"][each.measure.name], 3) for row in rows]
-        columns.append(ReportColumn(each.measure.name, cells, right=True))
+    for item in similarities:
+        cells = [format_value(row["similarity"][item.measure.name], 3) for row in rows]
+        columns.append(ReportColumn(item.measure.name, cells, right=True))
     return [*columns, *_ancestor_columns(rows)]
 
 
-def _by_measure(bound: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
+def _by_measure(similarities: list[TermSimilarity], rows: list[dict[str, Any]]) -> list[Any]:
     """One row per pair and measure."""
     from equipoise.report.terminal import ReportColumn
     from equipoise.stats.formatting import format_value
 
-    again = [{"a": "", "b": "", "edges": "", "ancestor": ""}] * (len(bound) - 1)
-    pairs = [each for row in rows for each in (row, *again)]
-    cells = [format_value(row["similarity"][each.measure.name], 3) for row in rows for each in bound]
+    blank = [{"a": "", "b": "", "edges": "", "ancestor": ""}] * (len(similarities) - 1)
+    pairs = [line for row in rows for line in (row, *blank)]
+    cells = [format_value(row["similarity"][item.measure.name], 3) for row in rows for item in similarities]
     return [
         ReportColumn("term", [row["a"] for row in pairs]),
         ReportColumn("with", [row["b"] for row in pairs]),
-        ReportColumn("measure", [each.measure.name for _ in rows for each in bound]),
+        ReportColumn("measure", [item.measure.name for _ in rows for item in similarities]),
         ReportColumn("similarity", cells, right=True),
         *_ancestor_columns(pairs),
     ]
@@ -448,11 +460,11 @@ def _ancestor_columns(rows: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def _term_heading(ontology: Ontology, given: ResolvedId) -> str:
-    """The id with its label, and what the given id was where it is another one."""
-    term = f"{ontology.ids[given.term]} {ontology.labels[given.term]}"
-    how = {"live": "", "alternative": ", an alternative id", "replaced": ", obsolete and replaced"}[given.how]
-    return f"{term} (given as {given.id}{how})" if how else term
+def _term_heading(ontology: Ontology, resolved: ResolvedId) -> str:
+    """The id with its label, and the id of the command line if it is another one."""
+    term = f"{ontology.ids[resolved.term]} {ontology.labels[resolved.term]}"
+    how = {"live": "", "alternative": ", an alternative id", "replaced": ", obsolete and replaced"}[resolved.how]
+    return f"{term} (given as {resolved.id}{how})" if how else term
 
 
 def _ancestor_label(ancestor: dict[str, str] | str | None) -> str:

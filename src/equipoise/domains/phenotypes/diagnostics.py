@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.ontology.similarity import path_lengths, term_similarity
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
 
@@ -150,7 +150,7 @@ def _purity(scores: NDArray[Any], own_columns: Ints, member: Bools) -> Floats:
     """Share of the nearest other terms in a common branch; NaN for terms outside all branches."""
     masked = scores.astype(np.float64)
     masked[np.arange(len(own_columns)), own_columns] = -np.inf
-    nearest, _ = leading_columns_of(masked, min(N_NEIGHBORS, scores.shape[1] - 1))
+    nearest, _ = top_columns(masked, min(N_NEIGHBORS, scores.shape[1] - 1))
     shared = (member[own_columns][:, None, :] & member[nearest]).any(axis=-1).mean(axis=1)
     return np.where(member[own_columns].any(axis=1), shared, np.nan)
 

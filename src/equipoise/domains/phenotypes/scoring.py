@@ -24,7 +24,7 @@ from equipoise.errors import (
 from equipoise.evidence.kernels.rank_counts import count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.io.dag import segment_indices, segment_offsets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
@@ -100,7 +100,7 @@ class RankCollector:
                 [(part, scores)], _padded_rows(expected), units=len(rows), corpus=self._terms, unit_ids=ids
             )
         )
-        self._first[rows], self._scores[rows] = first, best = leading_columns_of(scores, self._depth)
+        self._first[rows], self._scores[rows] = first, best = top_columns(scores, self._depth)
         for position, row in enumerate(rows.tolist()):
             tied = scores[position] == best[position, -1]
             if np.count_nonzero(tied) > np.count_nonzero(tied[first[position]]):

@@ -248,7 +248,7 @@ def _guess(
     unit_ids: Any,
 ) -> BaselinePrediction:
     """The order by the user's counts, then by counts in a context shared by users, then by all visits."""
-    predictable = _kept(exclude, len(counts))
+    predictable = _predictable_classes(exclude, len(counts))
     codes = _targets(targets, predictable)
     ids: Ids = unique_ids(unit_ids, len(codes))
     ranked = rank_targets(personal_levels, shared, counts, codes, predictable)
@@ -266,7 +266,7 @@ def _guess(
     return BaselinePrediction(ranking, Labels(ids, codes, ranked.first, np.arange(len(counts)), ranked.first_tied))
 
 
-def _kept(exclude: Any, classes: int) -> Bools:
+def _predictable_classes(exclude: Any, classes: int) -> Bools:
     """Which classes are places."""
     predictable = np.ones(classes, dtype=bool)
     for code in np.atleast_1d(np.asarray([] if exclude is None else exclude, dtype=np.int64)).tolist():

@@ -1,10 +1,7 @@
-"""``eq places score``: one model's next places, beside what luck and habit would score."""
+"""``eq places``: score models of the next place against baselines, and compare them over seeds and users."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +11,10 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
-from equipoise.cli.inputs import named_column, read_class_codes, read_column
+from equipoise.cli.inputs import SystemInput, errors_name_file, named_column, read_class_codes, read_column
 from equipoise.cli.options import MultiValueOption, SeveralCommand
-from equipoise.cli.output import Output, pass_output
-from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, StoreError
+from equipoise.cli.output import Output, pass_output, suggestion
+from equipoise.errors import MissingExtraError, ParameterError, StoreError
 from equipoise.runs.experiment import check_writable
 
 if TYPE_CHECKING:
@@ -27,12 +24,10 @@ if TYPE_CHECKING:
     from equipoise.domains.places.score import PlaceScores
     from equipoise.domains.places.seed_comparison import SeedComparison
 
-# ``eq places``: next locations scored from logits, and models compared over seeds.
-
 COMMANDS = {
-    "score": CommandEntry("equipoise.domains.places.cli:score", "Score logits of next places, beside baselines."),
+    "score": CommandEntry("equipoise.domains.places.cli:score", "Score a model of the next place, with baselines."),
     "compare": CommandEntry("equipoise.domains.places.cli:compare", "Compare models over seeds and users."),
-    "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on made-up visits."),
+    "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on simulated visits."),
 }
 
 GROUP_HELP = """
@@ -40,8 +35,8 @@ GROUP_HELP = """
   eq places score --logits logits.npy --targets y.npy --padding 0 -o results/
   eq places compare modelA/seed*/ modelB/seed*/
 
-Score models that predict the next place: accuracy, MRR, nDCG and F1, each with how sure it is
-and what luck and habit would score.
+Score models that predict the next place: accuracy, MRR, nDCG and F1 with confidence intervals,
+and random, majority and per-user baselines.
 """
 
 
@@ -54,52 +49,51 @@ HELP = """
 \b
   eq places score --logits logits.npy --targets y.npy --padding 0 --unseen 1 --train-counts counts.npy
   eq places score --logits all.npz:logits --targets all.npz:y --user user.npy --slice hour=hour.npy
-  eq places score --predictions top10.parquet --classes 1187
+  eq places score --predictions top10.parquet --n-classes 1187
 
-Score a model that predicts the next place. Logits are .npy, .npz or .safetensors, also larger than memory;
-predictions that were cut at the k best are parquet or JSONL. Scores are given for all units and, where
-training counts or unseen classes are named, for the answerable ones. Random, majority, each user's habits
-and first-order moves stand beside them where they can be had. A column is an array file or a column of a
-table: user.npy, units.csv:user. With -o a run directory is left, which eq places compare reads.
+Score a model that predicts the next place. Logits are .npy, .npz or .safetensors, also larger than
+memory; top-k predictions are parquet or JSONL. With training counts or unseen classes, scores are
+given for all visits and for those whose target is in the training data. Baselines: random, majority,
+most frequent place per user, and a first-order Markov model, as far as the data allow. A column is an
+array file or a column of a table: user.npy, units.csv:user. With -o a run directory is written, which
+eq places compare reads.
 """
 
 
 @dataclass(frozen=True)
 class ScoreInputs:
-    """What the command line names besides the system itself."""
+    """The options about the visits."""
 
     padding: tuple[int, ...]
     unseen: tuple[int, ...]
-    ks: tuple[int, ...]
+    top_ks: tuple[int, ...]
     train_counts: str | None
     user: str | None
     slices: tuple[str, ...]
     history: str | None
-    previous: str | None
+    previous_places: str | None
     unit_ids: str | None
 
-    def files(self) -> list[str]:
-        """The files whose content decides the figures beside the logits."""
-        named = (self.train_counts, self.user, self.previous, self.unit_ids, self.history)
-        return [word for word in (*named, *(each.partition("=")[2] for each in self.slices)) if word]
 
-
-@click.command(cls=SeveralCommand, help=HELP, short_help="Score logits of next places.")
-@click.option("--logits", metavar="FILE", help="Scores, a row a unit and a column a class; NAME=FILE too.")
-@click.option("--targets", metavar="FILE", help="The right class of each row.")
-@click.option("--predictions", metavar="FILE", help="The k best classes of each unit instead of logits.")
-@click.option("--classes", type=click.IntRange(min=1), help="How many classes there are, for --predictions.")
-@click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A column that is no class.")
-@click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class that training never saw.")
-@click.option("--train-counts", metavar="FILE", help="How often each class occurs in training.")
-@click.option("--user", metavar="COLUMN", help="The user of each row; users are resampled whole.")
+@click.command(cls=SeveralCommand, help=HELP, short_help="Score a model of the next place, with baselines.")
+@click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
+@click.option("--targets", metavar="FILE", help="The true place of each row.")
+@click.option("--predictions", metavar="FILE", help="The top-k places of each visit, instead of logits.")
+@click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for --predictions.")
+@click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A class id to exclude (padding).")
+@click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
+@click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
+@click.option("--user", metavar="COLUMN", help="The user of each row; the bootstrap resamples whole users.")
 @click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="A property of each row.")
-@click.option("--history", metavar="FILE", help="Visits of training: a table with columns user and place.")
-@click.option("--previous", metavar="COLUMN", help="The place before each row, -1 for none.")
-@click.option("--unit-ids", metavar="COLUMN", help="An id for each row, to be compared with other systems.")
+@click.option("--history", metavar="FILE", help="Training visits: a table with columns user and place.")
+@click.option("--previous-places", metavar="COLUMN", help="The place before each row; -1 for none.")
+@click.option("--unit-ids", metavar="COLUMN", help="The id of each row, to compare it with other systems.")
 @click.option(
-    "--ks",
+    "-k",
+    "--top-k",
+    "top_ks",
     cls=MultiValueOption,
+    aliases=("--ks",),
     commas=True,
     type=click.IntRange(min=1),
     show_default="1 3 5 10, up to the number of classes",
@@ -108,8 +102,10 @@ class ScoreInputs:
 )
 @options.ties_option
 @options.stats_options()
+@options.device_option
 @options.fail_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory here.")
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def score(
@@ -118,116 +114,116 @@ def score(
     logits: str | None,
     targets: str | None,
     predictions: str | None,
-    classes: int | None,
+    n_classes: int | None,
     config: StatsConfig,
+    device: str | None,
     fail_on: str | None,
     output: str | None,
-    **named: Any,
+    **columns: Any,
 ) -> int:
     """See ``HELP``."""
-    given = ScoreInputs(**named)
+    inputs = ScoreInputs(**columns)
     if output is not None:
         check_writable(output)
     if (logits is None) == (predictions is None):
         raise ParameterError(
-            "there is nothing to score" if logits is None else "logits and predictions were both given",
-            hint="name one of --logits logits.npy and --predictions top10.parquet",
+            "there is nothing to score" if logits is None else "--logits and --predictions exclude each other",
+            hint="give one of --logits logits.npy and --predictions top10.parquet",
         )
-    if logits is not None:
-        scores, inputs = _from_logits(logits, targets, given, config)
-    else:
-        scores, inputs = _from_predictions(str(predictions), classes, given, config)
-    written = [] if output is None else _write(scores, output, inputs, out, config)
+    with out.working("ranking the places and resampling the visits"):
+        if logits is not None:
+            scores, files = _from_logits(logits, targets, inputs, config, device)
+        else:
+            scores, files = _from_predictions(str(predictions), n_classes, inputs, config)
+    written = [] if output is None else _write(scores, output, files, out, config)
     _show(out, scores, written)
     return exits.gate(out, scores.findings, fail_on)
 
 
 def _from_logits(
-    logits: str, targets: str | None, given: ScoreInputs, config: StatsConfig
+    logits: str, targets: str | None, inputs: ScoreInputs, config: StatsConfig, device: str | None
 ) -> tuple[PlaceScores, list[str]]:
-    from equipoise.cli.inputs import SystemInput
     from equipoise.domains.places.score import score_places
     from equipoise.io.arrays import read_matrix
 
     if targets is None:
-        raise ParameterError(f"the logits in {logits} need targets", hint="name them: --targets y.npy")
-    source = SystemInput.of(logits)
-    matrix = read_matrix(source.path)
-    with _naming(source.path):
+        raise ParameterError(f"the logits in {logits} need targets", hint="add --targets y.npy")
+    system = SystemInput.of(logits)
+    matrix = read_matrix(system.path)
+    with errors_name_file(system.path):
         scores = score_places(
-            matrix,
+            matrix if device is None else _on_device(matrix, device),
             read_class_codes(targets, "--targets"),
-            padding=list(given.padding) or None,
-            unseen=list(given.unseen) or None,
-            train_counts=_optional(given.train_counts, "--train-counts", read_class_codes),
-            unit_ids=_optional(given.unit_ids, "--unit-ids", read_column),
-            ks=given.ks or None,
-            system=source.name,
-            **_who(given, matrix.shape[1]),
+            padding=list(inputs.padding) or None,
+            unseen=list(inputs.unseen) or None,
+            train_counts=_optional(inputs.train_counts, "--train-counts", read_class_codes),
+            unit_ids=_optional(inputs.unit_ids, "--unit-ids", read_column),
+            ks=inputs.top_ks or None,
+            system=system.name,
+            **_columns(inputs, matrix.shape[1]),
             ties=config.ties,
             confidence_level=config.confidence_level,
             n_resamples=config.n_resamples,
             seed=config.seed,
         )
-    return scores, [source.path, targets]
+    return scores, [system.path, targets]
+
+
+def _on_device(matrix: Any, device: str) -> Any:
+    """The logits as a tensor on the device."""
+    from equipoise.geometry.gpu_search import torch_device
+
+    where = torch_device(device)
+    import numpy as np
+    import torch
+
+    return torch.from_numpy(np.array(matrix)).to(where)
 
 
 def _from_predictions(
-    path: str, classes: int | None, given: ScoreInputs, config: StatsConfig
+    path: str, n_classes: int | None, inputs: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
-    from equipoise.cli.inputs import SystemInput
     from equipoise.domains.places.score import score_top_k
     from equipoise.domains.places.topk_predictions import read_topk_predictions
 
-    source = SystemInput.of(path)
+    system = SystemInput.of(path)
     scores = score_top_k(
-        read_topk_predictions(source.path),
-        classes=classes,
-        padding=list(given.padding) or None,
-        unseen=list(given.unseen) or None,
-        train_counts=_optional(given.train_counts, "--train-counts", read_class_codes),
-        ks=given.ks or None,
-        system=source.name,
+        read_topk_predictions(system.path),
+        classes=n_classes,
+        padding=list(inputs.padding) or None,
+        unseen=list(inputs.unseen) or None,
+        train_counts=_optional(inputs.train_counts, "--train-counts", read_class_codes),
+        ks=inputs.top_ks or None,
+        system=system.name,
         config=config,
-        **_who(given, classes),
+        **_columns(inputs, n_classes),
     )
-    return scores, [source.path]
+    return scores, [system.path]
 
 
 def _optional(word: str | None, option: str, read: Any) -> Any:
     return None if word is None else read(word, option)
 
 
-def _who(given: ScoreInputs, classes: int | None) -> dict[str, Any]:
+def _columns(inputs: ScoreInputs, n_classes: int | None) -> dict[str, Any]:
     """Users, slices and histories."""
     return {
-        "users": _optional(given.user, "--user", read_column),
-        "slices": dict(named_column(word, "--slice") for word in given.slices),
-        "history": None if given.history is None else _history(given.history, classes),
-        "previous": _optional(given.previous, "--previous", read_class_codes),
+        "users": _optional(inputs.user, "--user", read_column),
+        "slices": dict(named_column(word, "--slice") for word in inputs.slices),
+        "history": None if inputs.history is None else _history(inputs.history, n_classes),
+        "previous": _optional(inputs.previous_places, "--previous-places", read_class_codes),
     }
 
 
-def _history(path: str, classes: int | None) -> VisitHistory:
+def _history(path: str, n_classes: int | None) -> VisitHistory:
     from equipoise.domains.places.history import VisitHistory
 
     users, places = read_column(f"{path}:user", "--history"), read_class_codes(f"{path}:place", "--history")
-    return VisitHistory.of(users, places, classes=classes)
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Errors that arise from the arrays alone, with the file they come from."""
-    try:
-        yield
-    except EquipoiseError as error:
-        if path in error.message:
-            raise
-        raise type(error)(f"{path}: {error.message}", hint=error.hint, excerpt=error.excerpt) from error
+    return VisitHistory.of(users, places, classes=n_classes)
 
 
 def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, config: StatsConfig) -> list[str]:
-    """A run directory for all units, and one for the answerable ones where they are not all."""
+    """Write a run directory for all visits, and one for the answerable ones if they are fewer."""
     from equipoise.io.arrays import split_member
     from equipoise.runs.manifest import Manifest
     from equipoise.runs.store import save_run
@@ -245,10 +241,8 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
     details = scores.details() if scores.columns else None
     written = []
     for name, result in results.items():
-        own = None
-        if details is not None:
-            own = {unit: details[unit] for unit in result.unit_ids.tolist()}
-        written.append(str(save_run(Path(folder) / name, result, manifest=manifest, details=own)))
+        unit_details = None if details is None else {unit: details[unit] for unit in result.unit_ids.tolist()}
+        written.append(str(save_run(Path(folder) / name, result, manifest=manifest, details=unit_details)))
     return written
 
 
@@ -262,7 +256,7 @@ def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json and written:
-        out.text(f"\nNext: {shlex.join(['eq', 'report', written[0]])}")
+        out.text(suggestion(["eq", "report", written[0]]))
 
 
 # ``eq places compare``: models trained with several seeds, compared over seeds and over users.
@@ -276,21 +270,22 @@ Compare models that were trained with several seeds each. A seed is a run direct
 eq places score -o wrote, or a folder with logits.npy and targets.npy (and user.npy). The folder around the
 seeds names the model, or NAME=folder does; seeds of the same name are paired, others by their order.
 
-Each figure is a mean over seeds with its standard deviation. Two kinds of tests answer two questions: would
-other seeds show the same order on these users, and would other users show it with these models?
+Each score is a mean over seeds with its standard deviation. There are two tests: over seeds (is the order the same
+for other seeds and these users?) and over users (is it the same for other users and these models?).
 """
 
 
 @click.command(help=COMPARE_HELP, short_help="Compare models over seeds and users.")
 @click.argument("folders", nargs=-1, metavar="FOLDER...")
 @options.metric_option
-@click.option("--primary", type=options.MetricType(), help="The metric that the verdict is on.")
-@click.option("--answerable", is_flag=True, help="Only units whose target was seen in training.")
-@click.option("--user", metavar="COLUMN", help="The user of each unit: user.npy or units.csv:user.")
-@click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A column of logits that is no class.")
-@click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class that training never saw.")
-@click.option("--train-counts", metavar="FILE", help="How often each class occurs in training.")
+@options.primary_option
+@click.option("--answerable", is_flag=True, help="Only visits whose target is in the training data.")
+@click.option("--user", metavar="COLUMN", help="The user of each visit: user.npy or units.csv:user.")
+@click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A class id to exclude (padding).")
+@click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
+@click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @options.stats_options(omit=("test",))
+@options.table_options()
 @options.output_options
 @pass_output
 def compare(
@@ -314,58 +309,55 @@ def compare(
 
     models = find_seed_runs(folders)
     if len(models) < 2:
-        named = f"only {next(iter(models))} was named" if models else "none was named"
+        named = f"there is only {next(iter(models))}" if models else "there are none"
         raise ParameterError(
-            f"a comparison needs the seeds of at least two models, and {named}",
+            f"a comparison needs the seeds of at least two models; {named}",
             hint="eq places compare modelA/seed*/ modelB/seed*/",
         )
-    reading = SeedRunReader(
+    reader = SeedRunReader(
         padding=padding,
         unseen=unseen,
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
         users=None if user is None else read_column(user, "--user"),
         answerable=answerable,
     )
-    found = compare_across_seeds(
-        reading.read(models),
-        metrics=metrics,
-        primary=primary,
-        config=config,
-    )
-    _compare_show(out, found, reading.cautions)
-    return exits.FAILED_UNITS if reading.cautions else exits.DONE
+    with out.working("reading the seeds and comparing the models"):
+        comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
+    _compare_show(out, comparison, reader.cautions)
+    return exits.FAILED_UNITS if reader.cautions else exits.DONE
 
 
-def _compare_show(out: Output, found: SeedComparison, cautions: list[str]) -> None:
+def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
     from equipoise.domains.places.report import replicate_report
 
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
-        out.data(found.to_dict() | {"cautions": cautions})
+        out.data(comparison.to_dict() | {"cautions": cautions})
     else:
-        out.show(*replicate_report(found.edition, quiet=out.quiet))
+        out.show(*replicate_report(comparison.edition, quiet=out.quiet))
 
 
-# ``eq places demo``: a small model trained on made-up visits, and scored beside what knows less.
+# ``eq places demo``: a Markov model trained on simulated visits, scored against baselines.
 
 DEMO_HELP = """
 \b
   eq places demo
   eq places demo --users 200 --seed 7 -o demo/
 
-Simulate people with a home, work and habits, train a Markov model on their visits, let it predict the last
-fifth of them, and score it beside random, majority, each user's habits and plain moves. With -o the logits
-and all else that eq places score takes are left in a folder, and charts where these can be drawn.
+Simulate users with a home, a workplace and habits, train a Markov model on their visits, predict the
+last fifth of them, and score it against random, majority, per-user and first-order baselines. With -o the
+logits, all other inputs of eq places score, and charts are written to a folder.
 """
 
 
-@click.command(help=DEMO_HELP, short_help="Train and score a small model on made-up visits.")
-@click.option("--users", type=click.IntRange(min=1), default=60, show_default=True, help="How many people.")
-@click.option("--days", type=click.IntRange(min=1), default=28, show_default=True, help="For how many days.")
-@click.option("--places", type=click.IntRange(min=10), default=300, show_default=True, help="How many places.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all randomness.")
-@click.option("-o", "--output", metavar="FOLDER", help="Leave the logits, the targets and charts here.")
+@click.command(help=DEMO_HELP, short_help="Train and score a small model on simulated visits.")
+@click.option("--users", type=click.IntRange(min=1), default=60, show_default=True, help="Number of users.")
+@click.option("--days", type=click.IntRange(min=1), default=28, show_default=True, help="Number of days.")
+@click.option("--places", type=click.IntRange(min=10), default=300, show_default=True, help="Number of places.")
+@options.seed_option
+@click.option("-o", "--output", metavar="FOLDER", help="Write the logits, the targets and charts here.")
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def demo(out: Output, users: int, days: int, places: int, seed: int, output: str | None) -> int:
@@ -374,55 +366,56 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
 
     if output is not None:
         check_writable(output)
-    found = PlacesDemo.of(users, days, places, seed=seed)
-    _demo_show(out, found)
+    with out.working("simulating visits, training and scoring the model"):
+        simulated = PlacesDemo.of(users, days, places, seed=seed)
+    _demo_show(out, simulated)
     if output is not None:
-        _keep(out, found, Path(output))
-    return 0
+        _write_demo(out, simulated, Path(output))
+    return exits.DONE
 
 
-def _demo_show(out: Output, found: PlacesDemo) -> None:
+def _demo_show(out: Output, simulated: PlacesDemo) -> None:
     from equipoise.domains.places.report import places_report
     from equipoise.report.terminal import Paragraph
 
-    sure = found.reliability
+    reliability = simulated.reliability
     if out.json:
         calibration = {
-            "ece": sure.ece,
-            "calibrated": sure.calibrated,
-            "calibrated_high": sure.calibrated_high,
+            "ece": reliability.ece,
+            "calibrated": reliability.calibrated,
+            "calibrated_high": reliability.calibrated_high,
         }
-        out.data({**found.scores.to_dict(), "reliability": calibration})
+        out.data({**simulated.scores.to_dict(), "reliability": calibration})
         return
-    learned = found.learned
+    history = simulated.learned
     out.note(
-        f"{len(learned.names)} made-up people made {len(learned):,} visits to {learned.classes} places; "
-        f"{len(found.cases):,} more are to be predicted.\n"
+        f"{len(history.names)} simulated users made {len(history):,} training visits to {history.classes} places; "
+        f"{len(simulated.cases):,} visits are predicted.\n"
     )
-    out.show(*places_report(found.scores.edition, verbose=out.verbose, quiet=out.quiet))
+    out.show(*places_report(simulated.scores.edition, verbose=out.verbose, quiet=out.quiet))
     if not out.quiet:
-        apart = "more than" if sure.told_apart else "no more than"
+        verdict = "worse than" if reliability.ece > reliability.calibrated_high else "not significantly worse than"
         out.show(
             Paragraph(""),
             Paragraph(
-                f"Calibration: the expected calibration error is {sure.ece:.3f}, {apart} luck explains: a "
-                f"calibrated model would show {sure.calibrated:.3f} on these units, and rarely above "
-                f"{sure.calibrated_high:.3f}."
+                f"The expected calibration error is {reliability.ece:.3f}, {verdict} that of a calibrated model, "
+                f"which is {reliability.calibrated:.3f} on these visits (95th percentile: "
+                f"{reliability.calibrated_high:.3f})."
             ),
         )
 
 
-def _keep(out: Output, found: PlacesDemo, folder: Path) -> None:
-    """The files, a run directory, the charts where they can be drawn, and the command that scores the same again."""
+def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
+    """Write the files, a run directory and the charts, and suggest the command that scores them."""
     from equipoise.config import DEFAULT_STATS
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.render import render_png, render_svg
 
     try:
-        found.write(folder)
+        simulated.write(folder)
         inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
-        _write(found.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
-        for chart in found.charts():
+        _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
+        for chart in simulated.charts():
             write_bytes(folder / f"{chart.name}.svg", render_svg(chart).encode())
             write_bytes(folder / f"{chart.name}.png", render_png(chart))
     except MissingExtraError as error:
@@ -431,7 +424,6 @@ def _keep(out: Output, found: PlacesDemo, folder: Path) -> None:
         raise StoreError(f"{folder} cannot be written: {error.strerror}", hint="choose another folder") from error
     out.note(f"wrote {folder}/")
     if not out.quiet and not out.json:
-        named = {"logits": "logits", "targets": "targets", "user": "user", "previous": "previous"}
-        words = [word for option, file in named.items() for word in (f"--{option}", str(folder / f"{file}.npy"))]
-        words += ["--history", str(folder / "visits.csv")]
-        out.text(f"\nNext: {shlex.join(['eq', 'places', 'score', *words])}")
+        files = {"logits": "logits", "targets": "targets", "user": "user", "previous-places": "previous"}
+        words = [word for option, file in files.items() for word in (f"--{option}", str(folder / f"{file}.npy"))]
+        out.text(suggestion(["eq", "places", "score", *words, "--history", str(folder / "visits.csv")]))

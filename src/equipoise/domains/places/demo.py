@@ -202,7 +202,7 @@ class MarkovModel:
         likely = np.tile((history.counts + 1.0) / (len(history) + history.classes), (len(cases), 1))
         both = context_key(users, cases.previous, history.classes)
         for tally, contexts in zip(self._tallies, (cases.previous, users, both), strict=True):
-            _mixed(likely, tally, tally.rows(contexts))
+            _mix_counts(likely, tally, tally.rows(contexts))
         return likely
 
     @cached_property
@@ -214,7 +214,7 @@ class MarkovModel:
         )
 
 
-def _mixed(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
+def _mix_counts(likely: Floats, tally: ContextCounts, rows: Ints) -> None:
     """Mix these counts into the probabilities, in place; rows without counts are unchanged."""
     different, visits = tally.lengths(rows), tally.totals(rows)
     heard = rows >= 0

@@ -302,7 +302,7 @@ def read_published_results(
         A file (JSON, CSV, Markdown, LaTeX), or values as JSON has them. ``correct@k``, ``rr`` and ``total`` are counts
         over units.
     total
-        Number of units if the source does not have it.
+        Number of units if the file does not have it.
     f1
         The average of an F1 that does not name its own.
 
@@ -325,7 +325,7 @@ def read_published_results(
         raise ParameterError(f"the number of units is {total}", hint="give at least 1")
     rows = [
         _scores(name, cells, total, f1)
-        for published in read_published(source, _known)
+        for published in read_published(source, _is_score_label)
         for record in published.records
         for name, cells in _groups(record, published.name)
     ]
@@ -334,7 +334,7 @@ def read_published_results(
     return tuple(rows)
 
 
-def _known(label: str) -> bool:
+def _is_score_label(label: str) -> bool:
     return _written_as(label) is not None or _HITS.fullmatch(_key(label)) is not None
 
 
@@ -379,7 +379,7 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
     hits = _hits(name, cells, n)
     row_facts = RowKnowledge(n, {k: RoundingRange(times / n, times / n) for k, times in hits.items()} if n else {})
     figures = [score for cell in cells if (score := _figure(cell, f1)) is not None]
-    decided = _decided(figures, row_facts)
+    decided = _decide_units(figures, row_facts)
     counted = [
         AcceptedValue(
             f"HR@{k}",
@@ -398,12 +398,12 @@ def _scores(name: str, cells: Sequence[TableCell], total: int | None, f1: str) -
         if decision.unit is None:
             refused.append(RejectedValue(written.metric, written.label, written.number.text, decision.why))
         else:
-            accepted.setdefault(written.metric, _taken(written, decision))
-    empty = [cell.label for cell in cells if not cell.text.strip() and _known(cell.label)]
+            accepted.setdefault(written.metric, _accept(written, decision))
+    empty = [cell.label for cell in cells if not cell.text.strip() and _is_score_label(cell.label)]
     return PublishedScores(name, n, tuple(accepted.values()), tuple(refused), tuple(empty))
 
 
-def _decided(figures: Sequence[WrittenValue], row: RowKnowledge) -> list[UnitDecision]:
+def _decide_units(figures: Sequence[WrittenValue], row: RowKnowledge) -> list[UnitDecision]:
     """Every proven accuracy narrows what the others can be, so ask again until nothing changes."""
     curve = dict(row.curve)
     while True:
@@ -427,7 +427,7 @@ def _others(
     return {k: reach for k, reach in curve.items() if k != cutoff or k in row.curve}
 
 
-def _taken(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
+def _accept(written: WrittenValue, decision: UnitDecision) -> AcceptedValue:
     middle = (decision.reach.low + decision.reach.high) / 2
     unit = str(decision.unit)
     if decision.unit is ValueUnit.FRACTION:  # not through a sum of two ends, which rounds
@@ -448,7 +448,9 @@ def _figure(cell: TableCell, f1: str) -> WrittenValue | None:
 
 def _total(name: str, cells: Iterable[TableCell], stated: int | None) -> int | None:
     totals = {
-        _whole(name, cell): cell.label for cell in cells if _TOTAL.fullmatch(_key(cell.label)) and cell.text.strip()
+        _parse_integer(name, cell): cell.label
+        for cell in cells
+        if _TOTAL.fullmatch(_key(cell.label)) and cell.text.strip()
     }
     if stated is not None:
         totals.setdefault(stated, "total=")
@@ -475,7 +477,7 @@ def _hits(name: str, cells: Iterable[TableCell], total: int | None) -> dict[int,
     return hits
 
 
-def _whole(name: str, cell: TableCell) -> int:
+def _parse_integer(name: str, cell: TableCell) -> int:
     value = _not_negative(name, cell)
     if value != round(value):
         raise InputError(f"{name} has {cell.label} {cell.text}, where a count should be")

@@ -430,9 +430,11 @@ def score_evidence(
         )
         if partly
         else (result if split and len(index) else None),
-        baselines={name: _measured(guess, cutoffs, config) for name, guess in baselines.items()},
+        baselines={name: _baseline_scores(guess, cutoffs, config) for name, guess in baselines.items()},
         answerable_baselines={
-            name: _measured(guess.take(index) if isinstance(guess, ClassificationOutput) else guess, cutoffs, config)
+            name: _baseline_scores(
+                guess.take(index) if isinstance(guess, ClassificationOutput) else guess, cutoffs, config
+            )
             for name, guess in baselines.items()
             if partly
         },
@@ -477,7 +479,7 @@ def _result(
     return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
 
 
-def _measured(
+def _baseline_scores(
     guess: ClassificationOutput | Mapping[str, float], cutoffs: tuple[int, ...], config: StatsConfig
 ) -> dict[str, float]:
     """What a baseline scores, by metric."""

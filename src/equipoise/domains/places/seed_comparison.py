@@ -145,9 +145,9 @@ def compare_across_seeds(
         [replace(result, system=f"{model} {seed}") for model, runs in lined_up.items() for seed, result in runs.items()]
     )
     names = _metrics(pairing.results, metrics, primary)
-    pooled = _pooled(lined_up, pairing, names, config)
+    pooled = _average_over_seeds(lined_up, pairing, names, config)
     by_user = _by_user(pooled, config)
-    permutation, t = (_compared(by_user, test, config) for test in ("randomisation", "t"))
+    permutation, t = (_compare(by_user, test, config) for test in ("randomisation", "t"))
     seeds = len(next(iter(lined_up.values())))
     edition = ReplicateReportData(
         rows=tuple(_row(name, model, lined_up[model], pooled, by_user, config) for name in names for model in lined_up),
@@ -205,7 +205,7 @@ def _metrics(results: Sequence[Result], requested: Sequence[str] | None, primary
     return list(dict.fromkeys([lead, *shared]))
 
 
-def _pooled(
+def _average_over_seeds(
     lined_up: Mapping[str, SeedResults], pairing: AlignedResults, names: Sequence[str], config: StatsConfig
 ) -> dict[str, Result]:
     """One result a model: every unit's mean over seeds, where a metric has values of units at all."""
@@ -217,7 +217,7 @@ def _pooled(
     for model, runs in lined_up.items():
         part = slice(start, start + len(runs))
         start += len(runs)
-        values = {name: _clipped(column[:, part].mean(axis=1)) for name, column in columns.items()}
+        values = {name: _clip_fractions(column[:, part].mean(axis=1)) for name, column in columns.items()}
         pooled[model] = result_from_values(
             model,
             pairing.results[0].unit_ids,
@@ -227,7 +227,7 @@ def _pooled(
     return pooled
 
 
-def _clipped(values: Floats) -> Floats:
+def _clip_fractions(values: Floats) -> Floats:
     """Means of fractions, without what rounding adds beyond 1."""
     return np.clip(values, 0.0, 1.0)
 
@@ -243,13 +243,13 @@ def _by_user(pooled: Mapping[str, Result], config: StatsConfig) -> dict[str, Res
         by_model[model] = result_from_values(
             model,
             users,
-            {name: _clipped(values) for name, values in means.items()},
+            {name: _clip_fractions(values) for name, values in means.items()},
             config=config,
         )
     return by_model
 
 
-def _compared(results: Mapping[str, Result], test: str, config: StatsConfig) -> Comparison | None:
+def _compare(results: Mapping[str, Result], test: str, config: StatsConfig) -> Comparison | None:
     if not results:
         return None
     return compare_results(
@@ -387,7 +387,7 @@ Folders = dict[str, dict[str, Path]]
 
 def find_seed_runs(words: Sequence[str]) -> Folders:
     """The models and their seeds, in the order given; a word is a folder or ``NAME=folder``."""
-    named_folders = [_named(word) for word in words]
+    named_folders = [_parse_folder(word) for word in words]
     homes = {name or folder.resolve().parent for name, folder in named_folders}
     # Sibling folders that are not seeds are models, with their seeds inside.
     side_by_side = len(homes) == 1 and not any(name or _is_seed(folder) for name, folder in named_folders)
@@ -402,7 +402,7 @@ def find_seed_runs(words: Sequence[str]) -> Folders:
     }
 
 
-def _named(word: str) -> tuple[str, Path]:
+def _parse_folder(word: str) -> tuple[str, Path]:
     name, equals, path = word.partition("=")
     if not equals or Path(word).exists():
         name, path = "", word
@@ -464,7 +464,7 @@ class SeedRunReader:
         first: tuple[Path, NDArray[Any]] | None = None
         for model, seeds in models.items():
             for seed, folder in seeds.items():
-                result, targets = self._seed(_whole(folder, answerable=self.answerable), model)
+                result, targets = self._seed(_result_folder(folder, answerable=self.answerable), model)
                 if targets is not None and first is not None and not np.array_equal(targets, first[1]):
                     raise PairingError(
                         f"{folder} and {first[0]} have other targets, so their rows are not the same units",
@@ -529,7 +529,7 @@ def _estimate(metric: Metric[Any], value: float, unknown: Interval, n: int) -> E
     return Estimate(metric.name, value, unknown, n, 0, nan, metric.better, metric.unit)
 
 
-def _whole(folder: Path, *, answerable: bool) -> Path:
+def _result_folder(folder: Path, *, answerable: bool) -> Path:
     """The folder of a seed's result: the folder itself, or the one run in it."""
     chosen = folder if _is_seed(folder) else _inside(folder)[0]
     if not answerable or not (chosen / MANIFEST).is_file():

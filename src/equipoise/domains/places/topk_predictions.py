@@ -41,8 +41,8 @@ def read_topk_predictions(path: PathLike) -> TopKPredictions:
     """
     table = read_table(path)
     target, predicted = _column(table, TARGET, "targets"), _column(table, PREDICTED, "predicted classes")
-    scored = _found(table, SCORES)
-    unit = _found(table, UNIT)
+    scored = _find_column(table, SCORES)
+    unit = _find_column(table, UNIT)
     if unit is not None:
         table.require(unit)
     special_columns = {target, predicted, scored, unit}
@@ -62,13 +62,13 @@ def _rows(table: Table) -> range:
     return range(len(table.rows))
 
 
-def _found(table: Table, names: Sequence[str]) -> str | None:
+def _find_column(table: Table, names: Sequence[str]) -> str | None:
     header = {str(name).casefold(): str(name) for name in table.rows[0]}
     return next((header[name] for name in names if name in header), None)
 
 
 def _column(table: Table, names: Sequence[str], role: str) -> str:
-    match = _found(table, names)
+    match = _find_column(table, names)
     if match is None:
         raise FormatError(
             f"{table.name} has no column of {role}; it has {', '.join(map(str, table.rows[0]))}",

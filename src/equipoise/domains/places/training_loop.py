@@ -230,21 +230,21 @@ def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
     With ties a single rank is not sufficient, and each unit is evaluated.
     """
     if ranks.counts.has_ties or ranks.classes > MAX_CACHED_CLASSES:
-        return _earned(ranks.ranking().ordered(ties)).sum(axis=1)
+        return _unit_gains(ranks.ranking().ordered(ties)).sum(axis=1)
     times = np.bincount(ranks.counts.above)
-    sums: Floats = (_earned_at(ranks.classes)[:, : len(times)] * times).sum(axis=1)
+    sums: Floats = (_gains_by_rank(ranks.classes)[:, : len(times)] * times).sum(axis=1)
     return sums
 
 
 @lru_cache(maxsize=4)
-def _earned_at(classes: int) -> Floats:
+def _gains_by_rank(classes: int) -> Floats:
     """The gain of a target at each rank among this many classes; the same for every batch."""
     ranks = np.arange(classes)
     none = np.zeros_like(ranks)
-    return _earned(Ranking.of_targets(None, above=ranks, tied=none, before=none, candidates=classes))
+    return _unit_gains(Ranking.of_targets(None, above=ranks, tied=none, before=none, candidates=classes))
 
 
-def _earned(ranking: Ranking) -> Floats:
+def _unit_gains(ranking: Ranking) -> Floats:
     """What each unit adds to each of the sums."""
     figures = [ranking_functions.hit_rate(ranking, k) for k in CUTOFFS]
     return np.array([*figures, ranking_functions.reciprocal_rank(ranking), ranking_functions.ndcg(ranking, NDCG_AT)])
@@ -500,7 +500,7 @@ class PlaceMeter:
             return logits, targets, columns
         self.ignored += len(codes) - len(rows)
         return (
-            _rows_of(logits, rows),
+            _take_rows(logits, rows),
             codes[rows],
             {name: None if c is None else c[rows] for name, c in columns.items()},
         )
@@ -528,7 +528,7 @@ def _plain(codes: Any) -> Any:
     return None if codes is None else np.atleast_1d(to_numpy(codes)).tolist()
 
 
-def _rows_of(logits: Any, rows: Ints) -> Any:
+def _take_rows(logits: Any, rows: Ints) -> Any:
     """Some rows of an array, on its device."""
     if isinstance(logits, np.ndarray):
         return logits[rows]

@@ -65,7 +65,7 @@ def read_document(path: PathLike) -> str:
         return _plain_text(path)
     suffix = _suffix(Path(path))
     if suffix not in _READERS:
-        _refuse_suffix(path, suffix)
+        _unknown_suffix_error(path, suffix)
     check_signature(path, read_bytes(path), suffix)
     text = _READERS[suffix](path)
     if not text.strip():
@@ -122,7 +122,7 @@ def _suffix(path: Path) -> str:
     return Path(path.name.casefold().removesuffix(".gz")).suffix
 
 
-def _refuse_suffix(path: PathLike, suffix: str) -> None:
+def _unknown_suffix_error(path: PathLike, suffix: str) -> None:
     if Path(path).is_dir() or not Path(path).exists():
         read_bytes(path)  # raises: it is a folder, or does not exist (with similar names)
     hint = f"documents end in {', '.join(SUFFIXES)}"

@@ -244,7 +244,7 @@ def pdf_to_text(path: PathLike) -> str:
         try:
             reader = engine.PdfReader(io.BytesIO(data))
             if reader.is_encrypted and not reader.decrypt(""):
-                raise _locked(name)
+                raise _encrypted_error(name)
             pages = [_whole_characters(page.extract_text()).strip() for page in reader.pages]
         except EquipoiseError:
             raise
@@ -268,7 +268,7 @@ def pdf_to_text(path: PathLike) -> str:
     return "\n\n".join(filter(None, pages))
 
 
-def _locked(name: str) -> InputError:
+def _encrypted_error(name: str) -> InputError:
     """What the empty password, which readers try without asking, does not open."""
     return InputError(
         f"{name} is encrypted and needs a password",
@@ -346,7 +346,7 @@ def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[str]:
         kind = _tag(child)
         if kind == "p":
             text = "".join(_inline(child)).strip()
-            level = levels.get(_style_of(child), 0)
+            level = levels.get(_paragraph_style(child), 0)
             if text:
                 yield f"{'#' * level} {' '.join(text.split())}" if level else text
         elif kind == "tbl":
@@ -396,7 +396,7 @@ def _inline(parent: Any) -> Iterator[str]:
             yield from _inline(child)
 
 
-def _style_of(paragraph: Any) -> str:
+def _paragraph_style(paragraph: Any) -> str:
     style = paragraph.style  # the style id; None where the paragraph names no style
     return style or ""
 

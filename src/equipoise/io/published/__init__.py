@@ -11,7 +11,12 @@ from typing import Any
 
 from equipoise.errors import EquipoiseError, FormatError, InputError
 from equipoise.io.published import json_tables
-from equipoise.io.published.json_tables import formulas_of, of_outline, of_records, of_tree
+from equipoise.io.published.json_tables import (
+    find_formulas,
+    systems_from_json,
+    systems_from_outline,
+    systems_from_records,
+)
 from equipoise.io.published.markup_tables import read_latex, read_markdown, read_plain_text
 from equipoise.io.published.numbers import PrintedNumber, parse_printed, strip_markup
 from equipoise.io.published.tables import (
@@ -23,7 +28,7 @@ from equipoise.io.published.tables import (
     TableCell,
     delimited_grid,
     numeric_labels,
-    records_of,
+    table_records,
 )
 from equipoise.io.tables import DELIMITERS
 from equipoise.io.text import STDIN, PathLike, TextFile, display_path, open_text
@@ -121,23 +126,25 @@ def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
     if form in ("json", "jsonl"):
         value = json_tables.json_tree(file) if form == "json" else json_tables.json_lines(file)
         return _tables(file.name, value, is_metric)
-    file = _shortened(file)
+    file = _truncate_long_lines(file)
     grids, listed = _grids(file, form, is_metric)
     facts = stated_facts(file.text) if form in ("markdown", "text", "latex") else ()
     tables = [_table(grid, is_metric, facts) for grid in grids]
     alone = [PublishedTable(file.name, (record,)) for record in _saying(listed, facts)]
     if form in ("markdown", "text"):
         lines = tuple(line for line in file.text.splitlines() if "=" in line)
-        alone.append(PublishedTable(file.name, (), (), tuple(of_outline(file.text)), lines))
+        alone.append(PublishedTable(file.name, (), (), tuple(systems_from_outline(file.text)), lines))
     return [*tables, *alone] or [PublishedTable(file.name, ())]
 
 
 def _table(grid: RawTable, is_metric: Known, facts: tuple[StatedFact, ...]) -> PublishedTable:
-    records = _saying(records_of(grid, is_metric), facts)
-    return PublishedTable(grid.name, records, tuple(numeric_labels(grid, is_metric)), tuple(of_records(records)))
+    records = _saying(table_records(grid, is_metric), facts)
+    return PublishedTable(
+        grid.name, records, tuple(numeric_labels(grid, is_metric)), tuple(systems_from_records(records))
+    )
 
 
-def _shortened(file: TextFile) -> TextFile:
+def _truncate_long_lines(file: TextFile) -> TextFile:
     """The file without the ends of very long lines, on which the patterns of tables take quadratic time."""
     lines = file.text.split("\n")
     if max(map(len, lines)) <= LONGEST_LINE:
@@ -165,9 +172,9 @@ def _tables(name: str, value: Any, is_metric: Known) -> list[PublishedTable]:
     """The tables of a JSON value; the first table carries all labels."""
     tables = [PublishedTable(name, tuple(records)) for records in json_tables.records_from_json(value, is_metric)]
     first, *more = tables or [PublishedTable(name, ())]
-    labels = tuple(json_tables.labels_of(value, is_metric))
+    labels = tuple(json_tables.number_labels(value, is_metric))
     return [
-        replace(first, labels=labels, systems=tuple(of_tree(value)), formulas=tuple(formulas_of(value))),
+        replace(first, labels=labels, systems=tuple(systems_from_json(value)), formulas=tuple(find_formulas(value))),
         *more,
     ]
 

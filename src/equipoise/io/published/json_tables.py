@@ -60,7 +60,7 @@ def records_from_json(value: Any, is_metric: Known) -> list[list[SystemRecord]]:
     return list(tables.values())
 
 
-def labels_of(value: Any, is_metric: Known) -> list[str]:
+def number_labels(value: Any, is_metric: Known) -> list[str]:
     """The keys of numbers next to metric values; the keys of all numbers if there are no metric values."""
     adjacent: dict[str, None] = {}
     every: dict[str, None] = {}
@@ -87,7 +87,7 @@ def _records(
     value: Any, is_metric: Known, path: Path, around: tuple[TableCell, ...], family: Path
 ) -> Iterator[tuple[Path, SystemRecord]]:
     if isinstance(value, Mapping):
-        yield from _of_object(value, is_metric, path, around, family)
+        yield from _object_records(value, is_metric, path, around, family)
     elif isinstance(value, Sequence) and not isinstance(value, str):
         figures = [(str(entry["metric"]), entry) for entry in value if is_figure(entry)]
         for cells in _once_each([_figure(label, entry) for label, entry in figures]):
@@ -109,12 +109,12 @@ def _once_each(cells: list[TableCell]) -> Iterator[list[TableCell]]:
         yield list(group.values())
 
 
-def _of_object(
+def _object_records(
     value: Mapping[Any, Any], is_metric: Known, path: Path, around: tuple[TableCell, ...], family: Path
 ) -> Iterator[tuple[Path, SystemRecord]]:
     name = [str(value[key]) for key in NAMES if isinstance(value.get(key), str)]
     path = (*path, ", ".join(name)) if name else path
-    cells, facts, deeper = _sorted_out(value, is_metric)
+    cells, facts, deeper = _partition_entries(value, is_metric)
     shared = (*facts, *(cell for cell in around if cell.label not in value))
     if cells:
         yield family, SystemRecord("/".join(path), (*cells, *shared))
@@ -124,7 +124,7 @@ def _of_object(
         yield from _records(inner, is_metric, below, passed_on, (*path, "{}"))
 
 
-def _sorted_out(
+def _partition_entries(
     value: Mapping[Any, Any], is_metric: Known
 ) -> tuple[list[TableCell], list[TableCell], list[tuple[str, Any]]]:
     """The metric values of an object, its other entries, and its nested objects."""
@@ -211,25 +211,25 @@ _PAIR = re.compile(r"^\s*(?:[-*+]\s+)?(?P<label>[^:=]*[^:=\s])\s*[:=]\s*(?P<valu
 _COMMAS = re.compile(r",\s+(?=[^\d\s])")
 
 
-def of_records(records: Sequence[SystemRecord]) -> list[System]:
+def systems_from_records(records: Sequence[SystemRecord]) -> list[System]:
     """A system for every row of a table."""
     return [System(record.name, {(cell.label,): cell.text for cell in record.cells}) for record in records]
 
 
-def of_tree(value: Any, name: str = "") -> list[System]:
+def systems_from_json(value: Any, name: str = "") -> list[System]:
     """The systems of a JSON value: objects with a name, objects of one shape side by side, or all of it."""
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [system for item in value if isinstance(item, Mapping) for system in of_tree(item)]
+        return [system for item in value if isinstance(item, Mapping) for system in systems_from_json(item)]
     if not isinstance(value, Mapping) or is_figure(value):
         return []
     given_name = next((str(value[key]) for key in NAMES if isinstance(value.get(key), str)), "")
     children = {str(key): child for key, child in value.items() if isinstance(child, Mapping)}
     if not given_name and not name and _side_by_side(value, children):
-        return [system for key, child in children.items() for system in of_tree(child, key)]
+        return [system for key, child in children.items() for system in systems_from_json(child, key)]
     numbers = dict(_leaves(value))
     if numbers:
         return [System(given_name or name, numbers)]
-    return [system for key, child in value.items() if key not in PASSED for system in of_tree(child)]
+    return [system for key, child in value.items() if key not in PASSED for system in systems_from_json(child)]
 
 
 def _side_by_side(value: Mapping[Any, Any], children: Mapping[str, Any]) -> bool:
@@ -250,10 +250,10 @@ def _leaves(value: Mapping[Any, Any], path: SystemPath = ()) -> Iterator[tuple[S
             yield from _leaves(inner, (*path, str(key)))
 
 
-def of_outline(text: str) -> list[System]:
+def systems_from_outline(text: str) -> list[System]:
     """The systems of a text whose lines name a system and then, indented or under its heading, its numbers.
 
-    >>> [each.name for each in of_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
+    >>> [each.name for each in systems_from_outline("minilm:\\n  Graph Density: 0.03\\nmpnet:\\n  Graph Density: 0.03")]
     ['minilm', 'mpnet']
     """
     systems: dict[str, dict[SystemPath, str]] = {}
@@ -280,14 +280,14 @@ def plain_line(line: str) -> str:
     return strip_markup(re.sub(r"^\s*[-*+]\s+", "", line))
 
 
-def formulas_of(value: Any) -> list[str]:
+def find_formulas(value: Any) -> list[str]:
     """The formulas of a JSON value: texts such as ``score = 0.4 * a + 0.6 * b``, or objects of them."""
     if isinstance(value, str):
         return [value] if "=" in value else []
     if isinstance(value, Mapping):
         stated = value.get("formulas")
         lines = [f"{key} = {formula}" for key, formula in stated.items()] if isinstance(stated, Mapping) else []
-        return lines + [line for key, child in value.items() if key != "formulas" for line in formulas_of(child)]
+        return lines + [line for key, child in value.items() if key != "formulas" for line in find_formulas(child)]
     if isinstance(value, Sequence):
-        return [line for item in value for line in formulas_of(item)]
+        return [line for item in value for line in find_formulas(item)]
     return []

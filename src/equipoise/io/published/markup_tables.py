@@ -40,7 +40,7 @@ def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], lis
     prose: list[tuple[int, str]] = []
     for kind, block in _blocks(file.text.splitlines()):
         if kind == "heading":
-            records += _listed(heading, prose, is_metric)
+            records += _list_records(heading, prose, is_metric)
             heading, prose = strip_markup(block[0][1]), []
         elif kind == "table":
             name = f"{file.name}, {heading}" if heading else file.name
@@ -53,14 +53,14 @@ def read_markdown(file: TextFile, is_metric: Known) -> tuple[list[RawTable], lis
             prose += block
         else:
             prose += block
-    return grids, records + _listed(heading, prose, is_metric)
+    return grids, records + _list_records(heading, prose, is_metric)
 
 
 def read_plain_text(file: TextFile, is_metric: Known) -> tuple[list[RawTable], list[SystemRecord]]:
     """The same of a plain text, which is what a program printed: one code block."""
     lines: AlignedLines = list(enumerate(file.text.splitlines(), start=1))
     reports, shares, lines = class_reports(file.name, lines)
-    listed = [*_listed("", lines, is_metric), *shares, *tuning_records(lines)]
+    listed = [*_list_records("", lines, is_metric), *shares, *tuning_records(lines)]
     return [*reports, *aligned_grids(file.name, lines)], listed
 
 
@@ -87,7 +87,7 @@ def _cells(line: str) -> list[str]:
     return [strip_markup(cell) for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))]
 
 
-def _listed(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
+def _list_records(heading: str, lines: AlignedLines, is_metric: Known) -> list[SystemRecord]:
     """Figures of lines such as ``HR@1: 0.3333, HR@3: 0.6667``; where a label returns, a new record begins."""
     records: list[SystemRecord] = []
     cells: dict[str, TableCell] = {}
@@ -184,7 +184,7 @@ def _grid(name: str, text: str, start: int, end: int) -> RawTable | None:
     heads: list[tuple[str, list[str]]] = []
     rows: list[tuple[str, list[str]]] = []
     for at, row in _rows(body):
-        cells = _expanded(_RULES.sub("", row))
+        cells = _expand_spans(_RULES.sub("", row))
         if any(cells):
             line = line_at(text.encode(), len(text[: start + at].encode()))
             (heads if at + len(row) <= head_end else rows).append((f"line {line}", cells))
@@ -217,7 +217,7 @@ def _rows(body: str) -> Iterator[tuple[int, str]]:
     yield at, body[at:]
 
 
-def _expanded(row: str) -> list[str]:
+def _expand_spans(row: str) -> list[str]:
     """The cells of a row; a cell that spans several columns is repeated in each."""
     cells: list[str] = []
     for cell in _CELLS.split(row):

@@ -57,11 +57,11 @@ def strip_markup(text: str) -> str:
     while (bare := _WRAPPED.sub(r"\1", text)) != text:
         text = bare
     text = _TAG.sub("", text).replace("$", "") if "\\$" not in text else text
-    text = _EMPHASIS.sub("", _hidden(text))
+    text = _EMPHASIS.sub("", _unescape(text))
     return " ".join(_ARROWS.sub("", text).replace("{", "").replace("}", "").replace("\0", "").split())
 
 
-def _hidden(text: str) -> str:
+def _unescape(text: str) -> str:
     """Escaped signs as themselves; an escaped star or bar is not emphasis."""
     return _ESCAPED.sub(lambda match: f"\0{match[1]}", text)
 

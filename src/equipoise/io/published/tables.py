@@ -114,7 +114,7 @@ class RawTable:
         return RawTable(self.name, columns[0], tuple(columns[1:]), tuple(f"column {c[0]!r}" for c in columns[1:]))
 
 
-def records_of(grid: RawTable, is_metric: Known) -> list[SystemRecord]:
+def table_records(grid: RawTable, is_metric: Known) -> list[SystemRecord]:
     """One record per system: per row if the header names metrics, per column if the first column does."""
     folded = [head.casefold() for head in grid.header]
     if _is_long(folded):
@@ -124,7 +124,7 @@ def records_of(grid: RawTable, is_metric: Known) -> list[SystemRecord]:
         grid = grid.turned
     elif not upright:
         return []
-    _refuse_twice(grid)
+    _check_unique_headers(grid)
     return [
         SystemRecord(_name(grid, row), tuple(map(TableCell, grid.header, row)), position)
         for row, position in zip(grid.rows, grid.positions, strict=True)
@@ -154,7 +154,7 @@ def numeric_labels(grid: RawTable, is_metric: Known) -> list[str]:
     return [label for label in dict.fromkeys([*heads, *sides]) if label and parse_printed(label) is None]
 
 
-def _refuse_twice(grid: RawTable) -> None:
+def _check_unique_headers(grid: RawTable) -> None:
     for head in grid.header:
         if head and grid.header.count(head) > 1:
             raise DuplicateError(
@@ -235,20 +235,20 @@ def class_reports(
     for number, line in [*lines, (0, "the end")]:
         position = f"line {number}"
         if _HEAD.match(line):
-            grids += _closed(name, block)
+            grids += _finish_report(name, block)
             block = [(position, ["class", *HEADS])]
         elif block is not None and (row := _CLASS.match(line)):
             block.append((position, list(row.groups())))
         elif block is not None and (row := _ACCURACY.match(line)):
             records.append(SystemRecord("", (TableCell("accuracy", row[1], row[2]),), position))
         elif block is None or line.strip():
-            grids += _closed(name, block)
+            grids += _finish_report(name, block)
             block = None
             left.append((number, line))
     return grids, records, left[:-1]
 
 
-def _closed(name: str, block: list[tuple[str, list[str]]] | None) -> list[RawTable]:
+def _finish_report(name: str, block: list[tuple[str, list[str]]] | None) -> list[RawTable]:
     """A report that has ended is a table if it has rows."""
     return [RawTable.of(name, block)] if block is not None and len(block) > 1 else []
 
@@ -291,16 +291,16 @@ def tuning_records(lines: Lines) -> list[SystemRecord]:
         elif figure and parse_printed(figure[2]) is not None:
             label = f"{figure[1].casefold()} accuracy"
             if label in cells:
-                records, cells = _kept(records, name, cells), {}
+                records, cells = _append_tuning_record(records, name, cells), {}
             cells[label] = TableCell(label, figure[2])
         elif line.strip():
-            records, cells = _kept(records, name, cells), {}
+            records, cells = _append_tuning_record(records, name, cells), {}
             heading = _NAME.match(line)
             name = heading[1] if heading else ""
     return records
 
 
-def _kept(records: list[SystemRecord], name: str, cells: dict[str, TableCell]) -> list[SystemRecord]:
+def _append_tuning_record(records: list[SystemRecord], name: str, cells: dict[str, TableCell]) -> list[SystemRecord]:
     """The records with one more, if the cells hold what a search found and what it began with."""
     after = [label for label in cells if label.split()[0] not in (*_FIRST, "best_params")]
     return [*records, SystemRecord(name, tuple(cells.values()))] if after and len(cells) > 1 else records

@@ -298,7 +298,7 @@ class ApiEncoder(Encoder):
                 continue
             self._note(cut=1)
             return vectors
-        raise RequestFailedError(replace(refusal, reason=f"{_named(text)} is too long: {refusal.reason}"))
+        raise RequestFailedError(replace(refusal, reason=f"{_quote_text(text)} is too long: {refusal.reason}"))
 
     def _counted(self, texts: Sequence[str], role: Role) -> Vectors:
         try:
@@ -363,7 +363,7 @@ def _requests(texts: Sequence[str], most: int) -> Iterator[list[int]]:
         yield part
 
 
-def _named(text: str) -> str:
+def _quote_text(text: str) -> str:
     """A text as an error names it."""
     begins = " ".join(text[:_SHOWN].split())
     return f"the text of {len(text):,} characters that begins {begins!r}"

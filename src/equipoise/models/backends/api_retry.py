@@ -121,7 +121,7 @@ _KEY_SHAPE = re.compile(r"\b(?:sk|pk|rk|pa|co)-[A-Za-z0-9_-]{8,}")
 _MIN_SECRET_LENGTH = 6
 
 
-def secrets_of(environment: Mapping[str, str] | None = None) -> list[str]:
+def environment_secrets(environment: Mapping[str, str] | None = None) -> list[str]:
     """The values in the environment whose names indicate a secret, longest first."""
     source = os.environ if environment is None else environment
     values = {
@@ -143,7 +143,7 @@ def without_secrets(text: str, secrets: Iterable[str] | None = None) -> str:
     '401: Incorrect API key provided: [hidden]'
     """
     cut = len(text) > _READ
-    text = redact(redact(text[:_READ]), list(secrets_of() if secrets is None else secrets))
+    text = redact(redact(text[:_READ]), list(environment_secrets() if secrets is None else secrets))
     text = _KEY_SHAPE.sub(HIDDEN, text)
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
     line = " ".join(text.split())

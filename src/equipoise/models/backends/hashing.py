@@ -43,7 +43,7 @@ class HashEncoder(LocalEncoder):
         distinct = {
             word: index for index, word in enumerate(dict.fromkeys(w for text_words in words for w in text_words))
         }
-        hashes = np.fromiter(map(_hashed, distinct), np.uint64, len(distinct))
+        hashes = np.fromiter(map(_hash_word, distinct), np.uint64, len(distinct))
         columns = np.fromiter((distinct[word] for text_words in words for word in text_words), np.int64, sum(counts))
         column = (hashes >> np.uint64(1)) % np.uint64(self._dims)
         sign = np.where(hashes & np.uint64(1), 1.0, -1.0)
@@ -66,5 +66,5 @@ def load(spec: ModelSpec) -> Encoder:
     return HashEncoder(spec.count("dims") or DIMS, str(spec))
 
 
-def _hashed(word: str) -> int:
+def _hash_word(word: str) -> int:
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")

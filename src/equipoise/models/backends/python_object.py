@@ -12,7 +12,7 @@ from uuid import uuid4
 import numpy as np
 
 from equipoise.errors import InputError, ParameterError, ShapeError
-from equipoise.models.backends.sentence_transformers import is_sentence_transformer, of_object
+from equipoise.models.backends.sentence_transformers import encoder_from_model, is_sentence_transformer
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
 from equipoise.types import Role
 
@@ -60,7 +60,7 @@ class PythonObjectEncoder(LocalEncoder):
 
 def load(spec: ModelSpec) -> Encoder:
     """Import the object; a class is made without arguments, a function that returns a model is called."""
-    model = _imported(spec.name)
+    model = _import_object(spec.name)
     if isinstance(model, type) or (callable(model) and not is_model(model)):
         model = model()
     return from_object(model, name=spec.name, spec=str(spec), identity=spec.options.get("identity", ""))
@@ -74,7 +74,7 @@ def from_object(model: object, *, name: str = "", spec: str = "", identity: str 
     if not is_model(model):
         raise ParameterError(f"{label} has neither encode nor embed", hint="give it encode(texts) -> vectors")
     card = ModelCard(label, spec or f"py:{label}", origin="object")
-    encoder = of_object(model, card) if is_sentence_transformer(model) else PythonObjectEncoder(model, card)
+    encoder = encoder_from_model(model, card) if is_sentence_transformer(model) else PythonObjectEncoder(model, card)
     encoder.cacheable = bool(identity)
     encoder.identity = f"object {identity or uuid4().hex}"
     return encoder
@@ -102,7 +102,7 @@ def _as_rows(output: Any) -> Vectors:
         raise ShapeError("the vectors of the model are not rows of numbers of one length") from error
 
 
-def _imported(name: str) -> Any:
+def _import_object(name: str) -> Any:
     module, _, attribute = name.rpartition(".")
     if not module or not attribute:
         raise ParameterError(f"py:{name} names no attribute of a module", hint="write py:module.attr")

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, ParameterError
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     ModelFolder,
     find_packaged_model,
     is_installed,
     prompts_by_role,
-    sha256_of,
 )
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
 from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
@@ -60,7 +60,7 @@ def weights_digest(folder: ModelFolder) -> str:
             f"{folder.path} holds no weights: no .safetensors or .bin file",
             hint="name the folder that the model was saved to",
         )
-    return "sha256:" + "+".join(sha256_of(file) for file in files)
+    return "sha256:" + "+".join(file_sha256(file) for file in files)
 
 
 def hub_revision(model: Any, requested: str) -> str:
@@ -193,7 +193,7 @@ def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encode
     if (max_tokens := spec.count("max_tokens")) is not None:
         model.max_seq_length = max_tokens
     requested = f"{spec.name}@{spec.options.get('revision', 'main')}"
-    card = replace(_sized(card, model), revision=card.revision or hub_revision(model, requested))
+    card = replace(_with_model_sizes(card, model), revision=card.revision or hub_revision(model, requested))
     return SentenceTransformersEncoder(
         model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH_SIZE
     )
@@ -205,12 +205,12 @@ def is_sentence_transformer(model: object) -> bool:
     return library is not None and isinstance(model, library.SentenceTransformer)
 
 
-def of_object(model: Any, card: ModelCard) -> SentenceTransformersEncoder:
+def encoder_from_model(model: Any, card: ModelCard) -> SentenceTransformersEncoder:
     """A model in hand, with its prompts and its window as ``st:`` has them."""
-    return SentenceTransformersEncoder(model, _sized(card, model), threads=None)
+    return SentenceTransformersEncoder(model, _with_model_sizes(card, model), threads=None)
 
 
-def _sized(card: ModelCard, model: Any) -> ModelCard:
+def _with_model_sizes(card: ModelCard, model: Any) -> ModelCard:
     """The card with the dimensions and the window of the model."""
     window = model.max_seq_length
     dims = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     ModelFolder,
     find_packaged_model,
     read_safetensors,
-    sha256_of,
 )
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
 from equipoise.models.quantize import l2_normalize
@@ -166,7 +166,7 @@ def _model2vec(spec: ModelSpec) -> Encoder:
         dims=table.vectors.shape[1],
         max_tokens=window.max_tokens,
         origin=f"folder {folder.path}",
-        revision=f"sha256:{sha256_of(weights)} settings:{folder.settings()}",
+        revision=f"sha256:{file_sha256(weights)} settings:{folder.settings()}",
     )
     unit_length = bool(config.get("normalize", folder.normalizes()))
     unknown = _unknown_token(folder, tokenizer)

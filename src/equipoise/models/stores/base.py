@@ -50,18 +50,18 @@ def break_ties_by_id(search: Search, queries: int, k: int, total: int) -> tuple[
     depth = min(k + 1, total)
     rows = np.arange(queries)
     ids, scores = search(rows, depth)
-    best_ids, best_scores = _ordered(ids, scores, k)
+    best_ids, best_scores = _order_hits(ids, scores, k)
     while depth < total:
         rows = rows[(scores[:, -1] == scores[:, k - 1]) & (scores[:, -1] > -np.inf)]
         if not len(rows):
             break
         depth = min(4 * depth, total)
         ids, scores = search(rows, depth)
-        best_ids[rows], best_scores[rows] = _ordered(ids, scores, k)
+        best_ids[rows], best_scores[rows] = _order_hits(ids, scores, k)
     return best_ids, best_scores
 
 
-def _ordered(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
+def _order_hits(ids: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
     """The first k columns by falling score, then by id."""
     ids, scores = ids.copy(), scores.copy()
     for row in np.flatnonzero((scores[:, 1:] >= scores[:, :-1]).any(axis=1)):

@@ -139,9 +139,10 @@ Link = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """Links that only a server can offer: the list of runs, this report sorted by other metrics, and files."""
+    """Links that only a server can offer: the list of runs, other systems, other metrics to sort by, and files."""
 
     home: str
+    system_links: tuple[Link, ...] = ()
     sort_links: tuple[Link, ...] = ()
     files: tuple[Link, ...] = ()
 

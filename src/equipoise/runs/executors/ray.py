@@ -47,51 +47,51 @@ AGAIN = "everything finished is kept: the same command goes on"
 
 @contextmanager
 def connection_errors(ray: Any) -> Iterator[None]:
-    """Calls of Ray and nothing else; raises ``PartialError`` where the connection is lost.
+    """For calls of Ray only; raises ``PartialError`` if the connection is lost.
 
-    A closed channel is a ValueError there, a dead raylet an OSError, and a client that was cut off in the
-    middle fails an assertion. What a task raises, and what is said of one lost worker, passes.
+    In Ray a closed channel is a ValueError, a dead raylet an OSError, and an interrupted client fails an
+    assertion. Exceptions of a task and of one lost worker pass.
     """
-    told = ray.exceptions
+    exceptions = ray.exceptions
     try:
         yield
-    except (told.RayTaskError, *worker_loss_errors(ray)):
+    except (exceptions.RayTaskError, *worker_loss_errors(ray)):
         raise
-    except (OSError, ValueError, AssertionError, RuntimeError, told.RayError) as error:
+    except (OSError, ValueError, AssertionError, RuntimeError, exceptions.RayError) as error:
         raise PartialError(f"the Ray cluster went away: {error_summary(error)}", hint=AGAIN) from error
 
 
 def worker_loss_errors(ray: Any) -> tuple[type[Exception], ...]:
-    """What Ray says of one worker, one node or one value that is gone."""
-    told = ray.exceptions
-    return (told.WorkerCrashedError, told.NodeDiedError, told.ObjectLostError, told.OutOfMemoryError)
+    """The exceptions of Ray for one lost worker, node or value."""
+    lost = ray.exceptions
+    return (lost.WorkerCrashedError, lost.NodeDiedError, lost.ObjectLostError, lost.OutOfMemoryError)
 
 
 def cancel(ray: Any, references: Any) -> None:
-    """End tasks that nobody waits for. Never connects: Ray's own call begins a cluster where none is left."""
+    """Cancel tasks. Never connects: Ray's own call starts a cluster if there is none."""
     for reference in references:
-        with suppress(Exception):  # whatever it is, something better is being raised already
+        with suppress(Exception):  # another exception is being raised already
             if ray.is_initialized():
                 ray.cancel(reference, force=True)
 
 
 def silence_ray_logs() -> None:
-    """Keep Ray's own warnings of lost connections from standard error: we say them in one sentence."""
+    """Suppress Ray's warnings of lost connections: they become one message."""
     for name in [*logging.root.manager.loggerDict]:  # some of its modules have a level of their own
         if name.partition(".")[0] == "ray":
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def error_summary(error: Exception) -> str:
-    """What Ray says in several lines, in one; of a traceback, its last."""
+    """A message of several lines in one; the last line of a traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (lines[-1] if any("Traceback" in line for line in lines) else " ".join(lines))[:300]
 
 
 def first_line(error: Exception) -> str:
-    """The first sentence of what Ray says."""
-    said = str(error).strip() or type(error).__name__
-    return said.splitlines()[0].partition(". ")[0]
+    """The first sentence of a message."""
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0].partition(". ")[0]
 
 
 ATTEMPTS = 5
@@ -99,14 +99,14 @@ ATTEMPTS = 5
 NODE_TIMEOUT_SECONDS = 60.0
 """How long no node may be large enough for an item: nodes come and go."""
 _HEADLESS_SECONDS = 20.0
-"""How long a head may be gone: it may come back, but after a minute Ray ends the whole process."""
+"""How long the head may be unreachable: it may return, but after a minute Ray ends the whole process."""
 _LOOK_SECONDS = 5.0
-_KNOCK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _AHEAD = 16
 """Items that wait at the cluster, so that no core is idle."""
 _CONNECT_ATTEMPTS = 2
 _NODE = "ray.io/node-id"
-"""The label by which Ray knows a node."""
+"""The label of the id of a node in Ray."""
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class _PendingItem:
 
     index: int
     attempt: int = 1
-    refused: set[str] = field(default_factory=set)
+    excluded: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -147,32 +147,32 @@ class RayExecutor(Executor):
         self._head: str | None = None
 
     def __enter__(self) -> Self:
-        """Connect; the error says what is missing where nothing answers."""
-        # Without this, any call after the connection is lost begins a cluster of its own, in this process.
+        """Connect; if nothing answers, the error says what is missing."""
+        # Without this, any call after a lost connection starts a new cluster in this process.
         os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         self._ray = require_extra("ray", extra="ray")
         if self._ray.is_initialized():
-            self._refuse_another()
+            self._check_same_cluster()
             self._open.enter_context(suppress_ray_output())
             return self
         if self.address not in (None, LOCAL):
             check_cluster(self.address)
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # what runs here is nobody else's business
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
         with ExitStack() as opened:
             opened.enter_context(suppress_ray_output())
-            begun = not self._connected(opened)
+            is_new = not self._connected(opened)
             silence_ray_logs()
             opened.callback(self._leave)
-            # A client knows the head by the address that it came in by: others may not lead there.
+            # A client reaches the head at the address that it used; other addresses may be unreachable.
             client = self.address is not None and self.address.startswith(CLIENT)
             self._head = self.address if client else self._ray.get_runtime_context().gcs_address
-            if begun and not str(self._head).startswith(f"{LOOPBACK}:"):
-                self._report(f"the Ray cluster that was begun here is open to other machines, at {self._head}")
+            if is_new and not str(self._head).startswith(f"{LOOPBACK}:"):
+                self._report(f"the Ray cluster that was started here is open to other machines, at {self._head}")
             self._open = opened.pop_all()
         return self
 
     def _connected(self, opened: ExitStack) -> bool:
-        """Connect to a cluster that is there, or begin one on the loopback interface: False."""
+        """Connect to an existing cluster (True), or start one on the loopback interface (False)."""
         if self.address != LOCAL:
             try:
                 self._connect(self.address or AUTO)
@@ -185,26 +185,26 @@ class RayExecutor(Executor):
         return False
 
     def _connect(self, address: str, **options: Any) -> None:
-        for chance in range(_CONNECT_ATTEMPTS):
+        for attempt in range(_CONNECT_ATTEMPTS):
             try:
-                with warnings.catch_warnings(action="ignore"):  # Ray warns of what we say below
+                with warnings.catch_warnings(action="ignore"):  # the error below says the same
                     self._ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
             except (ConnectionError, RuntimeError, ImportError, self._ray.exceptions.RayError) as error:
-                if isinstance(error, ConnectionAbortedError) and chance + 1 < _CONNECT_ATTEMPTS:
+                if isinstance(error, ConnectionAbortedError) and attempt + 1 < _CONNECT_ATTEMPTS:
                     continue  # the head forks a server for each client, which may fail once and not again
-                place, known = self.address or "this machine", self.address is not None
-                raise cluster_not_found(place, error_summary(error), listens=known) from error
+                address = self.address or "this machine"
+                raise cluster_not_found(address, error_summary(error), listens=self.address is not None) from error
             return
 
     def _leave(self) -> None:
-        # What Ray has not printed yet of dead nodes, it prints now.
+        # Ray prints what it has not yet printed of dead nodes.
         with redirect_stdout(StringIO()), suppress(*([Exception] if self._gone else [])):
             self._ray.shutdown()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the cluster; one that was begun here ends."""
+        """Disconnect; a cluster that was started here ends."""
         self._open.close()
 
     @property
@@ -233,23 +233,23 @@ class RayExecutor(Executor):
             raise ParameterError(
                 "the engine ray is not connected", hint="write: with executor('ray', address) as engine: ..."
             )
-        packed, typed = _packed(shared), pickle.dumps(WorkerEnvironment())
-        with self._reaching():
+        packed, caller = _pickle(shared), pickle.dumps(WorkerEnvironment())
+        with self._connection():
             task = self._ray.remote(num_cpus=n_cores, max_retries=0, scheduling_strategy="SPREAD")
-            task, held = task(worker_entry_point()), self._ray.put(packed)
+            task, shared_reference = task(worker_entry_point()), self._ray.put(packed)
         work = _PendingWork(n_cores, deque(_PendingItem(index) for index in range(len(items))))
         try:
             while work.waiting or work.running:
                 while work.waiting and len(work.running) < self._window(n_cores):
                     item = work.waiting.popleft()
                     try:
-                        sent = _packed((function, items[item.index]))
+                        sent = _pickle((function, items[item.index]))
                     except ParameterError as error:
                         yield Completed(item.index, error)
                         continue
-                    with self._reaching():
+                    with self._connection():
                         sending = task.options(**self._placement(item))
-                        work.running[sending.remote(sent, held, typed)] = item
+                        work.running[sending.remote(sent, shared_reference, caller)] = item
                 for index, reply in self._replies(work):
                     for text in reply.steps:
                         (progress or ignore_progress)(text)
@@ -263,7 +263,7 @@ class RayExecutor(Executor):
         for reference in self._ready(work):
             item = work.running.pop(reference)
             try:
-                with self._reaching():
+                with self._connection():
                     node_reply = NodeReply(*self._ray.get(reference))
             except worker_loss_errors(self._ray) as error:
                 if item.attempt == ATTEMPTS:
@@ -287,29 +287,29 @@ class RayExecutor(Executor):
         """Whether the node lacks a package that the item needs, and another node may have it."""
         if not isinstance(reply.outcome, MissingExtraError):
             return False
-        item.refused.add(node)
+        item.excluded.add(node)
         if reply.unfit:
             if node not in self._unfit:
                 self._report(f"{reply.outcome.message}; nothing more is sent there")
             self._unfit.add(node)
-        return self._largest(item.refused) >= n_cores
+        return self._largest(item.excluded) >= n_cores
 
     def _placement(self, item: _PendingItem) -> dict[str, Any]:
         """The options of a task that keep it from nodes which cannot run it."""
-        avoided = sorted(self._unfit | item.refused)
-        return {"label_selector": {_NODE: f"!in({','.join(avoided)})"}} if avoided else {}
+        excluded = sorted(self._unfit | item.excluded)
+        return {"label_selector": {_NODE: f"!in({','.join(excluded)})"}} if excluded else {}
 
     def _ready(self, work: _PendingWork) -> list[Any]:
-        """The first that is finished; waits, as long as there is something to wait for."""
-        fits = monotonic()
+        """The first completed tasks; waits for them."""
+        last_fit = monotonic()
         while work.running:
-            with self._reaching():
+            with self._connection():
                 ready, _ = self._ray.wait(list(work.running), num_returns=1, timeout=_LOOK_SECONDS)
             if ready:
                 return list(ready)
             largest, now = self._largest(), monotonic()
-            fits = now if largest >= work.n_cores else fits
-            if now - fits > NODE_TIMEOUT_SECONDS:
+            last_fit = now if largest >= work.n_cores else last_fit
+            if now - last_fit > NODE_TIMEOUT_SECONDS:
                 raise PartialError(
                     f"no node of the Ray cluster has {pluralize(work.n_cores, 'core')}, "
                     f"and none came within {NODE_TIMEOUT_SECONDS:.0f} seconds",
@@ -318,7 +318,7 @@ class RayExecutor(Executor):
         return []
 
     @contextmanager
-    def _reaching(self) -> Iterator[None]:
+    def _connection(self) -> Iterator[None]:
         try:
             with connection_errors(self._ray):
                 yield
@@ -332,23 +332,23 @@ class RayExecutor(Executor):
             self.on_message(text)
 
     def _await_head(self) -> None:
-        """Until the head is there. Ray itself would wait for a minute, and then end this process."""
+        """Wait until the head answers. Ray itself would wait for a minute, and then end this process."""
         until = monotonic() + _HEADLESS_SECONDS
         while self._head is not None and not is_listening(self._head):
-            with self._reaching():
+            with self._connection():
                 if monotonic() > until:
                     raise ConnectionError("its head does not answer")
-            sleep(_KNOCK_SECONDS)
+            sleep(_POLL_SECONDS)
 
     def _nodes(self) -> list[dict[str, Any]]:
         """The nodes that are alive."""
         self._await_head()
-        with self._reaching():
+        with self._connection():
             return [node for node in self._ray.nodes() if node["Alive"]]
 
-    def _largest(self, refused: Set[str] = frozenset()) -> float:
+    def _largest(self, excluded: Set[str] = frozenset()) -> float:
         """The largest number of cores of a node that can run items."""
-        fit = (node for node in self._nodes() if node["NodeID"] not in self._unfit | refused)
+        fit = (node for node in self._nodes() if node["NodeID"] not in self._unfit | excluded)
         return max((node["Resources"].get("CPU", 0.0) for node in fit), default=0.0)
 
     def _window(self, n_cores: int) -> int:
@@ -358,26 +358,26 @@ class RayExecutor(Executor):
             self._counted = monotonic()
         return _AHEAD + int(2 * self._cores // n_cores)
 
-    def _refuse_another(self) -> None:
-        """Whoever uses Ray already is served there, unless something else was asked for."""
-        here = self._ray.get_runtime_context().gcs_address
-        if self.address not in (None, "auto", here):
+    def _check_same_cluster(self) -> None:
+        """A process that is already connected stays in its cluster; a request for another one is an error."""
+        current = self._ray.get_runtime_context().gcs_address
+        if self.address not in (None, "auto", current):
             raise ParameterError(
-                f"this process is in the Ray cluster at {here} already, and not at {self.address}",
+                f"this process is already connected to the Ray cluster at {current}, not {self.address}",
                 hint="leave the address out, or call ray.shutdown() first",
             )
 
 
-def _packed(value: Any) -> bytes:
-    """Something as bytes; also functions that no module holds, such as those of a notebook."""
+def _pickle(value: Any) -> bytes:
+    """An object as bytes; also functions that are not in a module, such as those of a notebook."""
     try:
-        packed: bytes = require_extra("ray.cloudpickle", extra="ray").dumps(value)
+        data: bytes = require_extra("ray.cloudpickle", extra="ray").dumps(value)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         raise ParameterError(
-            f"what was given cannot be sent to another machine: {str(error).splitlines()[0]}",
+            f"an input cannot be sent to another machine: {str(error).splitlines()[0]}",
             hint="name a model by its spec, or use the engine local",
         ) from error
-    return packed
+    return data
 
 
 def _gave_up(error: Exception) -> EquipoiseError:
@@ -387,9 +387,9 @@ def _gave_up(error: Exception) -> EquipoiseError:
     )
 
 
-def _unable(who: str, why: str) -> EquipoiseError:
-    """A worker could not even begin: it has no equipoise, or another one."""
+def _unable(node: str, reason: str) -> EquipoiseError:
+    """A worker could not start: it has no equipoise, or another version."""
     return MissingExtraError(
-        f"{who} cannot run equipoise: {why}",
+        f"{node} cannot run equipoise: {reason}",
         hint=f"install the same version on every node: {install_command('ray')}",
     )

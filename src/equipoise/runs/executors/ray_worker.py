@@ -1,4 +1,4 @@
-"""Whether a Ray cluster answers at an address: Ray itself waits for minutes where none does."""
+"""Both ends of a Ray cluster: the function that runs on a worker, and the connection to the cluster."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from equipoise import __version__
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError
 from equipoise.types import require_extra
 
-# What runs on a worker of a cluster: one cell, in surroundings as they are where it was sent from.
+# On a worker: one item, with the working directory and the settings of the caller.
 
 SENT = ("EQUIPOISE_CACHE", "EQUIPOISE_CACHE_BYTES")
-"""What a worker is told of the environment. Keys of services are not sent: a node has its own."""
+"""Environment variables that are sent to workers. Keys of services are not sent: a node has its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnvironment:
-    """Where a command was typed: its version, its folder, and its settings."""
+    """The caller: its version, its working directory and its settings."""
 
     version: str = __version__
     folder: str = field(default_factory=os.getcwd)
@@ -40,89 +40,89 @@ class WorkerEnvironment:
 
 @dataclass(frozen=True)
 class WorkerReply:
-    """What a cell gave or why it failed, and the steps that it told."""
+    """The value of an item or its exception, and the steps that it reported."""
 
     outcome: Any
     steps: tuple[str, ...] = ()
     unfit: bool = False
-    """Whether no cell at all can run on this machine."""
+    """Whether no item at all can run on this node."""
 
 
-def run_item(sent: bytes, held: bytes, typed: bytes) -> WorkerReply:
-    """Run the pickled function on the pickled cell; an error is an answer too, and crosses whole."""
+def run_item(sent: bytes, shared: bytes, caller: bytes) -> WorkerReply:
+    """Run the pickled function on the pickled item; an exception is a reply too."""
     steps: list[str] = []
     node = platform.node()
     try:
-        _settle(pickle.loads(typed), node)
-    except Exception as error:  # another version may not even have the same surroundings
+        _adopt_environment(pickle.loads(caller), node)
+    except Exception as error:  # another version may not even have the same classes
         return WorkerReply(_portable(error), unfit=True)
     try:
-        function, cell = _unpacked(sent, node)
-        outcome = function(cell, _unpacked(held, node), steps.append)
-    except Exception as error:  # whatever it is, whoever sent the cell wants to hear of it
+        function, item = _unpickle(sent, node)
+        outcome = function(item, _unpickle(shared, node), steps.append)
+    except Exception as error:  # any exception is sent back to the caller
         outcome = _portable(error)
     return WorkerReply(outcome, tuple(steps))
 
 
-def _settle(typed: WorkerEnvironment, node: str) -> None:
-    """Take over folder and settings: a relative path means what it meant where it was typed.
+def _adopt_environment(caller: WorkerEnvironment, node: str) -> None:
+    """Use the working directory and the settings of the caller, so that relative paths mean the same.
 
-    Only the number of the version is compared: two states of one version under development pass for equal.
+    Only version numbers are compared: two development states of one version count as equal.
     """
-    if typed.version != __version__:
+    if caller.version != __version__:
         raise MissingExtraError(
-            f"the node {node} has equipoise {__version__}, and the command was typed with {typed.version}",
+            f"the node {node} has equipoise {__version__}, and the caller has {caller.version}",
             hint="install the same version on every node",
         )
-    os.environ.update(typed.environment)
-    with suppress(OSError):  # a machine that shares no files has no such folder
-        os.chdir(typed.folder)
+    os.environ.update(caller.environment)
+    with suppress(OSError):  # a machine without a shared disk has no such folder
+        os.chdir(caller.folder)
 
 
-def _unpacked(sent: bytes, node: str) -> Any:
-    """What was sent, when this machine has what it is made of."""
+def _unpickle(sent: bytes, node: str) -> Any:
+    """The object that was sent; an error if this node lacks a package that it needs."""
     try:
         return pickle.loads(sent)
     except ImportError as error:
         raise MissingExtraError(
-            f"the node {node} lacks what a cell is made of: {error}",
+            f"the node {node} lacks a package that the job needs: {error}",
             hint="install the same packages on every node",
         ) from error
 
 
 def _portable(error: Exception) -> Exception:
-    """The error itself where it can travel, or one of ours that quotes it."""
+    """The exception itself if it can be pickled, or one of ours that quotes it."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # an exception may refuse to be pickled in any way it likes
+    except Exception:  # pickling an exception may fail in any way
         return EquipoiseError(f"{type(error).__name__}: {error}")
     return error
 
 
-# The first lines that run on a worker: they need nothing but Ray, so that a node without us can say so.
+# The first lines that run on a worker need only Ray, so that a node without equipoise can report that.
 
 Begin = Callable[[bytes, bytes, bytes], tuple[str, str, "WorkerReply | str"]]
-"""A pickled cell, what is shared, and surroundings; gives the node's id and name, and what came of it."""
+"""From a pickled item, the shared input and the caller to the id and name of the node, and the reply."""
 
 
 class NodeReply(NamedTuple):
-    """What came back of a cell, and from which node."""
+    """The reply to an item, and the node that it came from."""
 
     node: str
-    """Its id, by which Ray knows it."""
+    """The id of the node in Ray."""
     host: str
     answer: WorkerReply | str
-    """A sentence, where the node could not even begin."""
+    """A message if the node could not start the item."""
 
 
 def worker_entry_point() -> Begin:
-    """The function that begins a cell; it stands in no module, so that it travels as it is written here.
+    """The function that starts an item. It is a closure, so that its code is sent.
 
-    A function of a module would be looked up there, and a worker that lacks the module only dies of it,
-    without a word on which node that was.
+    A function of a module would be imported on the worker, and a worker without the module dies without a
+    message that names its node.
     """
 
-    def begin(sent: bytes, held: bytes, typed: bytes) -> tuple[str, str, WorkerReply | str]:
+    def start(sent: bytes, shared: bytes, caller: bytes) -> tuple[str, str, WorkerReply | str]:
         import platform
 
         import ray
@@ -133,21 +133,21 @@ def worker_entry_point() -> Begin:
             from equipoise.runs.executors.ray_worker import run_item
         except Exception as error:  # an installation may be broken in any way
             return node, host, f"{type(error).__name__}: {error}"
-        return node, host, run_item(sent, held, typed)
+        return node, host, run_item(sent, shared, caller)
 
-    return begin
+    return start
 
 
 SECONDS = 30
-"""How long a cluster may take to let somebody in."""
+"""Timeout of a connection to a cluster."""
 
 CLIENT, CLIENT_PORT = "ray://", 10001
 AUTO, LOCAL = "auto", "local"
-"""Addresses that Ray looks up by itself: the cluster of this machine, and one that it begins."""
+"""Addresses that Ray resolves itself: the cluster of this machine, and a new one."""
 
 _START = "ray start --head starts one and prints its address; from a machine outside it is ray://head:10001"
 _TOKEN = (
-    "something listens there: a cluster that asks for a token wants RAY_AUTH_MODE=token here, and the token "
+    "something listens there: a cluster that requires a token needs RAY_AUTH_MODE=token here, and the token "
     "of its head in RAY_AUTH_TOKEN or in ~/.ray/auth_token"
 )
 _TRIAL = "import sys, ray\nray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')\nray.shutdown()\n"
@@ -155,11 +155,11 @@ _PLACE = re.compile(r"\[?(?P<host>[^\[\]/\s]+?)\]?(?::(?P<port>\d+))?$")
 
 
 def check_cluster(address: str) -> None:
-    """Say within seconds that no cluster answers there."""
+    """Raise an error within seconds if no cluster answers at the address; Ray itself waits for minutes."""
     if address != AUTO:
-        _knock(address, *host_and_port(address))
-    if not address.startswith(CLIENT):  # a client gives up by itself, and a second one would cost seconds
-        _try(address)
+        _check_port(address, *host_and_port(address))
+    if not address.startswith(CLIENT):  # a client has its own timeout, and a second one takes seconds
+        _try_connection(address)
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -179,28 +179,28 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def is_listening(address: str) -> bool:
-    """Whether somebody listens there."""
+    """Whether the port of the address is open."""
     try:
-        _knock(address, *host_and_port(address))
+        _check_port(address, *host_and_port(address))
     except MissingExtraError:
         return False
     return True
 
 
 def cluster_not_found(address: str, reason: str, *, listens: bool = False) -> MissingExtraError:
-    """The error for an address that leads nowhere, or where something listens and lets nobody in."""
+    """The error for an address where nothing listens, or where something rejects the connection."""
     return MissingExtraError(f"no Ray cluster answers at {address}: {reason}", hint=_TOKEN if listens else _START)
 
 
-def _knock(address: str, host: str, port: int) -> None:
+def _check_port(address: str, host: str, port: int) -> None:
     try:
         socket.create_connection((host, port), timeout=5).close()
     except OSError as error:
         raise cluster_not_found(address, error.strerror or str(error) or "no answer") from error
 
 
-def _try(address: str) -> None:
-    """Connect once in a process of its own: where something else listens, Ray hangs or ends the process."""
+def _try_connection(address: str) -> None:
+    """Connect once in another process: where something else listens, Ray hangs or ends the process."""
     try:
         subprocess.run(
             [sys.executable, "-c", _TRIAL, address],
@@ -211,28 +211,30 @@ def _try(address: str) -> None:
             check=True,
         )
     except subprocess.TimeoutExpired as error:
-        raise cluster_not_found(address, f"nothing let us in within {SECONDS} seconds", listens=True) from error
+        raise cluster_not_found(address, f"no connection within {SECONDS} seconds", listens=True) from error
     except subprocess.CalledProcessError as error:
-        said = [line.strip() for line in error.stderr.splitlines() if line.strip()]
-        raise cluster_not_found(address, said[-1][:200] if said else "it refused us", listens=True) from error
+        output = [line.strip() for line in error.stderr.splitlines() if line.strip()]
+        raise cluster_not_found(
+            address, output[-1][:200] if output else "it rejected the connection", listens=True
+        ) from error
 
 
-# Both outputs without what Ray's own threads print there: one is for results, the other for our words.
+# Standard output and thread errors without those of Ray's own threads.
 
-RAYS = "ray_"
-"""How the names of its threads begin."""
-_THEIRS = ("grpc", "ray")
-"""Packages whose threads may die of a connection that is lost."""
+RAY_THREADS = "ray_"
+"""The prefix of the names of its threads."""
+_RAY_PACKAGES = ("grpc", "ray")
+"""Packages whose threads may die of a lost connection."""
 
 
-class _Hushed:
-    """A stream that takes nothing from Ray's threads, and everything from all others."""
+class _StreamWithoutRay:
+    """A stream that drops what Ray's threads write."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        return len(text) if current_thread().name.startswith(RAYS) else self._stream.write(text)
+        return len(text) if current_thread().name.startswith(RAY_THREADS) else self._stream.write(text)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -240,22 +242,22 @@ class _Hushed:
 
 @contextmanager
 def suppress_ray_output() -> Iterator[None]:
-    """Keep Ray from both: when a node dies, it prints the node's log, and when a head does, tracebacks."""
+    """Suppress what Ray prints: the log of a node that dies, and tracebacks when the head dies."""
     stream, hook = sys.stdout, threading.excepthook
 
-    def unless_theirs(args: ExceptHookArgs, /) -> None:
+    def hook_without_ray(args: ExceptHookArgs, /) -> None:
         modules = (str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(args.exc_traceback))
-        if not any(module.partition(".")[0] in _THEIRS for module in modules):
+        if not any(module.partition(".")[0] in _RAY_PACKAGES for module in modules):
             hook(args)
 
-    sys.stdout, threading.excepthook = cast(TextIO, _Hushed(stream)), unless_theirs
+    sys.stdout, threading.excepthook = cast(TextIO, _StreamWithoutRay(stream)), hook_without_ray
     try:
         yield
     finally:
         sys.stdout, threading.excepthook = stream, hook
 
 
-# Ray on the loopback interface: a cluster that is begun for one command is for no other machine.
+# Ray on the loopback interface: no other machine can reach a cluster that is started for one command.
 
 LOOPBACK = "127.0.0.1"
 VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -263,11 +265,11 @@ VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 @contextmanager
 def loopback_only() -> Iterator[None]:
-    """Ray clusters that are begun in here listen on 127.0.0.1 alone.
+    """Ray clusters that are started in this context listen on 127.0.0.1 only.
 
-    Left to itself, Ray listens on all interfaces under Linux, and anybody who reaches its ports may run code.
+    By default Ray listens on all interfaces under Linux, and everyone who can reach its ports can run code.
     ``ray.init(_node_ip_address="127.0.0.1")`` does not help: Ray replaces it by the address of the machine.
-    It does listen on loopback alone where it believes that there can be no cluster, as on macOS. That is one
+    It listens on loopback only where it assumes that there can be no cluster, as on macOS. That is one
     constant, read from the environment when Ray is imported; its child processes read the variable.
     """
     constants: Any = require_extra("ray._private.ray_constants", extra="ray")

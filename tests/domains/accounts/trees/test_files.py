@@ -165,8 +165,8 @@ def test_nested_objects_without_ids_are_known_by_the_way_to_them(file):
     [
         ({"name": "a"}, "one JSON object without 'children'"),
         ({"name": "a", "children": {}}, None),
-        ({"name": "a", "children": "b"}, "the children of 'a' are no list"),
-        ({"name": "a", "children": ["b"]}, "has 'b' below 'a', which is no JSON object"),
+        ({"name": "a", "children": "b"}, "the children of 'a' are not a list"),
+        ({"name": "a", "children": ["b"]}, "has 'b' below 'a', which is not a JSON object"),
         ({"children": []}, "an object at the top with neither id nor name"),
         ([1, 2], "no list of objects"),
     ],

@@ -72,7 +72,7 @@ def test_what_is_no_gnucash_file_is_refused(tmp_path):
     with pytest.raises(FormatError, match="no GnuCash accounts"):
         read_gnucash(path)
     path.write_text("<gnc-v2>")
-    with pytest.raises(FormatError, match="no GnuCash XML"):
+    with pytest.raises(FormatError, match="GnuCash XML"):
         read_gnucash(path)
     path.unlink()
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -194,8 +194,8 @@ def test_no_error_shows_a_password():
         ('FATAL: password authentication failed for user "joe"', "check the user and the password"),
         ("(1045, \"Access denied for user 'joe'@'localhost'\")", "check the user and the password"),
         ("connection refused", "that the server runs"),
-        ('FATAL:  role "joe" does not exist', "the server answered"),
-        ("(1049, \"Unknown database 'books'\")", "the server answered"),
+        ('FATAL:  role "joe" does not exist', "the server does not know"),
+        ("(1049, \"Unknown database 'books'\")", "the server does not know"),
     ],
 )
 def test_who_may_not_come_in_is_not_sent_to_look_for_the_server(reason, hint):

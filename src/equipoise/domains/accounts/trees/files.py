@@ -17,7 +17,7 @@ from equipoise.io.dag import transitive_reduction
 from equipoise.io.edge_list import Edge
 from equipoise.io.edge_list import edges as read_pairs
 from equipoise.io.json import parse_json
-from equipoise.io.tables import Table, delimiter_of, format_of, table_of_json
+from equipoise.io.tables import Table, find_delimiter, table_format, table_of_json
 from equipoise.io.text import PathLike, TextFile, display_path, open_text
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ def read_table(
 
 def open_table(path: PathLike) -> Table:
     """The rows of a file; text that is not JSON is split by the delimiter of its first line."""
-    form = tables.format_of(path)
+    form = tables.table_format(path)
     if form not in (None, *tables.DELIMITERS):
         return tables.read_table(path)
     file = open_text(path)
-    return tables.parse_table(file, form or "csv", tables.delimiter_of(file, form))
+    return tables.parse_table(file, form or "csv", tables.find_delimiter(file, form))
 
 
 def tree_from_table(table: Table, key: str | None, parent: str | None, name: str | None) -> Tree:
@@ -136,7 +136,7 @@ def tree_from_table(table: Table, key: str | None, parent: str | None, name: str
 def cell_text(value: object, source: str = "a table") -> str:
     """The content of a cell as an id or a name: stripped, empty for None.
 
-    Bytes are text in UTF-8; others are an error, which names the source.
+    Bytes are text in UTF-8; others are an error that names the file.
 
     >>> cell_text(" 1010 "), cell_text(7), cell_text(7.0), cell_text(None), cell_text(b"1010")
     ('1010', '7', '7', '', '1010')
@@ -144,11 +144,11 @@ def cell_text(value: object, source: str = "a table") -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, bytes | bytearray | memoryview):
-        return _decoded(bytes(value), source).strip()
+        return _decode_cell(bytes(value), source).strip()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _decoded(value: bytes, source: str) -> str:
+def _decode_cell(value: bytes, source: str) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -217,7 +217,7 @@ def read_edges(path: PathLike, *, closure: bool | None = None) -> Tree:
     if closure is None:
         direct, missing = transitive_reduction(len(tree), tree.edges)
         if not len(missing) and not direct.all():
-            return _reduced(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
+            return _direct_edges(tree, direct, f"{tree.source} {READ_AS_CLOSURE}")
     return tree
 
 
@@ -227,7 +227,7 @@ def _doubt(path: PathLike, pairs: list[Edge]) -> str:
     if not others or any(node in edge for edge in others for node in first):
         return ""
     file = open_text(path)
-    fields = next(csv.reader([file.first_line], delimiter=delimiter_of(file, format_of(path))))
+    fields = next(csv.reader([file.first_line], delimiter=find_delimiter(file, table_format(path))))
     if [field.strip() for field in fields[:2]] != list(first):
         return ""
     return f" (line 1 was read as an edge: {first[0]} -> {first[1]})"
@@ -245,10 +245,10 @@ def tree_from_closure(pairs: list[Edge], source: str) -> Tree:
             f"and {len(missing)} such pairs in all",
             hint="if the pairs are edges to parents, read it without closure",
         )
-    return _reduced(closed, direct, source)
+    return _direct_edges(closed, direct, source)
 
 
-def _reduced(closed: Tree, direct: Bools, source: str) -> Tree:
+def _direct_edges(closed: Tree, direct: Bools, source: str) -> Tree:
     """The same nodes with the direct edges alone."""
     edges = closed.edges[direct]
     edges.setflags(write=False)
@@ -299,7 +299,7 @@ def tree_from_json(file: TextFile, value: Any) -> Tree:
     """The same from a value that was parsed already."""
     tops = [value] if isinstance(value, dict) else value
     if isinstance(tops, list) and any(isinstance(top, dict) and CHILDREN in top for top in tops):
-        return _nested(file.name, tops)
+        return _tree_from_nested(file.name, tops)
     if isinstance(value, dict):
         raise FormatError(
             f"{file.name} is one JSON object without {CHILDREN!r}; no tree is in it",
@@ -308,7 +308,7 @@ def tree_from_json(file: TextFile, value: Any) -> Tree:
     return tree_from_table(table_of_json(file, value), None, None, None)
 
 
-def _nested(source: str, tops: list[Any]) -> Tree:
+def _tree_from_nested(source: str, tops: list[Any]) -> Tree:
     nodes: list[tuple[str, str]] = []
     edges: list[Edge] = []
     waiting: list[tuple[Any, str | None]] = [(top, None) for top in reversed(tops)]
@@ -399,7 +399,7 @@ def from_codes(
     if missing == "add":
         for path, code in list(paths.items()):
             for size in range(1, len(path)):
-                paths.setdefault(path[:size], _spelled(code, size, widths))
+                paths.setdefault(path[:size], _group_code(code, size, widths))
     edges = []
     for path, code in paths.items():
         above = next((path[:size] for size in range(len(path) - 1, 0, -1) if path[:size] in paths), ())
@@ -440,7 +440,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
     ...     read_codes(file).named_edges()
     [('102-0001', '102')]
     """
-    if format_of(path) is None:
+    if table_format(path) is None:
         lines = [line.decode("utf-8").strip() for line in open_text(path).lines]
         return from_codes((line for line in lines if line), widths=widths, missing=missing, source=display_path(path))
     table = open_table(path)
@@ -456,7 +456,7 @@ def read_codes(path: PathLike, *, widths: Sequence[int] | None = None, missing: 
 
 def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
     """The parts of a code, without parts of zeros at its end; the first part is always kept."""
-    parts = _cut(code, widths, source) if widths else _PART.findall(code)
+    parts = _split_code(code, widths, source) if widths else _PART.findall(code)
     if not parts:
         raise InputError(f"{source}: the code {code!r} has no letters or digits", hint="drop it")
     while len(parts) > 1 and not parts[-1].strip("0"):
@@ -464,7 +464,7 @@ def _path(code: str, widths: Sequence[int] | None, source: str) -> Path:
     return tuple(parts)
 
 
-def _cut(code: str, widths: Sequence[int], source: str) -> list[str]:
+def _split_code(code: str, widths: Sequence[int], source: str) -> list[str]:
     ends = [sum(widths[: index + 1]) for index in range(len(widths))]
     if any(width < 1 for width in widths):
         raise ParameterError(f"the widths are {list(widths)}", hint="a part has one character at least")
@@ -476,7 +476,7 @@ def _cut(code: str, widths: Sequence[int], source: str) -> list[str]:
     return [code[end - width : end] for end, width in zip(ends, widths, strict=True) if end <= len(code)]
 
 
-def _spelled(code: str, size: int, widths: Sequence[int] | None) -> str:
+def _group_code(code: str, size: int, widths: Sequence[int] | None) -> str:
     """The code of a group that was added: the beginning of a code below it, up to so many parts."""
     if widths:
         return code[: sum(widths[:size])]

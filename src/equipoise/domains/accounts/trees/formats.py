@@ -55,7 +55,7 @@ def read_gnucash(path: PathLike) -> Tree:
     >>> tree = read_gnucash("books.gnucash")  # doctest: +SKIP
     """
     data = read_bytes(path)
-    accounts = _without_templates(*_rows(path)) if data.startswith(MAGIC) else _parsed(display_path(path), data)
+    accounts = _without_templates(*_rows(path)) if data.startswith(MAGIC) else _parse_xml(display_path(path), data)
     hidden = {account.guid for account in accounts if account.kind == ROOT_TYPE}
     visible = [account for account in accounts if account.guid not in hidden]
     if not visible:
@@ -72,7 +72,7 @@ def is_gnucash_database(path: PathLike) -> bool:
         return books.fetchone() is not None and {"guid", "parent_guid", "name", "account_type"} <= columns
 
 
-def _parsed(source: str, data: bytes) -> list[_Account]:
+def _parse_xml(source: str, data: bytes) -> list[_Account]:
     try:
         top = ElementTree.fromstring(data)
     except ElementTree.ParseError as error:

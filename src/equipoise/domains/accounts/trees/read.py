@@ -27,7 +27,7 @@ from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import FormatError, InputError, ParameterError
 from equipoise.io.edge_list import guess_header_roles, standard_header_roles
 from equipoise.io.json import parse_json
-from equipoise.io.tables import DELIMITERS, delimiter_of, format_of, records
+from equipoise.io.tables import DELIMITERS, find_delimiter, records, table_format
 from equipoise.io.text import PathLike, TextFile, display_path, open_text, read_bytes
 
 WORDNET = "wordnet"
@@ -69,14 +69,14 @@ def read_tree(
     if "://" in spec:
         return read_sql(spec, business_id, columns=TableColumns(**column_names))
     if spec.partition(":")[0] == WORDNET and not os.path.exists(spec):
-        _refuse_columns(spec, column_names)
+        _check_no_columns(spec, column_names)
         tree = _wordnet(spec)
     elif not read_bytes(spec).startswith(MAGIC):
-        tree = _of_columns(spec, column_names) if column_names else _of_file(spec)
+        tree = _tree_from_columns(spec, column_names) if column_names else _tree_from_file(spec)
     elif not is_gnucash_database(spec):
         return read_sql(spec, business_id, columns=TableColumns(**column_names))
     else:
-        _refuse_columns(spec, column_names)
+        _check_no_columns(spec, column_names)
         tree = read_gnucash(spec)
     if business_id is not None:
         raise ParameterError(
@@ -86,18 +86,18 @@ def read_tree(
     return tree
 
 
-def _refuse_columns(path: str, column_names: Mapping[str, str]) -> None:
+def _check_no_columns(path: str, column_names: Mapping[str, str]) -> None:
     if column_names:
         raise ParameterError(
             f"{display_path(path)} is not a table, so it has no columns to name", hint="leave the columns out"
         )
 
 
-def _of_columns(path: str, column_names: dict[str, str]) -> Tree:
+def _tree_from_columns(path: str, column_names: dict[str, str]) -> Tree:
     """A table whose columns were named; two columns without a row for a root are edges."""
     start = _start(path)
     if start.startswith(b"<") or _is_obo(path, start):
-        _refuse_columns(path, column_names)
+        _check_no_columns(path, column_names)
     if "business" in column_names:
         raise ParameterError(
             f"{display_path(path)} is not a database, so no column of businesses applies",
@@ -115,8 +115,8 @@ def _wordnet(spec: str) -> Tree:
     return read_wordnet(part or "noun", root or None)
 
 
-def _of_file(path: str) -> Tree:
-    form = format_of(path)
+def _tree_from_file(path: str) -> Tree:
+    form = table_format(path)
     if form in _TABLES:
         return read_table(path)
     start = _start(path)
@@ -128,7 +128,7 @@ def _of_file(path: str) -> Tree:
         return read_obo_tree(path) if isinstance(value, dict) and "graphs" in value else tree_from_json(file, value)
     if _is_obo(path, start):
         return read_obo_tree(path)
-    return _delimited(path, file)
+    return _read_delimited(path, file)
 
 
 def _start(path: str) -> bytes:
@@ -139,10 +139,10 @@ def _is_obo(path: str, start: bytes) -> bool:
     return start.startswith((b"format-version:", b"[Term]")) or path.casefold().endswith((".obo", ".obo.gz"))
 
 
-def _delimited(path: str, file: TextFile) -> Tree:
+def _read_delimited(path: str, file: TextFile) -> Tree:
     """A table, edges or codes, by the columns of the first line; edges have no line for a root."""
-    form = format_of(path)
-    rows = records(file, delimiter_of(file, form))
+    form = table_format(path)
+    rows = records(file, find_delimiter(file, form))
     header = [cell.strip() for cell in rows[0][1]] if rows else []
     key, parent = (
         usual.guess_column(usual.ID_COLUMNS, header),
@@ -152,7 +152,7 @@ def _delimited(path: str, file: TextFile) -> Tree:
     if key and parent and (len(header) > 2 or rooted):
         return read_table(path)
     if key and not parent and form in DELIMITERS and not _names_edges(rows):
-        return _refuse_flat(read_codes(path), header)
+        return _check_not_flat(read_codes(path), header)
     if len(header) == 2 or (len(header) == 3 and header[2].casefold() == "weight"):
         return read_edges(path)
     if len(header) == 1 and form is None and len(rows) > 1:
@@ -173,14 +173,14 @@ def _names_edges(rows: list[tuple[int, list[str]]]) -> bool:
     return roles is not None and usual.guess_column(usual.NAME_COLUMNS, header) is None
 
 
-def _refuse_flat(tree: Tree, header: list[str]) -> Tree:
+def _check_not_flat(tree: Tree, header: list[str]) -> Tree:
     """Codes of which none begins with another, in a table that may have parents under another name."""
     if len(tree.edges) or len(tree) < 2:
         return tree
     raise FormatError(
         f"{tree.source} has no column of parents, and no code is the beginning of another: its columns are "
         f"{', '.join(header)}",
-        hint=f"{_NAME_THEM}; codes without separators are read with --codes and --widths",
+        hint=f"{_NAME_THEM}; codes without separators are read with --codes and --code-widths",
     )
 
 

@@ -316,7 +316,9 @@ class _TableReader:
         if names is None and self.columns.name != TableColumns().name:
             names = self._column(self.columns.name, columns)
         business = _match(self.columns.business, columns)
-        selectable = sql.table(_quoted(table), *(sql.column(_quoted(column)) for column in columns), schema=self.schema)
+        selectable = sql.table(
+            _quoted_name(table), *(sql.column(_quoted_name(column)) for column in columns), schema=self.schema
+        )
         chosen = [selectable.c[ids], selectable.c[parents], selectable.c[names or ids]]
         if business_id is not None:
             owner = selectable.c[business or self._column(self.columns.business, columns)]
@@ -388,7 +390,7 @@ def _match(name: str, names: list[str]) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _quoted(name: str) -> Any:
+def _quoted_name(name: str) -> Any:
     return require_extra("sqlalchemy", extra=TENANTS_EXTRA).sql.quoted_name(name, quote=True)
 
 

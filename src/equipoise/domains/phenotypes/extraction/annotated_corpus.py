@@ -14,7 +14,7 @@ from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json, parse_line
-from equipoise.io.tables import Table, format_of, parse_table
+from equipoise.io.tables import Table, parse_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text
 
 CharSpan = tuple[int, int]
@@ -311,7 +311,7 @@ def _read_folder(folder: Path, dataset: str | None) -> Iterator[RawDocument]:
         datasets = {dataset: datasets[dataset]}
     for name, folder_path in datasets.items():
         for file in sorted(folder_path.iterdir()):
-            if format_of(file) in ("json", "jsonl"):
+            if table_format(file) in ("json", "jsonl"):
                 yield from _read_file(file, name)
 
 
@@ -346,7 +346,7 @@ def _datasets(folder: Path) -> dict[str, Path]:
 
 def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[RawDocument]:
     """The values of a file; a file that cannot be read is one error, unless there is no other."""
-    location, form = display_path(path), format_of(path)
+    location, form = display_path(path), table_format(path)
     if alone and form not in ("json", "jsonl"):
         open_text(path)
         raise FormatError(f"{location} has a suffix that names no JSON", hint="name it .json or .jsonl")

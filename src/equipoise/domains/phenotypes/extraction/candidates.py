@@ -228,18 +228,18 @@ class Candidates:
         return {
             "kind": np.array(_FILE_KIND),
             **{name: getattr(self, name) for name in ("document", "start", "end", "terms", "scores")},
-            **_packed("term_ids", self.term_ids),
-            **_packed("ids", [document.id for document in self.documents]),
-            **_packed("texts", [document.text for document in self.documents]),
-            **_packed("languages", [document.language or "" for document in self.documents]),
-            **_packed("made_by", [self.system, self.fingerprint, *self.chunkers]),
+            **_pack_texts("term_ids", self.term_ids),
+            **_pack_texts("ids", [document.id for document in self.documents]),
+            **_pack_texts("texts", [document.text for document in self.documents]),
+            **_pack_texts("languages", [document.language or "" for document in self.documents]),
+            **_pack_texts("made_by", [self.system, self.fingerprint, *self.chunkers]),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Candidates:
         """The inverse of ``to_arrays``."""
-        system, fingerprint, *chunkers = _unpacked("made_by", arrays)
-        rows = zip(*(_unpacked(name, arrays) for name in ("ids", "texts", "languages")), strict=True)
+        system, fingerprint, *chunkers = _unpack_texts("made_by", arrays)
+        rows = zip(*(_unpack_texts(name, arrays) for name in ("ids", "texts", "languages")), strict=True)
         return cls(
             tuple(ClinicalText(name, text, language or None) for name, text, language in rows),
             arrays["document"],
@@ -247,7 +247,7 @@ class Candidates:
             arrays["end"],
             arrays["terms"],
             arrays["scores"],
-            term_ids=tuple(_unpacked("term_ids", arrays)),
+            term_ids=tuple(_unpack_texts("term_ids", arrays)),
             chunkers=tuple(chunkers),
             system=system,
             fingerprint=fingerprint,
@@ -328,7 +328,7 @@ def _max_score(system: TermRetriever) -> float:
     return float(len(system.system.parts)) if isinstance(system.system, SumFusion) else 1.0
 
 
-def _packed(name: str, texts: Sequence[str]) -> Arrays:
+def _pack_texts(name: str, texts: Sequence[str]) -> Arrays:
     """Texts as one byte array and offsets."""
     encoded = [text.encode() for text in texts]
     return {
@@ -337,6 +337,6 @@ def _packed(name: str, texts: Sequence[str]) -> Arrays:
     }
 
 
-def _unpacked(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+def _unpack_texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     data, borders = arrays[f"{name}_bytes"].tobytes(), arrays[f"{name}_borders"].tolist()
     return [data[start:end].decode() for start, end in pairwise(borders)]

@@ -165,5 +165,5 @@ def missing_index_notes(system: TermRetriever) -> tuple[str, ...]:
     flag = " --multi-vector" if system.multi_vector else ""
     return (
         f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
-        f"eq phenotypes index build --model-name {system.card.spec}{flag} makes one, once",
+        f"eq phenotypes index build --model {system.card.spec}{flag} makes one, once",
     )

@@ -66,7 +66,7 @@ def score_trials(
     candidates: Candidates, gold: GoldAnnotations, settings: tuple[SelectionSettings, ...], mode: Mode
 ) -> TrialScores:
     """Predict and score with every configuration."""
-    rows = [_scored(prediction_sets(gold, predict(candidates, **setting.record())), mode) for setting in settings]
+    rows = [_score_sets(prediction_sets(gold, predict(candidates, **setting.record())), mode) for setting in settings]
     f1, precision, recall = zip(*rows, strict=True)
     return TrialScores(settings, np.array(f1), np.array(precision), np.array(recall))
 
@@ -79,7 +79,7 @@ def held_out_sets(candidates: Candidates, gold: GoldAnnotations, trials: TrialSc
     return Sets.of(gold.sets(), answers)
 
 
-def _scored(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
+def _score_sets(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
     values = SetF1("macro", mode).per_unit(sets)
     precision, recall = (
         MetricValue.mean(kind("macro", mode).per_unit(sets)).value for kind in (SetPrecision, SetRecall)
@@ -217,13 +217,15 @@ def tune_extraction(
         Folds of the cross-validation. With 1, the score is that of the best trial on the documents that selected it,
         which is a finding (EQ201).
     dataset
-        One dataset of the source.
+        One dataset of the corpus.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the trials.
     command
         The command line that is recorded in the manifest.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Settings as in ``run_extraction``.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.index.aggregation import component_slices, n_columns_read, parse_strategy
 from equipoise.geometry.base import PointArray, row_blocks
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Int8Prefilter:
         quantized = Int8Rows.of(queries, scale_per_row=True)
         products = self.product(quantized.values, self.corpus.values)
         # A component below this limit is not the best component of any of the best k terms.
-        limits = leading_columns_of(self._largest(products), k)[1][:, -1] - ordering_error_bound(quantized, self.corpus)
+        limits = top_columns(self._largest(products), k)[1][:, -1] - ordering_error_bound(quantized, self.corpus)
         columns = [np.flatnonzero(row >= limit) for row, limit in zip(products, limits.tolist(), strict=True)]
         if sum(map(len, columns)) > self.share * products.size:
             return None

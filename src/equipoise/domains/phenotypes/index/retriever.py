@@ -28,7 +28,7 @@ from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTex
 from equipoise.errors import ParameterError, StoreError
 from equipoise.geometry.base import PointArray, PreparedCorpus
 from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion, parse_fusion
@@ -361,7 +361,7 @@ class TermRetriever:
             yield slice(start, start + len(part)), top_terms
 
     def _top_k(self, scores: PointArray, k: int) -> TopTerms:
-        terms, best = leading_columns_of(aggregate_scores(scores, self.components, self.expression), k)
+        terms, best = top_columns(aggregate_scores(scores, self.components, self.expression), k)
         return terms, best, self.best_component(scores, terms)
 
     def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:

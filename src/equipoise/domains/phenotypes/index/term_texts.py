@@ -90,7 +90,7 @@ class TermTexts:
             synonym_runs=tuple(filter(None, (int(arranged[:size].sum()) for size in self.synonym_runs))),
             definition_positions=None
             if self.definition_positions is None
-            else _renumbered(self.definition_positions, arranged),
+            else _renumber(self.definition_positions, arranged),
         )
         return subset, columns
 
@@ -154,7 +154,7 @@ def _check_same_length(labels: Sequence[str], synonyms: Sequence[Sequence[str]],
         raise InputError(f"term {blank} (counted from 0) has no label", hint="use its id as its label")
 
 
-def _renumbered(positions: Ints, mask: Bools) -> Ints:
+def _renumber(positions: Ints, mask: Bools) -> Ints:
     """New positions of the kept ones of ``positions``."""
     renumbered: Ints = np.cumsum(mask) - 1
     return renumbered[positions[mask[positions]]]

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.domains.phenotypes.index.aggregation import aggregate_scores, n_columns_read
 from equipoise.domains.phenotypes.index.retriever import StoredVectorScorer, TermHits, TermRetriever
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
-from equipoise.geometry.topk import leading_columns_of
+from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever, StoreIndex
 
@@ -111,7 +111,7 @@ def _rescore(
     components, columns = system.components.subset(candidates)
     columns = columns[: n_columns_read(components, system.expression)]
     scores = fitted.of_columns(vector, columns)
-    leading, best = leading_columns_of(aggregate_scores(scores, components, system.expression), k)
+    leading, best = top_columns(aggregate_scores(scores, components, system.expression), k)
     all_scores = np.full((1, len(system.components)), -np.inf, dtype=scores.dtype)
     all_scores[:, columns] = scores
     terms = candidates[leading]

@@ -133,9 +133,9 @@ class IdResolver:
 
     def _hint(self, term_id: str) -> str:
         """An id with the same number, the id of a label, or the nearest label."""
-        number = _numbered(term_id)
+        number = _prefix_and_number(term_id)
         if number is not None:
-            same = [other for other in (*self.indices, *self.alternatives) if _numbered(other) == number]
+            same = [other for other in (*self.indices, *self.alternatives) if _prefix_and_number(other) == number]
             return f"did you mean {self._with_label(same[0])}?" if same else "is it from another release?"
         folded = term_id.casefold()
         for label, name in zip(self.labels, self.indices, strict=True):
@@ -148,7 +148,7 @@ class IdResolver:
         return f"{name} ({self.labels[live.term]})" if live else name
 
 
-def _numbered(name: str) -> tuple[str, str] | None:
+def _prefix_and_number(name: str) -> tuple[str, str] | None:
     match = _NUMBERED.fullmatch(name.strip())
     return (match[1].upper(), match[2].lstrip("0") or "0") if match else None
 

@@ -1,0 +1,102 @@
+"""``eq bench`` as a command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Eq = Callable[..., Any]
+
+FAST = ("--n-resamples", "100", "--n-permutations", "100")
+
+
+@pytest.fixture
+def data(folder: Path) -> Path:
+    """Two tables and a BEIR folder in the working folder."""
+    rows = [f"question {row} word{row},answer {row} word{row}" for row in range(20)]
+    (folder / "faq.csv").write_text("question,answer\n" + "\n".join(rows) + "\n")
+    tickets = [f"ticket {row} kind{row % 2},kind{row % 2}" for row in range(20)]
+    (folder / "tickets.csv").write_text("subject,label\n" + "\n".join(tickets) + "\n")
+    return folder
+
+
+def test_a_run_prints_the_decision_first_and_about_ten_lines(eq: Eq, data: Path) -> None:
+    result = eq("bench", "run", "faq.csv", "--models", "hash", *FAST)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("faq: retrieval, 20 queries")
+    assert "nDCG@10" in lines[1]
+    assert len(lines) <= 14
+
+
+def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
+    result = eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", "--text", "subject", *FAST)
+    assert result.exit_code == 0, result.output  # --text applies to the tables that have the column
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("2 data sets, 3 systems")
+    assert {"faq", "tickets"} <= set(lines[2].split())
+
+
+def test_a_repeated_run_reads_the_stored_results(eq: Eq, data: Path) -> None:
+    words = ("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
+    first, second = eq(*words), eq(*words)
+    assert "wrote out" in first.stderr
+    assert "read out" in second.stderr
+    assert first.stdout == second.stdout
+
+
+def test_json_has_the_decision_the_scores_and_the_costs(eq: Eq, data: Path) -> None:
+    result = eq("bench", "run", "faq.csv", "--models", "hash", "--no-baselines", "--dims", "16", "--json", *FAST)
+    content: dict[str, Any] = json.loads(result.stdout)
+    assert content["decision"]["best"] in ("hash", "hash,dim=16")
+    (dataset,) = content["datasets"]
+    assert [system["name"] for system in dataset["systems"]] == ["hash", "hash,dim=16"]
+    assert dataset["systems"][0]["cost"]["dims"] == 256
+
+
+def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> None:
+    eq("bench", "run", "faq.csv", "--models", "hash", "-o", "out", *FAST)
+    assert eq("gate", "out/runs/faq/hash", "--require", "nDCG@10>=0.1").exit_code == 0
+    assert eq("report", "out", "-o", "page.html", "--no-charts", *FAST).exit_code == 0
+    assert "hash" in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--models", "hash"), "E310"),
+        (("faq.csv", "--no-baselines"), "E310"),
+        (("nowhere/", "--models", "hash"), "E200"),
+        (("faq.csv", "--models", "hahs"), "E300"),
+        (("faq.csv", "--models", "hash", "--dtypes", "int7"), "E300"),
+        (("faq.csv", "--models", "hash", "--price", "hash"), "E310"),
+        (("tickets.csv", "--models", "hash"), "E204"),
+        (("faq.csv", "tickets.csv", "--models", "hash", "--text", "body"), "E300"),
+    ],
+)
+def test_bad_input_has_a_code_and_exit_status_2(eq: Eq, data: Path, words: tuple[str, ...], code: str) -> None:
+    result = eq("bench", "run", *words, "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stderr.splitlines()[-1])["error"]["code"] == code
+
+
+def test_kinds_are_listed(eq: Eq) -> None:
+    listed = json.loads(eq("bench", "ls", "--json").stdout)
+    assert {each["kind"] for each in listed} >= {"retrieval", "similarity", "bitext"}
+    assert "reranking" in eq("bench", "ls").stdout
+
+
+def test_a_suite_becomes_one_page_with_a_report_per_data_set(eq: Eq, data: Path) -> None:
+    named = ("--text", "subject")
+    eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", *named, "-o", "out", *FAST)
+    result = eq("report", "out", "-o", "page.html", "--no-charts", *FAST)
+    assert result.exit_code == 0, result.output
+    page = Path("page.html").read_text()
+    assert "2 data sets" in page
+    for name in ("faq", "tickets"):
+        assert f'href="page-{name}.html"' in page
+        assert Path(f"page-{name}.html").is_file()

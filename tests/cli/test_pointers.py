@@ -1,0 +1,136 @@
+"""Names that users try: the error suggests the command, option, format or metric that does it."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from equipoise.cli.app import COMMANDS, POINTERS, SECTIONS, cli
+from equipoise.cli.output import OPTION_POINTERS
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("models",), "eq ls models"),
+        (("metrics",), "eq ls metrics"),
+        (("run",), "eq score"),
+        (("eval",), "eq score"),
+        (("benchmark",), "eq bench run"),
+        (("fair", "report"), "eq report"),
+        (("fair", "run"), "eq fair compare"),
+        (("places", "view"), "eq view"),
+        (("concepts", "validate"), "eq concepts check"),
+        (("phenotypes", "search"), "eq phenotypes query"),
+        (("compar",), "compare"),
+        (("ls", "metrcs"), "metrics"),
+    ],
+)
+def test_a_command_that_does_not_exist_points_to_the_one_that_does_it(eq, failed, words, hint: str) -> None:
+    failed(eq(*words), "E300", hint)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("fair", "compare", "--document", "x"), "--doc"),
+        (("fair", "compare", "--model", "x"), "--models"),
+        (("fair", "compare", "--out", "x"), "--output"),
+        (("fair", "compare", "--budget", "9"), "--token-budget"),
+        (("concepts", "run", "--gpu"), "--device"),
+        (("embed", "x", "--models", "a"), "--model"),
+        (("score", "--run", "a.trec"), "eq score a.trec"),
+        (("score", "--logits", "a.npy"), "eq score a.trec"),
+        (("compare", "--level", "0.9"), "--confidence-level"),
+        (("compare", "--resamples", "9"), "--n-resamples"),
+        (("gate", "x", "--min", "MRR>=1"), "--require"),
+        (("index-quality", "--num-results", "9"), "--top-k"),
+        (("accounts", "evaluate", "--rates", "1"), "--learning-rates"),
+    ],
+)
+def test_an_option_that_does_not_exist_points_to_the_one_that_does_it(eq, failed, words, hint: str) -> None:
+    failed(eq(*words), "E100", hint)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("export", "x", "--to", "markdown"), "--to md"),
+        (("export", "x", "--to", "tex"), "--to latex"),
+        (("compare", "a", "b", "--to", "html"), "eq report"),
+    ],
+)
+def test_a_format_points_to_its_name(eq, failed, words, hint: str) -> None:
+    failed(eq(*words), "E300", hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_at_10", "nDCG@10"),
+        ("recall_10", "R@10"),
+        ("P_5", "P@5"),
+        ("map_cut_100", "MAP@100"),
+        ("recip_rank", "MRR"),
+        ("success_1", "HR@1"),
+    ],
+)
+def test_a_metric_of_another_library_points_to_ours(eq, failed, name: str, hint: str) -> None:
+    failed(eq("score", "good.trec", "--qrels", "truth.qrels", "-m", name), "E300", f"write {hint}")
+    failed(eq("explain", name), "E300", hint)
+
+
+@pytest.mark.parametrize(("name", "ours"), [("mrr@10", "MRR@10"), ("map", "MAP"), ("ndcg@10", "nDCG@10")])
+def test_metrics_are_found_whatever_their_case(eq, name: str, ours: str) -> None:
+    assert ours in eq("score", "good.trec", "--qrels", "truth.qrels", "-m", name).stdout
+
+
+def leaf_commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], click.Command]]:
+    """Every command that is no group, with its path."""
+    context = click.Context(group)
+    commands: list[tuple[tuple[str, ...], click.Command]] = []
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        is_group = isinstance(command, click.Group)
+        commands += leaf_commands(command, (*path, name)) if is_group else [((*path, name), command)]
+    return commands
+
+
+LEAVES = leaf_commands(cli)
+
+
+def test_every_command_is_in_one_section() -> None:
+    listed = [name for names in SECTIONS.values() for name in names if name in COMMANDS]
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_no_pointer_hides_a_command() -> None:
+    assert not set(POINTERS) & {" ".join(path) for path, _ in LEAVES}
+
+
+def test_every_option_pointer_names_an_option_of_some_command() -> None:
+    known = {name for _, command in LEAVES for parameter in command.params for name in parameter.opts}
+    assert {name for names in OPTION_POINTERS.values() for name in names} <= known
+
+
+@pytest.mark.parametrize(
+    ("option", "short"), [("--output", "-o"), ("--top-k", "-k"), ("--metric", "-m"), ("--quiet", "-q")]
+)
+def test_options_have_the_same_short_name_everywhere(option: str, short: str) -> None:
+    for path, command in LEAVES:
+        for parameter in command.params:
+            if option in parameter.opts:
+                assert short in parameter.opts, path
+
+
+@pytest.mark.parametrize("option", ["--seed", "--confidence-level", "--n-resamples", "--device", "--engine", "--to"])
+def test_shared_options_have_the_same_type_everywhere(option: str) -> None:
+    kinds = {
+        type(parameter.type).__name__
+        for _, command in LEAVES
+        for parameter in command.params
+        if option in parameter.opts and command.name not in ("prune", "export")
+    }
+    assert len(kinds) == 1

@@ -1,0 +1,75 @@
+"""``--to`` and ``-o`` of commands that print tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from equipoise.cli.output import TABLE_FORMATS
+
+COMPARE = ("compare", "bad.trec", "good.trec", "--qrels", "truth.qrels", "-m", "MRR")
+SCORE = ("score", "bad.trec", "good.trec", "--qrels", "truth.qrels", "-m", "MRR", "-m", "HR@1")
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("words", [COMPARE, ("ls", "checks"), ("doctor",)], ids=lambda words: words[0])
+@pytest.mark.parametrize("to", TABLE_FORMATS)
+def test_a_file_has_what_standard_output_would_have(eq, folder: Path, words: tuple[str, ...], to: str) -> None:
+    suffix = {"latex": "tex"}.get(to, to)
+    printed = eq(*words, "--to", to)
+    written = eq(*words, "-o", f"table.{suffix}")
+    assert (printed.exit_code, written.exit_code) == (0, 0)
+    assert written.stdout == ""
+    assert f"wrote table.{suffix}" in written.stderr
+    assert (folder / f"table.{suffix}").read_text() == printed.stdout
+
+
+def test_the_format_overrides_the_suffix(eq, folder: Path) -> None:
+    assert eq("ls", "checks", "--to", "csv", "-o", "checks.txt").exit_code == 0
+    assert rows((folder / "checks.txt").read_text())[0].keys() == {"code", "severity", "title"}
+
+
+def test_to_json_is_json(eq) -> None:
+    assert eq(*COMPARE, "--to", "json").stdout == eq(*COMPARE, "--json").stdout
+
+
+def test_csv_of_scores_has_one_row_per_system_and_metric(eq) -> None:
+    scores = {(row["system"], row["metric"]): float(row["value"]) for row in rows(eq(*SCORE, "--to", "csv").stdout)}
+    results = json.loads(eq(*SCORE, "--json").stdout)["results"]
+    assert scores == {
+        (result["system"], estimate["metric"]): estimate["value"]
+        for result in results
+        for estimate in result["estimates"]
+    }
+
+
+def test_a_comparison_is_exported_like_stored_runs(eq) -> None:
+    assert eq(*SCORE[:5], "-m", "MRR", "-o", "results").exit_code == 0
+    compared = eq("compare", "results/bad", "results/good", "--to", "latex").stdout
+    assert compared == eq("export", "results/bad", "results/good", "--to", "latex").stdout
+    assert r"\toprule" in compared
+
+
+def test_a_markdown_table_escapes_its_cells(eq, folder: Path) -> None:
+    (folder / "a|b.trec").write_text((folder / "good.trec").read_text())
+    assert r"a\|b" in eq("score", "a|b.trec", "bad.trec", "--qrels", "truth.qrels", "--to", "md").stdout
+
+
+def test_a_csv_cell_is_no_formula(eq, folder: Path) -> None:
+    from equipoise.cli.table_formats import format_parts
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+
+    table = TerminalTable([ReportColumn("name", ["=1+1", "a,b"])])
+    assert format_parts([table, Paragraph("left out")], "csv") == 'name\n\'=1+1\n"a,b"\n'
+
+
+def test_nothing_is_written_when_a_command_fails(eq, failed, folder: Path) -> None:
+    failed(eq("compare", "good.trec", "none.trec", "--qrels", "truth.qrels", "-o", "table.md"), "E200", "none.trec")
+    assert not (folder / "table.md").exists()

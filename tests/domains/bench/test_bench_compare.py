@@ -1,0 +1,310 @@
+"""Benchmarks of small data: comparison, aggregate, variants, costs, resuming and failures."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import EquipoiseError, bench, find_runs, load_run
+from equipoise.config import StatsConfig
+from equipoise.domains.bench.aggregate import _ranks
+from equipoise.domains.bench.report import AnswerView, bench_views
+from equipoise.runs.executors import LocalExecutor
+
+FAST = StatsConfig(n_resamples=200, n_permutations=200)
+WORDS = [f"word{number}" for number in range(60)]
+
+
+def retrieval_rows(count: int = 40) -> list[dict[str, Any]]:
+    """Queries of one word, and passages of it with three others."""
+    rng = np.random.default_rng(0)
+    return [
+        {
+            "query": f"{word} topic{row}",
+            "positive": f"{word} topic{row} {' '.join(rng.choice(WORDS, 3))}",
+            "area": row % 2,
+        }
+        for row, word in enumerate(rng.choice(WORDS, count))
+    ]
+
+
+def labelled_rows(count: int = 60) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(1)
+    return [
+        {"text": f"{' '.join(rng.choice(WORDS, 3))} kind{row % 3}", "label": f"kind {row % 3}"} for row in range(count)
+    ]
+
+
+def pair_rows(count: int = 50) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(2)
+    rows = []
+    for _ in range(count):
+        words, kept = rng.choice(WORDS, 4), int(rng.integers(0, 5))
+        rows.append(
+            {
+                "text_a": " ".join(words),
+                "text_b": " ".join([*words[:kept], *rng.choice(WORDS, 4 - kept)]),
+                "score": kept,
+            }
+        )
+    return rows
+
+
+class CountingModel:
+    """Hashed words, and the number of texts that were encoded."""
+
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        from equipoise import embedder
+
+        self.encoded += texts
+        return embedder("hash", cache=False).encode(texts)
+
+
+def run(models: Any, data: Any, **options: Any) -> bench.BenchComparison:
+    return bench.compare(models, data, **{"config": FAST, "cache": False, **options})
+
+
+def test_baselines_are_added_and_random_vectors_score_at_chance() -> None:
+    found = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"))
+    (only,) = found.datasets
+    assert {system.name for system in only.systems} == {"hash", "bm25:", "tfidf:", "random"}
+    chance = only.estimate("random")
+    assert chance.interval.low <= chance.chance <= max(chance.interval.high, 0.2)
+    assert only.score("random") < only.score("hash")
+    assert found.baselines == ["bm25:", "tfidf:", "random"]
+
+
+def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
+    bitext = [{"en": row["query"], "de": row["positive"]} for row in retrieval_rows()]
+    pairs = [{**row, "score": None, "label": int(row["score"] > 2)} for row in pair_rows()]
+    reranking = [
+        {"query": row["query"], "positives": [row["positive"]], "negatives": ["word1 word2", "word3"]}
+        for row in retrieval_rows()
+    ]
+    data = [
+        bench.Retrieval(retrieval_rows(), name="retrieval"),
+        bench.Reranking(reranking, name="reranking"),
+        bench.Similarity(pair_rows(), name="similarity"),
+        bench.PairClassification(pairs, name="pairs"),
+        bench.Classification(labelled_rows(), name="classification"),
+        bench.Classification(labelled_rows(), name="few-shot", protocol="few-shot"),
+        bench.Clustering(labelled_rows(), name="clustering"),
+        bench.Bitext(bitext, name="bitext"),
+    ]
+    found = run(["hash"], data)
+    assert not found.failures
+    for each in found.datasets:
+        assert each.score("hash") > each.score("random"), each.data.name
+        assert set(each.data.metrics) <= set(each.result("hash").names)
+        assert np.isfinite(each.score("tfidf:"))
+    assert found.aggregate is not None
+    assert found.aggregate.incomplete == ("bm25:",)
+
+
+def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    found = run(["hash", "hash,dim=16"], data, baselines=False)
+    whole = found.aggregate
+    assert whole is not None
+    rows = {row.system: row for row in whole.rows}
+    scores = {name: [each.score(name) for each in found.datasets] for name in rows}
+    for name, row in rows.items():
+        assert row.mean_score == pytest.approx(np.mean(scores[name]))
+        assert row.score_interval[0] <= row.mean_score <= row.score_interval[1]
+    assert rows["hash"].mean_rank + rows["hash,dim=16"].mean_rank == 3
+    assert rows["hash"].best_on + rows["hash,dim=16"].best_on == 2
+    assert rows["hash"].borda + rows["hash,dim=16"].borda == 2
+
+
+def test_tied_scores_share_their_ranks() -> None:
+    assert _ranks(np.array([0.5, 0.9, 0.5])).tolist() == [2.5, 1.0, 2.5]
+
+
+def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
+    model = CountingModel()
+    found = run({"mine": model}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    assert [system.name for system in found.datasets[0].systems] == ["mine"]
+    queries, documents = found.datasets[0].data.texts
+    timed = set(queries)  # the latency of single queries is measured without the cache
+    assert len([text for text in model.encoded if text not in timed]) == len(set(documents))
+    grid = run(
+        ["hash"], bench.Retrieval(retrieval_rows(), name="r"), dims=[16, 64], dtypes=["float32", "int8", "binary"]
+    )
+    names = [system.name for system in grid.datasets[0].systems if not system.name.endswith(":")]
+    assert names == [
+        "hash",
+        "hash,dim=16",
+        "hash,dim=16,dtype=int8",
+        "hash,dim=16,dtype=binary",
+        "hash,dim=64",
+        "hash,dim=64,dtype=int8",
+        "hash,dim=64,dtype=binary",
+        "random",
+    ]
+    costs = {system.name: system.cost for system in grid.datasets[0].systems}
+    assert costs["hash,dim=16,dtype=binary"].bytes_per_vector == 2
+    assert costs["hash,dim=64,dtype=int8"].bytes_per_vector == 68
+    assert costs["hash,dim=64"].documents_per_second == costs["hash"].documents_per_second
+    assert costs["hash,dim=64"].index_bytes == 64 * 4 * len(documents)
+
+
+def test_hybrids_and_rerankers_are_systems() -> None:
+    models = ["sum:hash+tfidf:", "rrf:hash+bm25:", "hash"]
+    found = run(models, bench.Retrieval(retrieval_rows(), name="r"), rerankers=["fusion:bm25:+tfidf:"], rerank_depth=5)
+    names = [system.name for system in found.datasets[0].systems]
+    assert "hash > fusion:bm25:+tfidf:" in names
+    assert not found.failures
+    assert found.datasets[0].score("sum:hash+tfidf:") > 0.5
+
+
+def test_costs_are_measured() -> None:
+    found = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"), prices={"hash": 0.5})
+    cost = found.datasets[0].system("hash").cost
+    assert cost.documents_per_second > 0
+    assert cost.queries_per_second > 0
+    assert 0 < cost.latency_p50 <= cost.latency_p95
+    assert cost.price == pytest.approx(0.5 * np.mean([len(text.split()) for text in found.datasets[0].data.texts[1]]))
+    assert found.datasets[0].system("bm25:").cost.documents_per_second > 0
+
+
+def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_be_dropped() -> None:
+    class Slow(CountingModel):
+        def encode(self, texts: Sequence[str]) -> Any:
+            import time
+
+            time.sleep(0.002 * len(texts))
+            return super().encode(texts)
+
+    class Useless:
+        def encode(self, texts: Sequence[str]) -> Any:
+            import time
+
+            time.sleep(0.002 * len(texts))
+            return np.random.default_rng(len(texts)).standard_normal((len(texts), 256))
+
+    models = {"slow": Slow(), "fast": CountingModel(), "useless": Useless()}
+    found = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    assert found.decision.cheapest == "fast"
+    assert set(found.decision.dropped) == {"useless"}
+
+
+def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    first = run(["hash"], data, output=tmp_path / "out")
+    monkeypatch.setattr("equipoise.domains.bench.jobs.run_job", _forbidden)
+    again = run(["hash"], data, output=tmp_path / "out")
+    assert again.resumed
+    assert not first.resumed
+    assert again.to_dict() == first.to_dict()
+
+
+def _forbidden(*given: Any) -> Any:
+    raise AssertionError("a stored run was computed again")
+
+
+def test_other_data_or_options_are_computed_again(tmp_path: Path) -> None:
+    data = bench.Retrieval(retrieval_rows(), name="r")
+    run(["hash"], data, output=tmp_path)
+    assert not run(["hash"], bench.Retrieval(retrieval_rows(30), name="r"), output=tmp_path).resumed
+    assert not run(["hash"], data, output=tmp_path, config=StatsConfig(n_resamples=100)).resumed
+
+
+def test_stored_runs_keep_what_was_retrieved_and_slices(tmp_path: Path) -> None:
+    run(["hash"], bench.Retrieval(retrieval_rows(), name="r"), output=tmp_path, baselines=False)
+    (path,) = find_runs(tmp_path)
+    stored = load_run(path)
+    detail = next(iter(stored.details.values()))
+    assert detail.slices == {"area": 0}
+    assert len(detail.retrieved) == 10
+    assert any(item.relevant for item in detail.retrieved)
+    assert stored.manifest.cost["dims"] == 256
+
+
+def test_a_failing_model_does_not_lose_the_others() -> None:
+    class Broken:
+        def encode(self, texts: Sequence[str]) -> Any:
+            raise RuntimeError("no weights")
+
+    found = run({"broken": Broken(), "hash": "hash"}, bench.Retrieval(retrieval_rows(), name="r"))
+    assert list(found.failures) == ["broken on r"]
+    assert found.failures["broken on r"].code == "E700"
+    assert found.datasets[0].score("hash") > 0
+    with pytest.raises(EquipoiseError) as error:
+        run({"broken": Broken()}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    assert error.value.code == "E700"
+
+
+def test_an_unknown_model_is_an_error_before_anything_is_computed() -> None:
+    with pytest.raises(EquipoiseError) as error:
+        run(["minillm"], bench.Retrieval(retrieval_rows(), name="r"))
+    assert error.value.code == "E300"
+
+
+def test_empty_documents_rank_last() -> None:
+    documents = [{"_id": "a", "text": "rye"}, {"_id": "b", "text": ""}, {"_id": "c", "text": "bus"}]
+    queries = [{"_id": "q", "text": "rye"}, {"_id": "r", "text": "bus"}]
+    qrels = [{"query-id": "q", "corpus-id": "b", "score": 1}, {"query-id": "r", "corpus-id": "c", "score": 1}]
+    found = run(["hash"], bench.Retrieval(documents, queries, qrels, name="r"), baselines=False)
+    assert found.datasets[0].result("hash").evidence.ranks.tolist() == [3.0, 1.0]  # type: ignore[union-attr]
+
+
+def test_views_survive_json() -> None:
+    import json
+    from dataclasses import asdict
+
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    views = bench_views(run(["hash"], data))
+    assert [AnswerView.from_dict(json.loads(json.dumps(asdict(view)))) for view in views] == views
+    assert len(views) == 3
+
+
+def test_rows_and_frames_have_one_row_per_metric() -> None:
+    found = run(["hash"], bench.Similarity(pair_rows(), name="s"), baselines=False)
+    frame = found.to_frame() if pytest.importorskip("pandas") else None
+    assert [row["metric"] for row in found.rows()] == ["Spearman", "Pearson"]
+    assert len(frame) == 2
+
+
+def test_data_that_cannot_beat_random_vectors_say_so() -> None:
+    rows = [{"query": f"{row} {row}", "positive": f"x{row}"} for row in range(6)]
+    found = run(["hash"], bench.Retrieval(rows, name="r"))
+    assert not found.decision.above_random
+    assert "random" not in found.decision.tied
+
+
+def test_systems_that_share_an_encoder_are_one_job_of_a_cluster() -> None:
+    from equipoise.domains.bench.experiment import plan_benchmark
+    from equipoise.domains.bench.jobs import job_groups
+
+    data = bench.Retrieval(retrieval_rows(), name="r")
+    plan = plan_benchmark(["hash", "sum:hash+tfidf:", "hash:,dims=32"], data, dims=[16])
+    names = [[job.system.name for job in group] for group in job_groups(plan.jobs)]
+    assert ["hash", "hash,dim=16", "sum:hash+tfidf:"] in names
+    assert ["hash:,dims=32", "hash:,dims=32,dim=16"] in names
+
+
+class PickledExecutor(LocalExecutor):
+    """Sends every cell and result through pickle, as a cluster does, and finishes the last cell first."""
+
+    name = "pickled"
+
+    def map(self, function: Any, cells: Any, shared: Any, **options: Any) -> Any:
+        options.pop("cores", None)
+        sent = pickle.loads(pickle.dumps((list(cells), shared)))
+        for completed in reversed(list(super().map(function, *sent, **options))):
+            yield pickle.loads(pickle.dumps(completed))
+
+
+def test_an_executor_gives_the_same_scores(tmp_path: Path) -> None:
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    here, there = (run(["hash", "hash,dim=16"], data, engine=engine) for engine in (None, PickledExecutor()))
+    assert [system.name for system in there.datasets[0].systems] == [system.name for system in here.datasets[0].systems]
+    assert [row["value"] for row in there.rows()] == [row["value"] for row in here.rows()]
