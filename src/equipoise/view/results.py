@@ -273,7 +273,7 @@ class RunSelection:
                 raise StoreError(f"the run {key} cannot be shown: {known[key].note}")
         rows = tuple(known[key] for key in dict.fromkeys(keys))
         data = {row.data for row in rows}
-        others = (row for row in shelf.rows if row.data in data and row.score is not None and row not in rows)
+        others = (row for row in run_list.rows if row.data in data and row.score is not None and row not in rows)
         return cls(rows, primary, tuple(others)[:MAX_OTHERS])
 
     def hiding(self, row: RunSummary) -> RunSelection:
