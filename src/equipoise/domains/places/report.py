@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.stats.seeds import SeedContrast, SeedSummary
     from equipoise.stats.slices import Slice
 
-# What people see of next-location scores: percent, all units and the answerable ones, beside baselines.
+# Next-location scores in percent, on all and on answerable visits, with baselines.
 
 _SPARSE = "*"
 _OUTER = 3
@@ -165,7 +165,7 @@ def tie_note(edition: PlacesReportData) -> str:
 
 
 def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]:
-    """Every user counted alike, and on request the users at both ends."""
+    """The mean over users, and with ``verbose`` the users with the lowest and highest scores."""
     result = edition.by_user
     if result is None:
         return []
@@ -182,7 +182,7 @@ def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]
             ),
         ]
     )
-    title = f"Every user counted alike: {pluralize(len(result.unit_ids), 'user')} (percent)"
+    title = f"Mean over users: {pluralize(len(result.unit_ids), 'user')} (percent)"
     parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
     return [*parts, *_outer_users(result)] if verbose else parts
 
@@ -316,7 +316,7 @@ class ReplicateReportData:
 
     @property
     def alpha(self) -> float:
-        """The p below which two systems are told apart."""
+        """The significance level."""
         return round(1 - self.confidence_level, 12)
 
 
@@ -471,5 +471,5 @@ def _adjusted(contrast: Contrast | None) -> str:
 
 
 def _why(pair: SeedDifference) -> str:
-    """The reason for no test, unless the column beside it has just given it."""
+    """The reason for no test, unless another column has it."""
     return "" if pair.seeds.seeds < 2 else pair.seeds.reason
