@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from equipoise import load_run, run_fair_comparison
-from equipoise.domains.fair import experiment, grid_search, model_outcome
+from equipoise.domains.fair import config, experiment
 from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS, METRIC
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
 from equipoise.io.documents import TextDocument
@@ -133,12 +134,11 @@ def test_a_model_that_is_added_is_the_only_one_computed(tmp_path: Path, first: A
     assert len(found) == 3
 
 
-def test_a_run_of_another_number_of_redraws_is_computed_again(
+def test_a_run_with_another_number_of_resamples_is_computed_again(
     tmp_path: Path, first: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an older version drew is neither read back nor paired with what this one draws."""
-    monkeypatch.setattr(model_outcome, "VERSION", "another version")
-    monkeypatch.setattr(grid_search, "N_RESAMPLES", 2_000)
+    """Results of an older version are neither loaded nor paired with new ones."""
+    monkeypatch.setattr(config, "FAIR_STATS", replace(config.FAIR_STATS, n_resamples=2_000))
     new = ran(tmp_path)
     assert new.resumed == ()
     assert first[0].result.settings["draws"] != new[0].result.settings["draws"]
