@@ -94,9 +94,9 @@ def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -
     assert (folder / "results" / "results.json").is_file()
     command = done.stdout.split("Next: ")[1].split()
     assert command[:2] == ["eq", "compare"]
-    compared = eq(*command[1:])
+    compared = eq(*command[1:], "--json")
     assert compared.exit_code == 0, compared.output
-    assert compared.stdout.startswith("semantic_similarity_score on")
+    assert json.loads(compared.stdout)["primary"] == "semantic_similarity_score"
 
 
 def test_weights_change_the_composite(concepts: Run) -> None:
