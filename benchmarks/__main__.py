@@ -50,15 +50,15 @@ def section(name: str, quick: bool) -> str:
 
 def measuring() -> list[str]:
     """The modules that have ``rows``; one that cannot be imported is named and left out."""
-    found = []
+    rows = []
     for name in (module.name for module in iter_modules([str(HERE)]) if not module.name.startswith("_")):
         try:
             module = import_module(f"benchmarks.{name}")
             if hasattr(module, "rows") or hasattr(module, "curve"):
-                found.append(name)
+                rows.append(name)
         except ImportError as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
-    return found
+    return rows
 
 
 def measured(name: str, quick: bool) -> list[Row]:
@@ -77,9 +77,9 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     if not lines:
         return ""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    drawn = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
+    table = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([drawn[0], rule, *drawn[1:]])
+    return "\n".join([table[0], rule, *table[1:]])
 
 
 def replaced(page: str, name: str, text: str) -> str:
@@ -89,7 +89,7 @@ def replaced(page: str, name: str, text: str) -> str:
     parts = re.split(r"^(?=### )", inside, flags=re.MULTILINE)
     sections = {part[4:].partition(":")[0]: part.strip() for part in parts if part.startswith("### ")}
     sections[name] = text
-    body = "\n\n".join(sections[each] for each in sorted(sections))
+    body = "\n\n".join(sections[title] for title in sorted(sections))
     return f"{before}{OPENS}\n\n{body}\n\n{CLOSES}{after}"
 
 

@@ -100,14 +100,14 @@ def measured(sizes: tuple[int, ...]) -> list[Cost]:
 def cost_of(vectors: int, kind: str) -> Cost:
     """Write the shards, and search them in a fresh process whose peak is its own."""
     with TemporaryDirectory() as folder:
-        place = Path(folder)
-        write_shards(place / "shards", blocks(vectors), kind=kind)
-        size = sum(file.stat().st_size for file in (place / "shards").iterdir())
-        command = [sys.executable, "-m", "benchmarks.beyond_memory", str(place / "shards")]
+        location = Path(folder)
+        write_shards(location / "shards", blocks(vectors), kind=kind)
+        size = sum(file.stat().st_size for file in (location / "shards").iterdir())
+        command = [sys.executable, "-m", "benchmarks.beyond_memory", str(location / "shards")]
         alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         root = Path(__file__).parents[1]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root, env=alone)
-        return Cost(vectors=vectors, kind=kind, gigabytes=size / 1e9, **json.loads(said.stdout))
+        completed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root, env=alone)
+        return Cost(vectors=vectors, kind=kind, gigabytes=size / 1e9, **json.loads(completed.stdout))
 
 
 def blocks(vectors: int) -> Iterator[NDArray[np.float32]]:
@@ -145,12 +145,12 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 
 def main() -> None:
     """Search a folder for the process that asked, or measure one size for a person."""
-    asked = sys.argv[1]
-    if asked.isdecimal():
+    command = sys.argv[1]
+    if command.isdecimal():
         for kind in ("float32", "int8"):
-            print(json.dumps(asdict(cost_of(int(asked), kind))))
+            print(json.dumps(asdict(cost_of(int(command), kind))))
     else:
-        print(json.dumps(search(asked)))
+        print(json.dumps(search(command)))
 
 
 if __name__ == "__main__":

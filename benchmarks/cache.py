@@ -49,8 +49,8 @@ def _cache(count: int) -> list[Row]:
         stored.done = True
         again, found = fastest(lambda: model.embed(texts), times=4)
         assert found.tobytes() == vectors.tobytes()
-        place = (model.encoder.identity, model.variant(Role.DOCUMENT), texts, DIMS)
-        reading, rows_by_index = fastest(lambda: cache.get_many(*place), times=4)
+        request = (model.encoder.identity, model.variant(Role.DOCUMENT), texts, DIMS)
+        reading, rows_by_index = fastest(lambda: cache.get_many(*request), times=4)
         assert len(rows_by_index) == count
         cache.close()
     shape = f"{count:,} vectors of {DIMS} dimensions"
@@ -62,8 +62,8 @@ def _cache(count: int) -> list[Row]:
 
 
 def _timed(task: str, seconds: float, count: int, note: str = "") -> Row:
-    said = ", ".join(filter(None, [_rate(count, seconds), note]))
-    return Row(task, seconds, target=count / GOAL, goal="below", note=said)
+    note_text = ", ".join(filter(None, [_rate(count, seconds), note]))
+    return Row(task, seconds, target=count / GOAL, goal="below", note=note_text)
 
 
 def _rate(count: int, seconds: float) -> str:

@@ -54,14 +54,14 @@ def minilm(count: int, times: int) -> list[Row]:
         theirs, vectors = fastest(lambda: library.encode(texts), times=times)
     finally:
         torch.set_num_threads(before)
-    apart = 1 - float((done.vectors * vectors).sum(axis=1).min())
-    assert apart < 1e-4, f"the vectors differ: cosine {1 - apart}"
+    difference = 1 - float((done.vectors * vectors).sum(axis=1).min())
+    assert difference < 1e-4, f"the vectors differ: cosine {1 - difference}"
     assert done.report.tokens is not None
     rate = product_rate()
-    share = [100 * done.report.tokens * FLOP_PER_TOKEN / each / rate for each in (seconds, theirs)]
+    share = [100 * done.report.tokens * FLOP_PER_TOKEN / duration / rate for duration in (seconds, theirs)]
     name = f"MiniLM, {count:,} texts of 5 to 250 tokens"
     return [
-        Row(name, seconds, "SentenceTransformer.encode", theirs, target=1.0, note=f"1 - cosine {apart:.0e}"),
+        Row(name, seconds, "SentenceTransformer.encode", theirs, target=1.0, note=f"1 - cosine {difference:.0e}"),
         Row(
             f"{name}: share of {rate / 1e9:.0f} GFLOP/s", share[0], "sentence-transformers", share[1],
             goal="within", unit="%",
@@ -107,8 +107,8 @@ def use(count: int) -> list[Row]:
 
 def memory(count: int) -> Row:
     """Everything beyond the bare interpreter: texts, vectors, model, libraries."""
-    taken = number_printed_by("benchmarks.embedding_memory", str(count))
-    return Row(f"WordLlama, {count:,} short texts, peak memory", taken, target=1536, goal="below", unit="MB")
+    megabytes = number_printed_by("benchmarks.embedding_memory", str(count))
+    return Row(f"WordLlama, {count:,} short texts, peak memory", megabytes, target=1536, goal="below", unit="MB")
 
 
 def mixed(count: int, shortest: int, longest: int) -> list[str]:
@@ -136,8 +136,8 @@ def _beside(
     for kind, texts in (("short", mixed(short, 6, 14)), ("long", mixed(long, 80, 250))):
         ours(texts[:5]), theirs(texts[:5])
         mine, vectors = fastest(lambda texts=texts: ours(texts), times=5)
-        other, wanted = fastest(lambda texts=texts: theirs(texts), times=5)
-        np.testing.assert_allclose(vectors, wanted, atol=1e-5)
+        other, expected = fastest(lambda texts=texts: theirs(texts), times=5)
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
         lines.append(Row(f"{name}, {len(texts):,} {kind} texts", mine, "its library", other, target=0.95))
     return lines
 

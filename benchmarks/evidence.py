@@ -52,7 +52,9 @@ def _from_dicts(size: tuple[int, int, int], times: int) -> list[Row]:
 
 
 def _memory(size: tuple[int, int, int]) -> Row:
-    mine, theirs = (number_printed_by("benchmarks.memory", who, *map(str, size)) for who in ("ours", "pytrec_eval"))
+    mine, theirs = (
+        number_printed_by("benchmarks.memory", program, *map(str, size)) for program in ("ours", "pytrec_eval")
+    )
     task = f"extra memory of the same, {size_name(*size)}"
     return Row(task, mine, "pytrec_eval", theirs, LESS_MEMORY, unit="MB")
 

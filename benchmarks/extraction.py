@@ -37,15 +37,15 @@ def rows(quick: bool) -> list[Row]:
     ontology = load_ontology()
     copies = 1 if quick else COPIES
     lines: list[Row] = []
-    found: Candidates | None = None
+    candidates: Candidates | None = None
     for spec, (package, target) in SPECS.items():
         if package and not find_spec(package):
             continue
         system = TermRetriever(spec, ontology)
         system.search(["a word"], 1)
-        found = batched(copies, system, target, lines)
-    if found is not None:
-        lines.append(sweep(found, lines[-1]))
+        candidates = batched(copies, system, target, lines)
+    if candidates is not None:
+        lines.append(sweep(candidates, lines[-1]))
     return lines
 
 
@@ -53,9 +53,9 @@ def notes(copies: int) -> tuple[ClinicalText, ...]:
     """The sample notes with numbers that were never used before: no cache knows their chunks."""
     first = time_ns()
     return tuple(
-        ClinicalText(f"{each.id}-{copy}", each.text.replace(". ", f" in case {copy}. "), each.language)
+        ClinicalText(f"{document.id}-{copy}", document.text.replace(". ", f" in case {copy}. "), document.language)
         for copy in range(first, first + copies)
-        for each in read_annotated_corpus("notes").documents
+        for document in read_annotated_corpus("notes").documents
     )
 
 
@@ -65,9 +65,9 @@ def batched(copies: int, system: TermRetriever, target: float | None, lines: lis
     documents = notes(copies)
     chunks = split_documents(documents)
     theirs, single = fastest(lambda: [retrieve_for_spans(documents, [chunk], system) for chunk in chunks], times=1)
-    found = retrieve_candidates(documents, system)
-    alone = np.concatenate([each.scores for each in single])
-    same = np.allclose(alone, found.scores, atol=1e-5)
+    candidates = retrieve_candidates(documents, system)
+    alone = np.concatenate([part.scores for part in single])
+    same = np.allclose(alone, candidates.scores, atol=1e-5)
     rate = len(documents) / ours
     lines.append(
         Row(
@@ -80,15 +80,16 @@ def batched(copies: int, system: TermRetriever, target: float | None, lines: lis
             note=f"{rate:.0f} documents a second; {'the same scores' if same else 'OTHER SCORES'}",
         )
     )
-    return found
+    return candidates
 
 
-def sweep(found: Candidates, batch: Row) -> Row:
+def sweep(candidates: Candidates, batch: Row) -> Row:
     """Many configurations from stored candidates, beside finding the candidates for each."""
 
     def every() -> int:
         return sum(
-            len(predict(found, num_results=1 + trial % 10, chunk_threshold=trial / TRIALS)) for trial in range(TRIALS)
+            len(predict(candidates, num_results=1 + trial % 10, chunk_threshold=trial / TRIALS))
+            for trial in range(TRIALS)
         )
 
     seconds, _ = fastest(every, times=2)

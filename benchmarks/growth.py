@@ -25,6 +25,6 @@ def curve(quick: bool) -> list[tuple[str, ...]]:
             fastest(lambda q=qrels, r=run: peers.ours(Ranking.from_runs(q, r)), times=3)[0],
             fastest(lambda r=results: peers.ours(Ranking.from_lists(r.retrieved, r.relevant)), times=3)[0],
         )
-        costs = (f"{each / (queries * depth) * 1e9:.1f}" for each in seconds)
+        costs = (f"{duration / (queries * depth) * 1e9:.1f}" for duration in seconds)
         lines.append((f"{queries:,}", f"{depth:,}", *costs))
     return lines

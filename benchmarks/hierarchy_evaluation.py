@@ -39,7 +39,7 @@ FIGURES = ("MR", "MR(filtered)", "MAP")
 
 
 @dataclass(frozen=True)
-class Material:
+class EmbeddedTree:
     """A hierarchy of WordNet with vectors on the hyperboloid."""
 
     tree: Tree
@@ -51,65 +51,65 @@ class Material:
         return f"{len(self.tree):,} nodes, {len(self.tree.closure()):,} pairs, {DIM} dimensions"
 
 
-def material(quick: bool, path: str = "") -> Material:
+def make_inputs(quick: bool, path: str = "") -> EmbeddedTree:
     """Vectors of a file, or trained for a while: the figures say how good they are."""
     tree = read_wordnet("verb" if quick else "noun")
     if path:
-        return Material(tree, read_node_vectors(path, "lorentz").vectors)
+        return EmbeddedTree(tree, read_node_vectors(path, "lorentz").vectors)
     embedder = tree_embedder("lorentz", train_relation="closure", epochs=EPOCHS)
-    return Material(tree, embedder.fit(tree, DIM, seed=0).vectors)
+    return EmbeddedTree(tree, embedder.fit(tree, DIM, seed=0).vectors)
 
 
 def rows(quick: bool, path: str = "") -> list[Row]:
     """The whole evaluation as a ratio to the products alone and to a sort for every node."""
-    given = material(quick, path)
-    given.tree.closure()
-    ours, found = fastest(lambda: evaluated(given), times=3)
-    per_node, ranks = sorted_nodes(given)
-    check_against(found, ranks)
-    task = f"all ranks, MR, MAP, Spearman; {given.size}"
-    note = ", ".join(f"{name} {value:.3g}" for name, value in figures(found).items())
-    everywhere = {relation: _seconds_of(given, relation) for relation in ("parent", "ancestors")}
+    inputs = make_inputs(quick, path)
+    inputs.tree.closure()
+    ours, reconstruction = fastest(lambda: evaluated(inputs), times=3)
+    per_node, ranks = sorted_nodes(inputs)
+    check_against(reconstruction, ranks)
+    task = f"all ranks, MR, MAP, Spearman; {inputs.size}"
+    note = ", ".join(f"{name} {value:.3g}" for name, value in figures(reconstruction).items())
+    everywhere = {relation: _seconds_of(inputs, relation) for relation in ("parent", "ancestors")}
     return [
-        *beside_products(given, task, ours, note),
+        *beside_products(inputs, task, ours, note),
         Row(
             task,
             ours,
             "distances and a sort for every node",
-            per_node * len(found),
+            per_node * len(reconstruction),
             SORT_TARGET,
             note=f"estimated from {SORTED_NODES} nodes, ranks agree within 1",
         ),
         Row(
             f"{task}, extra memory",
-            _megabytes(given, quick),
+            _megabytes(inputs, quick),
             target=MEGABYTES_TARGET,
             goal="below",
             unit="MB",
         ),
         *(Row(f"the same for {name}", seconds) for name, seconds in everywhere.items()),
-        Row("the same for random vectors", fastest(lambda: evaluated(shuffled(given)), times=1)[0]),
-        *single_precision(given, found),
+        Row("the same for random vectors", fastest(lambda: evaluated(shuffled(inputs)), times=1)[0]),
+        *single_precision(inputs, reconstruction),
     ]
 
 
-def beside_products(given: Material, task: str, ours: float, note: str) -> list[Row]:
+def beside_products(inputs: EmbeddedTree, task: str, ours: float, note: str) -> list[Row]:
     """The evaluation, and the ranks alone without numba, beside products that are thrown away.
 
     Every point against every other is what an evaluation by products has to make. Ours makes most of them in
     float32 and once for both points, so these stand there too, without a target.
     """
-    made: dict[str, tuple[str, bool]] = {
+    programs: dict[str, tuple[str, bool]] = {
         "float64 products over the same blocks, all of them": ("float64", False),
         "float32 products over the same blocks, all of them": ("float32", False),
         "float32 products right of the diagonal": ("float32", True),
     }
     seconds = {
-        name: fastest(partial(products_alone, given.vectors, kind, half), times=3)[0]
-        for name, (kind, half) in made.items()
+        name: fastest(partial(products_alone, inputs.vectors, kind, half), times=3)[0]
+        for name, (kind, half) in programs.items()
     }
     full, *others = seconds
-    plain, _ = fastest(lambda: ranks_alone(given, compiled=False), times=2)
+    plain, _ = fastest(lambda: ranks_alone(inputs, compiled=False), times=2)
     return [
         Row(task, ours, full, seconds[full], PRODUCT_TARGET, "within", note=note),
         *(Row(task, ours, name, seconds[name], goal="within") for name in others),
@@ -117,23 +117,23 @@ def beside_products(given: Material, task: str, ours: float, note: str) -> list[
     ]
 
 
-def evaluated(given: Material, relation: str = "closure") -> Reconstruction:
+def evaluated(inputs: EmbeddedTree, relation: str = "closure") -> Reconstruction:
     """Everything that is evaluated: ranks, raw and filtered, precision, norm against depth."""
-    found = reconstruct(given.tree, given.vectors, "lorentz", relation=relation)
-    figures(found)
-    return found
+    reconstruction = reconstruct(inputs.tree, inputs.vectors, "lorentz", relation=relation)
+    figures(reconstruction)
+    return reconstruction
 
 
-def figures(found: Reconstruction) -> dict[str, float]:
+def figures(reconstruction: Reconstruction) -> dict[str, float]:
     """The figures of a reconstruction."""
-    told = {name: parse_metrics(name)[0].measure(found.ranking).value for name in FIGURES}
-    return told | {"Spearman": parse_metrics("NormDepth")[0].measure(found.space).value}
+    values = {name: parse_metrics(name)[0].measure(reconstruction.ranking).value for name in FIGURES}
+    return values | {"Spearman": parse_metrics("NormDepth")[0].measure(reconstruction.space).value}
 
 
-def ranks_alone(given: Material, *, compiled: bool) -> None:
+def ranks_alone(inputs: EmbeddedTree, *, compiled: bool) -> None:
     """What takes the time of an evaluation, one way or the other."""
-    pairs = given.tree.pairs("closure")
-    ranking_among_points(given.vectors, pairs, geometry("lorentz"), compiled=compiled)
+    pairs = inputs.tree.pairs("closure")
+    ranking_among_points(inputs.vectors, pairs, geometry("lorentz"), compiled=compiled)
 
 
 def products_alone(vectors: Floats, kind: str, half: bool) -> None:
@@ -142,21 +142,21 @@ def products_alone(vectors: Floats, kind: str, half: bool) -> None:
     right = left * np.where(np.arange(left.shape[1]) == 0, -1.0, 1.0).astype(kind)
     columns = [np.ascontiguousarray(right[start : start + TILE].T) for start in range(0, len(right), TILE)]
     tile = np.empty(TILE * TILE, dtype=kind)
-    for place, top in enumerate(range(0, len(left), TILE)):
+    for number, top in enumerate(range(0, len(left), TILE)):
         block = left[top : top + TILE]
-        for part in columns[place if half else 0 :]:
+        for part in columns[number if half else 0 :]:
             shape = len(block), part.shape[1]
             np.matmul(block, part, out=tile[: shape[0] * shape[1]].reshape(shape))
 
 
-def sorted_nodes(given: Material) -> tuple[float, dict[int, list[int]]]:
+def sorted_nodes(inputs: EmbeddedTree) -> tuple[float, dict[int, list[int]]]:
     """CPU seconds a node of the usual way, for some nodes: all distances, a sort, precision by scikit-learn.
 
     Also the filtered ranks of each of them.
     """
     from sklearn.metrics import average_precision_score
 
-    tree, vectors, space = given.tree, given.vectors, geometry("lorentz")
+    tree, vectors, space = inputs.tree, inputs.vectors, geometry("lorentz")
     pairs = tree.pairs("closure")
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     starts = np.searchsorted(pairs[:, 0], np.arange(len(tree) + 1))
@@ -168,50 +168,50 @@ def sorted_nodes(given: Material) -> tuple[float, dict[int, list[int]]]:
         distances = space.distance(vectors[node], vectors)
         distances[node] = np.inf
         order = np.argsort(distances)
-        places = np.flatnonzero(np.isin(order, relatives))
-        ranks[node] = (places - np.arange(len(places)) + 1).tolist()
+        positions = np.flatnonzero(np.isin(order, relatives))
+        ranks[node] = (positions - np.arange(len(positions)) + 1).tolist()
         average_precision_score(np.isin(np.arange(len(tree)), relatives), -np.minimum(distances, 1e9))
     return (process_time() - started) / SORTED_NODES, ranks
 
 
-def check_against(found: Reconstruction, ranks: dict[int, list[int]]) -> None:
+def check_against(reconstruction: Reconstruction, ranks: dict[int, list[int]]) -> None:
     """Stop if the two ways disagree by more than the rounding of an arcosh."""
-    filtered = found.ranking.without_rivals()
+    filtered = reconstruction.ranking.without_rivals()
     for node, expected in ranks.items():
-        mine = filtered.ranks[filtered.starts[node] : filtered.starts[node + 1]]
-        if not np.allclose(np.sort(mine), np.sort(expected), rtol=1e-3, atol=1.0):
-            sys.exit(f"the ranks of {found.tree.ids[node]} differ from those of a sort")
+        ranks_here = filtered.ranks[filtered.starts[node] : filtered.starts[node + 1]]
+        if not np.allclose(np.sort(ranks_here), np.sort(expected), rtol=1e-3, atol=1.0):
+            sys.exit(f"the ranks of {reconstruction.tree.ids[node]} differ from those of a sort")
 
 
-def single_precision(given: Material, found: Reconstruction) -> list[Row]:
+def single_precision(inputs: EmbeddedTree, reconstruction: Reconstruction) -> list[Row]:
     """How many ranks change when vectors are kept in float32, by how far out the node lies."""
-    coarse = reconstruct(given.tree, given.vectors.astype(np.float32), "lorentz", relation="closure")
-    changed = coarse.ranking.above != found.ranking.above
-    radius = found.norms[found.ranking.unit_of]
+    coarse = reconstruct(inputs.tree, inputs.vectors.astype(np.float32), "lorentz", relation="closure")
+    changed = coarse.ranking.above != reconstruction.ranking.above
+    radius = reconstruction.norms[reconstruction.ranking.unit_of]
     cuts = np.quantile(radius, [0.0, 0.5, 0.9, 1.0]).tolist()
-    told = []
+    rows = []
     for low, high in pairwise(cuts):
         part = (radius >= low) & (radius <= high)
         task = f"ranks that float32 vectors change, nodes at radius {low:.3g} to {high:.3g}"
-        told.append(Row(task, 100 * float(changed[part].mean()), unit="%"))
-    return told
+        rows.append(Row(task, 100 * float(changed[part].mean()), unit="%"))
+    return rows
 
 
-def shuffled(given: Material) -> Material:
+def shuffled(inputs: EmbeddedTree) -> EmbeddedTree:
     """The same vectors, dealt to the nodes at random: what a system that knows nothing gives."""
-    return Material(given.tree, np.random.default_rng(0).permutation(given.vectors))
+    return EmbeddedTree(inputs.tree, np.random.default_rng(0).permutation(inputs.vectors))
 
 
-def _seconds_of(given: Material, relation: str) -> float:
-    return fastest(lambda: evaluated(given, relation), times=1)[0]
+def _seconds_of(inputs: EmbeddedTree, relation: str) -> float:
+    return fastest(lambda: evaluated(inputs, relation), times=1)[0]
 
 
-def _megabytes(given: Material, quick: bool) -> float:
+def _megabytes(inputs: EmbeddedTree, quick: bool) -> float:
     """The extra memory in a fresh process that has read the same tree and the same vectors."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "vectors.npz"
-        NodeVectors(given.tree.ids, given.tree.names, given.vectors, "lorentz").write(kept)
-        words = ["--memory", "--vectors", str(kept), *(["--quick"] if quick else [])]
+        file = Path(folder) / "vectors.npz"
+        NodeVectors(inputs.tree.ids, inputs.tree.names, inputs.vectors, "lorentz").write(file)
+        words = ["--memory", "--vectors", str(file), *(["--quick"] if quick else [])]
         return number_printed_by("benchmarks.hierarchy_evaluation", *words)
 
 
@@ -223,9 +223,9 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="only print the extra MB of one evaluation")
     chosen = parser.parse_args()
     if chosen.memory:
-        given = material(chosen.quick, chosen.vectors)
-        given.tree.closure()
-        print(extra_megabytes(lambda: evaluated(given)))
+        inputs = make_inputs(chosen.quick, chosen.vectors)
+        inputs.tree.closure()
+        print(extra_megabytes(lambda: evaluated(inputs)))
         return
     for row in rows(chosen.quick, chosen.vectors):
         print(" | ".join(row.cells))

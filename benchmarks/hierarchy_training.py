@@ -102,18 +102,18 @@ def qualities(case: Case, relation: str, names: tuple[str, ...] = ("lorentz", "p
     rows = []
     for name in names:
         epochs = case.flat_epochs if name == "euclidean" else case.epochs
-        found = trained(tree, name, case.dim, epochs, relation)
-        note = f"{found}; {case.published}" if relation == "ancestors" else str(found)
+        embedding = trained(tree, name, case.dim, epochs, relation)
+        note = f"{embedding}; {case.published}" if relation == "ancestors" else str(embedding)
         task = f"{case.name} in {case.dim} dimensions, {name}, {relation}"
-        rows.append(Row(task, found.seconds, note=note))
+        rows.append(Row(task, embedding.seconds, note=note))
     return rows
 
 
 def trained(tree: Tree, name: str, dim: int, epochs: int, relation: str) -> Figures:
     """An embedder of ours, from the tree with its closure to the vectors."""
     start = process_time()
-    made = tree_embedder(name, epochs=epochs, train_relation=relation).fit(tree, dim)
-    return judged(tree, made.vectors, made.geometry, process_time() - start, relation)
+    embedding = tree_embedder(name, epochs=epochs, train_relation=relation).fit(tree, dim)
+    return judged(tree, embedding.vectors, embedding.geometry, process_time() - start, relation)
 
 
 def by_peer(tree: Tree, case: Case) -> Figures:

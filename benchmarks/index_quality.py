@@ -33,9 +33,9 @@ def curve(quick: bool) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = [HEAD]
     with TemporaryDirectory() as folder, ExitStack() as servers:
         for name, spec, options in specs(Path(folder), servers):
-            with open_store(spec, dims=DIMS, **options) as held:
-                found = measure_index(held, corpus, queries, K)
-            result = found.result(name)
+            with open_store(spec, dims=DIMS, **options) as store:
+                measurement = measure_index(store, corpus, queries, K)
+            result = measurement.result(name)
             recall = result[f"IndexRecall@{K}"]
             waits = (result[f"Latency(p{percentile})"].value for percentile in (50, 95, 99))
             lines.append(
@@ -44,8 +44,8 @@ def curve(quick: bool) -> list[tuple[str, ...]]:
                     format_value(recall.value, 4),
                     format_interval(recall.interval, 4),
                     *(format_value(wait, 2) for wait in waits),
-                    format_value(found.throughput, 0),
-                    format_value(found.fill_seconds + found.build_seconds, 2),
+                    format_value(measurement.throughput, 0),
+                    format_value(measurement.fill_seconds + measurement.build_seconds, 2),
                 )
             )
     return lines

@@ -37,12 +37,12 @@ def texts(count: int, words: int) -> tuple[list[str], list[str]]:
     letters = np.array(list("etaoinshrdlucmfwypvbgkjqxz"))
     share = np.arange(1, 27) ** -0.7
     sizes = rng.integers(2, 11, 60_000)
-    spelled = rng.choice(letters, size=int(sizes.sum()), p=share / share.sum())
-    vocabulary = np.array(["".join(each) for each in np.split(spelled, np.cumsum(sizes)[:-1])], dtype=object)
+    characters = rng.choice(letters, size=int(sizes.sum()), p=share / share.sum())
+    vocabulary = np.array(["".join(word) for word in np.split(characters, np.cumsum(sizes)[:-1])], dtype=object)
     rank = 1.0 / np.arange(1, len(vocabulary) + 1)
     lengths = np.maximum(1, rng.poisson(words, count))
     drawn = vocabulary[rng.choice(len(vocabulary), size=int(lengths.sum()), p=rank / rank.sum())]
-    documents = [" ".join(each) for each in np.split(drawn, np.cumsum(lengths)[:-1])]
+    documents = [" ".join(document_words) for document_words in np.split(drawn, np.cumsum(lengths)[:-1])]
     return documents, [" ".join(text.split()[:6]) for text in documents[:: max(1, count // 1_000)]]
 
 
@@ -64,8 +64,8 @@ def by_bm25s(documents: list[str], queries: list[str], quick: bool) -> list[Row]
     theirs, model = fastest(built, times=times)
     ours, fitted = fastest(lambda: BM25Retriever().fit(documents), times=times)
     their_search, their_scores = fastest(asked, times=times)
-    our_search, found = fastest(lambda: fitted.search(queries, K), times=times)
-    refuse_difference(found.scores, their_scores, 1e-4, "bm25s")
+    our_search, hits = fastest(lambda: fitted.search(queries, K), times=times)
+    refuse_difference(hits.scores, their_scores, 1e-4, "bm25s")
     size = f"{len(documents):,} documents"
     lines = [
         Row(f"BM25: read and index {size}", ours, "bm25s", theirs, target=1.0),
@@ -123,8 +123,8 @@ def by_scikit_learn(documents: list[str], queries: list[str], kind: str, quick: 
     theirs, model = fastest(built, times=times)
     ours, fitted = fastest(lambda: TfidfRetriever().fit(documents), times=times)
     their_search, their_scores = fastest(asked, times=times)
-    our_search, found = fastest(lambda: fitted.search(queries, K), times=times)
-    refuse_difference(found.scores, their_scores, 1e-9, "scikit-learn")
+    our_search, hits = fastest(lambda: fitted.search(queries, K), times=times)
+    refuse_difference(hits.scores, their_scores, 1e-9, "scikit-learn")
     size = f"{len(documents):,} {kind}"
     peer = "scikit-learn TfidfVectorizer"
     return [

@@ -35,7 +35,7 @@ def _row(kind: str, differences: NDArray[Any]) -> Row:
 def _by_scipy(differences: NDArray[Any]) -> float:
     from scipy.stats import permutation_test
 
-    found = permutation_test(
+    result = permutation_test(
         (differences,),
         lambda sample, axis: sample.mean(axis=axis),
         permutation_type="samples",
@@ -44,4 +44,4 @@ def _by_scipy(differences: NDArray[Any]) -> float:
         batch=100,
         rng=np.random.default_rng(2),
     )
-    return float(found.pvalue)
+    return float(result.pvalue)

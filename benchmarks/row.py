@@ -31,8 +31,8 @@ class Row:
         """Theirs over ours; ours over theirs where the goal is to stay within a multiple."""
         if self.theirs is None:
             return None
-        over, under = (self.ours, self.theirs) if self.goal == "within" else (self.theirs, self.ours)
-        return over / under
+        numerator, under = (self.ours, self.theirs) if self.goal == "within" else (self.theirs, self.ours)
+        return numerator / under
 
     @property
     def met(self) -> bool | None:

@@ -65,17 +65,17 @@ class Seconds:
 def rows(quick: bool) -> list[Row]:
     """CPU seconds as ratios in one run, and the extra memory of each in a fresh process."""
     vectors = Vectors.of_size(quick)
-    taken = measured(vectors, times=5 if quick else 3)
-    product = taken.pop(PRODUCT)
+    seconds = measured(vectors, times=5 if quick else 3)
+    product = seconds.pop(PRODUCT)
     table = []
     for name, work in OURS.items():
-        task, mine = f"{work.task}, {vectors.size}", taken.pop(name)
+        task, mine = f"{work.task}, {vectors.size}", seconds.pop(name)
         note = f"{mine.wall / product.wall:.3g} x of its wall time"
         table.append(Row(task, mine.cpu, PRODUCT, product.cpu, work.target, "within", note=note))
         megabytes = number_printed_by("benchmarks.search", "--memory", name, *(["--quick"] if quick else []))
         table.append(Row(f"{task}, extra memory", megabytes, target=MEGABYTES_TARGET, goal="below", unit="MB"))
         if name == "dot":
-            table += [Row(task, mine.cpu, peer, taken[peer].cpu) for peer in PEERS if peer in taken]
+            table += [Row(task, mine.cpu, peer, seconds[peer].cpu) for peer in PEERS if peer in seconds]
     return table
 
 

@@ -36,14 +36,14 @@ def rows(quick: bool) -> list[Row]:
     fill_of_memory = search_of_memory = 0.0
     with TemporaryDirectory() as folder, ExitStack() as servers:
         for name, spec, options in specs(Path(folder), servers):
-            with open_store(spec, dims=DIMS, **options) as held:
-                fill = seconds_of_filling(held, ids, corpus, queries)
+            with open_store(spec, dims=DIMS, **options) as store:
+                fill = seconds_of_filling(store, ids, corpus, queries)
                 start = perf_counter()
-                held.search(queries, K)
+                store.search(queries, K)
                 search = perf_counter() - start
-                recall = index_recall(held, queries, exact, K).recall
+                recall = index_recall(store, queries, exact, K).recall
             fill_of_memory, search_of_memory = fill_of_memory or fill, search_of_memory or search
-            note = f"recall@{K} {recall:.4f}, {'exact' if held.exact else 'approximate'}"
+            note = f"recall@{K} {recall:.4f}, {'exact' if store.exact else 'approximate'}"
             lines += [
                 Row(f"store {name}: fill, {size}", fill, "memory store", fill_of_memory),
                 Row(
@@ -65,12 +65,12 @@ def points(count: int, queries: int) -> tuple[Vectors, Vectors]:
     return rows[:count], rows[count:]
 
 
-def seconds_of_filling(held: VectorStore, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
+def seconds_of_filling(store: VectorStore, ids: list[str], corpus: Vectors, queries: Vectors) -> float:
     """Until the first answer, since some build their index only then."""
     start = perf_counter()
     for first in range(0, len(ids), 5_000):
-        held.add(ids[first : first + 5_000], corpus[first : first + 5_000])
-    held.search(queries[:1], K)
+        store.add(ids[first : first + 5_000], corpus[first : first + 5_000])
+    store.search(queries[:1], K)
     return perf_counter() - start
 
 

@@ -39,21 +39,21 @@ def fastest_in_turn(*works: Callable[[], object], times: int, clock: Callable[[]
     """
     seconds: list[list[float]] = [[] for _ in works]
     for _ in range(times):
-        for work, taken in zip(works, seconds, strict=True):
+        for work, durations in zip(works, seconds, strict=True):
             start = clock()
             work()
-            taken.append(clock() - start)
-    return [min(taken) for taken in seconds]
+            durations.append(clock() - start)
+    return [min(durations) for durations in seconds]
 
 
 @contextmanager
 def all_cores() -> Iterator[int]:
     """Without the limit of one thread that this folder sets; how many cores there are then."""
-    kept = {name: os.environ.pop(name) for name in THREAD_VARIABLES if name in os.environ}
+    saved = {name: os.environ.pop(name) for name in THREAD_VARIABLES if name in os.environ}
     try:
         yield available_cores()
     finally:
-        os.environ.update(kept)
+        os.environ.update(saved)
 
 
 def seconds_of(command: list[str], *, times: int, cold: bool = False) -> float:
@@ -80,9 +80,9 @@ def extra_megabytes(work: Callable[[], object]) -> float:
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     before = peak_kilobytes()
-    kept = work()
+    result = work()
     extra = (peak_kilobytes() - before) / 1024
-    del kept
+    del result
     assert extra > 0, "no growth was seen: the measurement is broken"
     return extra
 

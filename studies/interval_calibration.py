@@ -102,10 +102,10 @@ def false_positive_rates(
             labels = np.arange(n) // UNITS_PER_CLUSTER
             for name, treated in _trials(kind):
                 rejected = 0
-                given = labels if treated == "used" else None
+                clusters = labels if treated == "used" else None
                 for size in _batches(simulations):
                     differences = null_differences(kind, n, size, None if treated == "none" else labels, rng)
-                    p = run_test(name, differences, clusters=given, n_permutations=N_PERMUTATIONS, rng=rng)
+                    p = run_test(name, differences, clusters=clusters, n_permutations=N_PERMUTATIONS, rng=rng)
                     rejected += int((p <= ALPHA).sum())
                 blocks = n if treated == "none" else n // UNITS_PER_CLUSTER
                 at_most = _may_stay_below(name, kind, blocks)
@@ -190,8 +190,8 @@ class CoverageRow:
     @property
     def coverage(self) -> float:
         """The share of the known intervals that held the truth; NaN when none is known."""
-        known = self.trials - self.unknown
-        return 1.0 - (self.below + self.above) / known if known else nan
+        defined = self.trials - self.unknown
+        return 1.0 - (self.below + self.above) / defined if defined else nan
 
     @property
     def promised(self) -> bool:
@@ -293,18 +293,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write("\nDecisions of five systems with the number of units planned for 80 % power\n")
     sys.stdout.write("\n".join(power_lines(powers)) + "\n")
     broken = [row for row in rows if row.promised and not row.kept]
-    kept = all(rate.kept for rate in rates) and all(row.kept for row in powers)
-    return int(bool(broken) or not kept)
+    within_limits = all(rate.kept for rate in rates) and all(row.kept for row in powers)
+    return int(bool(broken) or not within_limits)
 
 
 def _mean_row(trial: MeanTrial, size: int, simulations: int, n_resamples: int, rng: np.random.Generator) -> CoverageRow:
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     units = []
-    while len(found) < simulations:
-        columns = min(BATCH, simulations - len(found))
+    while len(intervals) < simulations:
+        columns = min(BATCH, simulations - len(intervals))
         sample = trial.draw(size, columns, rng)
         units.append(len(sample.values))
-        found += mean_intervals(
+        intervals += mean_intervals(
             sample.values,
             weights=sample.weights,
             clusters=sample.clusters,
@@ -315,14 +315,14 @@ def _mean_row(trial: MeanTrial, size: int, simulations: int, n_resamples: int, r
             rng=rng,
         )
     clusters = size if trial.clustered else None
-    row = _row(trial.data, round(float(np.mean(units))), clusters, found, trial.truth)
+    row = _row(trial.data, round(float(np.mean(units))), clusters, intervals, trial.truth)
     return replace(row, extreme=trial.extreme, rare=trial.rare)
 
 
 def _corpus_row(
     trial: CorpusTrial, size: int, simulations: int, n_resamples: int, rng: np.random.Generator
 ) -> CoverageRow:
-    found = [
+    intervals = [
         corpus_interval(
             trial.figure,
             NumberRows(trial.draw(size, rng)),
@@ -333,21 +333,21 @@ def _corpus_row(
         )
         for _ in range(simulations)
     ]
-    return replace(_row(trial.data, size, None, found, trial.truth_at(size)), rare=trial.rare)
+    return replace(_row(trial.data, size, None, intervals, trial.truth_at(size)), rare=trial.rare)
 
 
-def _row(data: str, units: int, clusters: int | None, found: list[Interval], truth: float) -> CoverageRow:
-    known = [interval for interval in found if interval.known]
+def _row(data: str, units: int, clusters: int | None, intervals: list[Interval], truth: float) -> CoverageRow:
+    defined = [interval for interval in intervals if interval.known]
     return CoverageRow(
         data=data,
-        method=Counter(interval.method for interval in found).most_common(1)[0][0],
+        method=Counter(interval.method for interval in intervals).most_common(1)[0][0],
         units=units,
         clusters=clusters,
-        trials=len(found),
-        below=sum(interval.high < truth for interval in known),
-        above=sum(interval.low > truth for interval in known),
-        unknown=len(found) - len(known),
-        mean_width=float(np.mean([interval.width for interval in known])) if known else nan,
+        trials=len(intervals),
+        below=sum(interval.high < truth for interval in defined),
+        above=sum(interval.low > truth for interval in defined),
+        unknown=len(intervals) - len(defined),
+        mean_width=float(np.mean([interval.width for interval in defined])) if defined else nan,
     )
 
 

@@ -162,17 +162,17 @@ def corpus_trials() -> list[CorpusTrial]:
     is smaller than parts show: covering them more often is no fault.
     """
     ari, nmi = _agreement(AdjustedRand()), _agreement(MutualInformation())
-    wide, apart, alike = HALVES_AND_MOST, _partitions(5, 0.0), _partitions(5, 0.5)
+    wide, independent, similar = HALVES_AND_MOST, _partitions(5, 0.0), _partitions(5, 0.5)
     return [
         CorpusTrial("correlation", _correlated, _pearson, 0.6, (-1.0, 1.0)),
         CorpusTrial("correlation, no repeats", _correlated, _pearson, 0.6, (-1.0, 1.0), subsample=True),
         CorpusTrial("median", _exponential, _median, log(2.0)),
         CorpusTrial("F1", _labelled, _f1, 2.0 * 0.32 / (0.40 + 0.44), (0.0, 1.0)),
-        CorpusTrial("ARI, independent", apart, ari, 0.0, (-0.5, 1.0), wide, rare=True),
-        CorpusTrial("ARI, dependent", alike, ari, None, (-0.5, 1.0), wide),
+        CorpusTrial("ARI, independent", independent, ari, 0.0, (-0.5, 1.0), wide, rare=True),
+        CorpusTrial("ARI, dependent", similar, ari, None, (-0.5, 1.0), wide),
         CorpusTrial("ARI, many classes", _partitions(20, 0.3), ari, None, (-0.5, 1.0), wide, rare=True),
-        CorpusTrial("NMI, independent", apart, nmi, None, (0.0, 1.0), wide, rare=True),
-        CorpusTrial("NMI, dependent", alike, nmi, None, (0.0, 1.0), wide),
+        CorpusTrial("NMI, independent", independent, nmi, None, (0.0, 1.0), wide, rare=True),
+        CorpusTrial("NMI, dependent", similar, nmi, None, (0.0, 1.0), wide),
         CorpusTrial("NMI, many classes", _partitions(20, 0.3), nmi, None, (0.0, 1.0), wide, rare=True),
     ]
 
@@ -185,9 +185,9 @@ def _graded(zeros: float, ones: float, a: float, b: float) -> Sampler:
     """Like nDCG: a share of zeros, a share of ones, and a beta distribution between."""
 
     def draw(size: int, trials: int, rng: np.random.Generator) -> Sample:
-        place = rng.random((size, trials))
+        quantile = rng.random((size, trials))
         between = rng.beta(a, b, (size, trials))
-        return Sample(np.where(place < zeros, 0.0, np.where(place < zeros + ones, 1.0, between)))
+        return Sample(np.where(quantile < zeros, 0.0, np.where(quantile < zeros + ones, 1.0, between)))
 
     return draw
 
@@ -229,8 +229,8 @@ def _moved(up: float, down: float, amount: Callable[[tuple[int, int], np.random.
     """Shares of the units move up and down, the others not at all."""
 
     def draw(size: int, trials: int, rng: np.random.Generator) -> Sample:
-        place = rng.random((size, trials))
-        sign = np.where(place < up, 1.0, np.where(place < up + down, -1.0, 0.0))
+        quantile = rng.random((size, trials))
+        sign = np.where(quantile < up, 1.0, np.where(quantile < up + down, -1.0, 0.0))
         return Sample(sign * amount((size, trials), rng))
 
     return draw
@@ -324,12 +324,12 @@ def _f1(rows: NumberRows) -> float:
     return float(2.0 * (truth @ predicted) / (truth.sum() + predicted.sum()))
 
 
-def _partitions(parts: int, kept: float) -> Callable[[int, np.random.Generator], Floats]:
+def _partitions(parts: int, agreement: float) -> Callable[[int, np.random.Generator], Floats]:
     """Two labels a unit: the second is the first for a share of the units, and any for the others."""
 
     def draw(size: int, rng: np.random.Generator) -> Floats:
         first, other = rng.integers(0, parts, (2, size))
-        return np.column_stack([first, np.where(rng.random(size) < kept, first, other)]).astype(np.float64)
+        return np.column_stack([first, np.where(rng.random(size) < agreement, first, other)]).astype(np.float64)
 
     return draw
 

@@ -119,13 +119,13 @@ def _rate(
     rng: np.random.Generator,
 ) -> float:
     """The share of simulations in which all these pairs are significant, in the right direction."""
-    shown = 0
+    n_significant = 0
     for _ in range(simulations):
         differences = _differences(means, n, rng)
         p = run_test(test, differences, n_permutations=N_PERMUTATIONS, rng=rng)
         significant = (adjust(p, correction) < ALPHA) & (differences.mean(axis=0) > 0)
-        shown += bool(significant[list(columns)].all())
-    return shown / simulations
+        n_significant += bool(significant[list(columns)].all())
+    return n_significant / simulations
 
 
 def _differences(means: Sequence[float], n: int, rng: np.random.Generator) -> Floats:

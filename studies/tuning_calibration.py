@@ -88,9 +88,9 @@ def scenarios() -> list[Scenario]:
     peak = np.where(np.arange(CONFIGURATIONS)[:, None] == CONFIGURATIONS // 2, 1.1, 0.5)
     hill = 0.15 * np.array([0.0, 0.5, 1.0, 0.8, 1.5, 1.2, 0.5, 1.0, 0.2])
     smooth = hill[:, None] + np.array([-0.1, 0.3, 0.6])
-    named = [("all equal", level), ("one clearly best", peak), ("smooth grid", smooth)]
-    found = [Scenario(name, strengths, shared) for name, strengths in named for shared in (0.5, 0.8)]
-    return [*found, Scenario("one clearly best", peak, 0.0, promised=False)]
+    patterns = [("all equal", level), ("one clearly best", peak), ("smooth grid", smooth)]
+    cases = [Scenario(name, strengths, shared) for name, strengths in patterns for shared in (0.5, 0.8)]
+    return [*cases, Scenario("one clearly best", peak, 0.0, promised=False)]
 
 
 def simulate_tuning_data(scenario: Scenario, rng: np.random.Generator, *, models: int = 1) -> SimulatedFixture:
@@ -112,11 +112,11 @@ def simulate_tuning_data(scenario: Scenario, rng: np.random.Generator, *, models
     return SimulatedFixture(hits, splits, groups)
 
 
-def _hits(scenario: Scenario, ease: Floats, own: bool, rng: np.random.Generator) -> Floats:
-    luck = rng.normal(size=(len(scenario.strengths), 1, QUESTIONS))
-    if own:
-        luck = np.sqrt(0.5) * (luck + rng.normal(size=QUESTIONS))
-    latent = np.sqrt(scenario.shared) * ease + np.sqrt(1.0 - scenario.shared) * luck
+def _hits(scenario: Scenario, ease: Floats, independent: bool, rng: np.random.Generator) -> Floats:
+    noise = rng.normal(size=(len(scenario.strengths), 1, QUESTIONS))
+    if independent:
+        noise = np.sqrt(0.5) * (noise + rng.normal(size=QUESTIONS))
+    latent = np.sqrt(scenario.shared) * ease + np.sqrt(1.0 - scenario.shared) * noise
     hits = latent + scenario.strengths[:, :, None] > 0.0
     return np.asarray(hits.reshape(-1, QUESTIONS), dtype=np.float64)
 
@@ -201,8 +201,8 @@ def selection_row(
 ) -> SelectionRow:
     """Tune on many simulated fixtures, and hold both figures against the truth."""
     accuracies = scenario.accuracies
-    seen = np.array([_selection(scenario, accuracies, n_resamples, rng) for _ in range(simulations)])
-    means = seen.mean(axis=0).tolist()
+    results = np.array([_selection(scenario, accuracies, n_resamples, rng) for _ in range(simulations)])
+    means = results.mean(axis=0).tolist()
     return SelectionRow(
         scenario=scenario.name,
         shared=scenario.shared,
@@ -210,7 +210,7 @@ def selection_row(
         optimistic_bias=means[0],
         optimistic_coverage=means[1],
         nested_bias=means[2],
-        nested_error=float(seen[:, 2].std() / sqrt(simulations)),
+        nested_error=float(results[:, 2].std() / sqrt(simulations)),
         wilson_coverage=means[3],
         nested_coverage=means[4],
         bias_of_chosen=means[5],
@@ -321,7 +321,7 @@ def _tests(scenario: Scenario, n_resamples: int, rng: np.random.Generator) -> tu
     shipped = compare_results(
         results, config=StatsConfig(n_permutations=N_PERMUTATIONS, n_resamples=1, seed=seed)
     ).contrasts
-    return (*map(float, alone), shipped[0].p, min(each.adjusted for each in shipped))
+    return (*map(float, alone), shipped[0].p, min(contrast.adjusted for contrast in shipped))
 
 
 def _result(system: str, hits: Floats, fixture: SimulatedFixture, n_resamples: int, seed: int) -> Result:

@@ -34,6 +34,7 @@ from equipoise.domains.accounts.trees.files import read_codes, read_edges
 from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
 from equipoise.domains.accounts.trees.read import read_tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
+from equipoise.domains.bench.recognition import read_data
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.phenotypes.cases import read_cases
@@ -273,6 +274,9 @@ def _single() -> list[Target]:
         ("qrels.json", read_qrels, json.dumps(ROWS).encode()),
         ("rows.json", read_rows, json.dumps(ROWS).encode()),
         ("rows.jsonl", read_rows, jsonl),
+        ("pairs.csv", read_data, text("text_a,text_b,score,split\na,b,1\nc,d,2.5\n")),
+        ("labels.jsonl", read_data, text('{"text": "a", "label": 1}\n{"text": "b", "label": 2}\n' * 4)),
+        ("rerank.jsonl", read_data, text('{"query": "a", "positives": ["b"], "negatives": ["c", "d"]}\n' * 2)),
         ("edges.csv", edges, text("child,parent\na,b\nb,c\n")),
         ("spans.jsonl", read_spans, spans),
         (
@@ -419,6 +423,7 @@ def _folders(folder: Path) -> list[Target]:
     systems = {"acc/results.json": json.dumps({"systems": [{"system": "a"}]}).encode()}
     return [
         Target("beir", read_beir, beir, "beir", tuple(beir)),
+        Target("beir data", read_data, beir, "beir", tuple(beir)),
         Target("field", read_concept_set, FIELD, "field", tuple(FIELD)),
         *(Target(part, _stored, stored, "run", (part,)) for part in parts),
         *(Target(f"evidence of {part}", load_evidence, stored, "run", (part,)) for part in parts[:2]),

@@ -21,7 +21,7 @@ ENGINES = {"numpy", "scipy", "sklearn", "torch", "networkx", "click", "rich", "a
 
 ROOT = Path(__file__).parents[1]
 
-DOMAINS = ("accounts", "concepts", "fair", "phenotypes", "places")
+DOMAINS = ("accounts", "bench", "concepts", "fair", "phenotypes", "places")
 
 LAZY_MODULES = ("equipoise", *(f"equipoise.{name}" for name in DOMAINS), "equipoise.shards")
 

@@ -37,13 +37,14 @@ def test_the_table_is_in_percent_and_says_so(eq, monkeypatch) -> None:
     done = eq(*SCORE, "--padding", "0", "--train-counts", "counts.npy", "-q", "--ks", "1", "10")
     assert done.exit_code == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "logits, all units: 60 units, 13 classes (percent)"
-    assert lines[2].split() == ["metric", "estimate", "95", "%", "interval", "random", "majority", "n"]
-    first = lines[4].split()
+    assert lines[0].split() == ["metric", "estimate", "95", "%", "interval", "random", "majority", "n"]
+    first = lines[2].split()
     assert first[0] == "Acc@1"
     assert 40 < float(first[1]) < 70
     assert first[4] == "7.7"
-    assert any(line.startswith("logits, answerable units: ") for line in lines)
+    words = (*SCORE, "--padding", "0", "--train-counts", "counts.npy", "--ks", "1", "10")
+    assert eq(*words).stdout.startswith("logits: Acc@1 ")
+    assert "logits, answerable visits: " in eq(*words, "-v").stdout
 
 
 def test_everything_that_is_given_is_used(eq) -> None:
@@ -68,7 +69,7 @@ def test_people_are_told_about_ties_users_and_slices(eq) -> None:
     assert "Lowest Acc@1: u" in done.stdout
     assert "Acc@1 by slice (percent)" in done.stdout
     assert "Whole users are resampled (6)" in done.stdout
-    assert "few units: such a figure says little" in done.stdout
+    assert "few visits: the score is not reliable" in done.stdout
 
 
 def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Path) -> None:
@@ -83,6 +84,10 @@ def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Pa
     part = load_run(folder / "results" / "logits-answerable")
     assert part.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
     assert eq(*done.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    assert "60 visits" in (folder / "page.html").read_text()
+    assert 'href="page-logits-answerable.html"' in (folder / "page.html").read_text()
+    assert 'href="page.html"' in (folder / "page-logits-answerable.html").read_text()
 
 
 def test_predictions_that_were_cut_are_scored_from_parquet(eq, folder: Path) -> None:

@@ -50,7 +50,7 @@ def words(*models: str, seeds: int = 3) -> list[str]:
 def test_folders_of_logits_are_grouped_by_the_folder_around_them(eq: Eq, seeds: Path) -> None:
     result = eq("places", "compare", *words("good", "bad"), "--user", "user.npy")
     assert result.exit_code == 0, result.output
-    assert "40 units of 8 users, 3 seeds a model (percent)" in result.output
+    assert "40 visits of 8 users, 3 seeds per model (percent)" in result.output
     assert "good - bad" in result.output
     assert "On Acc@1 good is ahead of bad by" in result.output
     assert "cannot fall below 0.250" in result.output
@@ -124,9 +124,9 @@ def test_answerable_units_alone_can_be_compared(eq: Eq, seeds: Path) -> None:
 
 def test_one_seed_says_so(eq: Eq, seeds: Path) -> None:
     result = eq("places", "compare", "good/seed1", "bad/seed1")
-    assert "one seed a model" in result.output
+    assert "one seed per model" in result.output
     assert "(one seed)" in result.output
-    assert "nothing is known about how far the figures move" in result.output
+    assert "how much the scores vary when training is repeated is unknown" in result.output
 
 
 def test_padding_is_no_class(eq: Eq, seeds: Path) -> None:

@@ -11,7 +11,7 @@ from studies.interval_calibration_data import MeanTrial, NumberRows, corpus_tria
 
 from marked import marked
 
-SIMULATIONS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 200
+SIMULATIONS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 120
 STATED = [trial for trial in corpus_trials() if trial.truth is not None]
 
 

@@ -419,7 +419,7 @@ def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():
 
 def test_lower_is_better_is_said():
     said = verdict(shifted([0.0, 0.05], better=DOWN))
-    assert "a has the lowest, which is best, m" in said
+    assert "a has the lowest (best) m" in said
 
 
 def test_a_leader_with_a_tie_behind_it():

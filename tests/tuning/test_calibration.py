@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -21,13 +22,24 @@ from studies.tuning_calibration import (
 
 pytestmark = pytest.mark.slow
 
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 PROMISED = [scenario for scenario in scenarios() if scenario.promised and scenario.shared == 0.5]
 
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, SelectionRow]:
     rng = np.random.default_rng(1)
-    return {each.name: selection_row(each, 250, rng, n_resamples=150) for each in PROMISED}
+    return {each.name: selection_row(each, 250 if THOROUGH else 120, rng, n_resamples=150) for each in PROMISED}
+
+
+def false_alarms() -> FalseAlarmRow:
+    """The rates under the rule that comparisons use at the time of the call, on the same simulated data."""
+    return false_alarm_row(PROMISED[0], 150 if THOROUGH else 60, np.random.default_rng(2), n_resamples=100)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> FalseAlarmRow:
+    return false_alarms()
 
 
 def test_the_nested_figure_keeps_its_promise(rows: dict[str, SelectionRow]) -> None:
@@ -51,21 +63,21 @@ def test_a_clear_winner_is_hardly_flattered(rows: dict[str, SelectionRow]) -> No
     assert abs(rows["one clearly best"].optimistic_bias) < 0.02
 
 
-def test_tests_that_ignore_the_choice_cry_wolf() -> None:
-    row = false_alarm_row(PROMISED[0], 150, np.random.default_rng(2), n_resamples=150)
-    assert row.kept
-    assert min(row.randomisation, row.mcnemar) > row.shipped
-    assert not replace(row, shipped=row.randomisation + 0.05).kept
-    assert not replace(row, any_pair=row.randomisation + 0.05).kept
+def test_tests_that_ignore_the_choice_cry_wolf(shipped: FalseAlarmRow) -> None:
+    assert shipped.kept
+    assert min(shipped.randomisation, shipped.mcnemar) > shipped.shipped
+    assert not replace(shipped, shipped=shipped.randomisation + 0.05).kept
+    assert not replace(shipped, any_pair=shipped.randomisation + 0.05).kept
 
 
-def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(
+    shipped: FalseAlarmRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Were the redrawn errors left out of comparisons, the trials would show it."""
     from equipoise.stats import comparison
 
-    shipped = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), n_resamples=100)
     monkeypatch.setattr(comparison, "with_tuning_uncertainty", lambda contrasts, results: contrasts)
-    without = false_alarm_row(PROMISED[0], 60, np.random.default_rng(3), n_resamples=100)
+    without = false_alarms()
     assert without.randomisation == shipped.randomisation
     assert without.shipped > shipped.shipped
 
@@ -74,7 +86,7 @@ def test_the_rule_that_is_tried_is_the_one_that_comparisons_use(monkeypatch: pyt
 def test_the_stated_accuracies_are_the_means_of_many_fixtures(scenario: Scenario) -> None:
     rng = np.random.default_rng(3)
     for models in (1, 2):
-        drawn = [simulate_tuning_data(scenario, rng, models=models).hits for _ in range(150 // models)]
+        drawn = [simulate_tuning_data(scenario, rng, models=models).hits for _ in range(60 // models)]
         means = np.array([hits.mean(axis=1) for each in drawn for hits in each])
         error = means.std(axis=0, ddof=1) / np.sqrt(len(drawn))
         assert (np.abs(means.mean(axis=0) - scenario.accuracies) < 4.5 * error).all()
@@ -93,7 +105,7 @@ def test_what_the_questions_decide_is_shared_by_the_configurations() -> None:
     rng = np.random.default_rng(5)
     agreement = []
     for scenario in scenarios()[:2]:
-        pairs = [simulate_tuning_data(scenario, rng).hits[0][:2] for _ in range(60)]
+        pairs = [simulate_tuning_data(scenario, rng).hits[0][:2] for _ in range(40)]
         agreement.append(np.mean([one == other for one, other in pairs]))
     assert agreement[1] > agreement[0] + 0.05
 
@@ -113,7 +125,7 @@ def test_rows_tell_what_was_not_kept() -> None:
 
 
 def test_the_module_prints_both_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--simulations", "3", "--seed", "1"])
+    main(["--simulations", "2", "--seed", "1"])
     printed = capsys.readouterr().out
     assert "The best of 27 configurations" in printed
     assert "False positives at 5 %" in printed

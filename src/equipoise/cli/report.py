@@ -64,7 +64,7 @@ def report(
         check_writable(charts)
     check_writable(output, example="report.html")
     from equipoise.domains.bench.page import stored_suite, write_suite_page
-    from equipoise.report.publish import STEPS, chart_note, write_report
+    from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
 
     if len(runs) == 1 and (suite := stored_suite(runs[0])) is not None:
         with out.progress(len(suite["datasets"])) as step:
@@ -73,16 +73,8 @@ def report(
         out.note(f"wrote {output}: open it in a browser")
         return exits.DONE
     with out.progress(STEPS) as step:
-        page = write_report(
-            named_runs(runs),
-            output,
-            primary=primary,
-            config=config,
-            charts=not plain,
-            charts_folder=charts,
-            title=title,
-            progress=step,
-        )
+        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
+        page = write_report(named_runs(runs), output, chosen, split=len(runs) == 1, progress=step)
     for caution in page.cautions:
         out.note(f"caution: {caution}")
     if out.json:
@@ -91,6 +83,8 @@ def report(
     else:
         out.text(page.verdict)
         out.note(f"wrote {output}: open it in a browser{'' if plain else chart_note()}")
+        for name, file in page.related:
+            out.note(f"wrote {Path(output).with_name(file)}: {name}")
         if charts is not None:
             out.note(f"wrote the charts to {charts}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE

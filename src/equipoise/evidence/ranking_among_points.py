@@ -97,7 +97,7 @@ class PointTargets:
         """
         keys, _ = tally.keys_of(owners, self.excess[items])
         groups, members = np.unique(keys, return_inverse=True)
-        row_targets = tally.own
+        row_targets = tally.original_keys
         index = np.minimum(np.searchsorted(groups, row_targets), len(groups) - 1)
         equal: Bools = groups[index] == row_targets
         by_id = GroupedCounts.of(index[equal], -self.id_order[columns[equal]])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import InputError
-from equipoise.metrics import labels, pair_classification, pairs, ranking, sets, structure
+from equipoise.metrics import labels, pairs, ranking, sets, structure
 from equipoise.metrics.base import BaseMetric, Metric
 
 ENTRY_POINTS = "equipoise.metrics"
@@ -21,7 +21,6 @@ BUILT_IN: tuple[Any, ...] = (
     *labels.METRICS,
     *sets.METRICS,
     *pairs.METRICS,
-    *pair_classification.METRICS,
     *structure.METRICS,
 )
 

@@ -1,7 +1,7 @@
 """Embed a corpus into a .npy or .npz file with bounded memory, and resume after a failure.
 
-Until the end, ``.NAME.part`` has the rows and ``.NAME.part.log`` one line per batch, next to the target:
-how many rows, a digest of the texts that they stand for, and a checksum of the rows.
+Until the end, ``.NAME.part`` next to the target has the rows, and ``.NAME.part.log`` one line per batch: the
+number of rows, a digest of their texts, and a checksum of the rows.
 """
 
 from __future__ import annotations
@@ -34,21 +34,20 @@ if TYPE_CHECKING:
 # Keys of the rows of a vector file: their texts if these are small enough, and their ids.
 
 TEXT_BYTES = 256 << 20
-"""How many bytes the texts may take as an array, whose entries are all as wide as the longest text."""
+"""Maximum size of the texts as an array, whose entries are all as wide as the longest text."""
 
-_BYTES_A_CHARACTER = 4
+_BYTES_PER_CHARACTER = 4
 
 
 class RowKeys:
-    """The keys of rows, gathered batch by batch in bounded memory.
+    """The keys of rows, collected batch by batch in bounded memory.
 
-    Texts are kept unless they exceed ``text_bytes``, or one of them occurs twice (a key
-    belongs to one row) or an array of strings would change one. Ids are those given; rows without either are
-    numbered from 1.
+    Texts are keys unless they exceed ``text_bytes``, one of them occurs twice, or an array of strings would
+    change one. Rows without ids and texts are numbered from 1.
     """
 
     def __init__(self, *, has_ids: bool, text_bytes: int = TEXT_BYTES) -> None:
-        self.given: list[str] | None = [] if has_ids else None
+        self.ids: list[str] | None = [] if has_ids else None
         self._seen: set[str] = set()
         self._texts: dict[str, None] | None = {}
         self._text_bytes = text_bytes
@@ -56,19 +55,19 @@ class RowKeys:
         self._rows = 0
 
     def add(self, texts: Sequence[str], ids: Sequence[str]) -> None:
-        """Take the keys of the next rows."""
+        """Add the keys of the next rows."""
         self._rows += len(texts)
-        if self.given is not None:
+        if self.ids is not None:
             for name in ids:
                 if name in self._seen:
                     raise DuplicateError(f"two texts have the id {name[:60]!r}", hint="keep one of them")
                 self._seen.add(name)
-            self.given += ids
+            self.ids += ids
         if self._texts is not None:
             self._texts.update(dict.fromkeys(texts))
             self._longest = max(self._longest, max(map(len, texts), default=0))
             changed = any(text.endswith("\0") for text in texts)
-            size = self._rows * self._longest * _BYTES_A_CHARACTER
+            size = self._rows * self._longest * _BYTES_PER_CHARACTER
             if changed or len(self._texts) != self._rows or size > self._text_bytes:
                 self._texts = None
 
@@ -76,8 +75,8 @@ class RowKeys:
         """The names and entries of the arrays stored with the vectors; there is always one."""
         if self._texts is not None:
             yield "texts", list(self._texts)
-        if self.given is not None:
-            yield "ids", self.given
+        if self.ids is not None:
+            yield "ids", self.ids
         elif self._texts is None:
             yield "ids", [str(number) for number in range(1, self._rows + 1)]
 
@@ -90,7 +89,7 @@ _BYTES_AT_ONCE = 16 << 20
 
 
 class ResumableMatrixFile:
-    """A matrix being written; ``head`` is what must be equal for an interrupted one to be continued."""
+    """A matrix that is being written; an interrupted one is resumed if its ``head`` is equal."""
 
     def __init__(self, path: Path, head: dict[str, Any]) -> None:
         if path.suffix.casefold() not in SUFFIXES:
@@ -103,21 +102,21 @@ class ResumableMatrixFile:
         self._head = head
         self._part = path.with_name(f".{path.name}.part")
         self._log = path.with_name(f".{path.name}.part.log")
-        with _explained(path):
+        with _write_errors(path):
             self._stream: BinaryIO = open(self._part, "r+b" if self._part.exists() else "w+b")  # noqa: SIM115
         _lock(self._stream, path)
         self._batches = self._read_log()
         self._next = 0
 
     def take(self, digest: str) -> dict[str, Any] | None:
-        """What the log says of the next batch, if it is the batch of these texts and its rows are whole.
+        """The log entry of the next batch, if it has these texts and its rows are complete.
 
-        After the first batch that is not, everything that follows is written again.
+        After the first batch that has not, all following batches are written again.
         """
         if self._next >= len(self._batches):
             return None
         batch = self._batches[self._next]
-        if batch.get("texts") == digest and self._rows_are_whole(batch):
+        if batch.get("texts") == digest and self._rows_are_complete(batch):
             self._next += 1
             self.rows += batch["rows"]
             return batch
@@ -125,15 +124,15 @@ class ResumableMatrixFile:
         return None
 
     def append(self, vectors: Vectors, digest: str, facts: dict[str, Any]) -> None:
-        """Add the rows of a batch, then the line that vouches for them."""
+        """Add the rows of a batch, then its line in the log."""
         if self._next < len(self._batches):
             self._drop_rest()
         dims = vectors.shape[1]
         if self.dims is not None and dims != self.dims:
-            raise StoreError(f"{self.path} has rows of {self.dims} dimensions and was given {dims}")
+            raise StoreError(f"{self.path} has rows of {self.dims} dimensions, and a batch has {dims}")
         data = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
         line = {"rows": len(vectors), "texts": digest, "crc": zlib.crc32(data), **facts}
-        with _explained(self.path):
+        with _write_errors(self.path):
             if self.dims is None:
                 self.dims = dims
                 self._log.write_text(f"{json.dumps({**self._head, 'dims': dims})}\n", encoding="utf-8")
@@ -148,8 +147,8 @@ class ResumableMatrixFile:
         self._next = len(self._batches)
 
     def finish(self, keys: RowKeys) -> None:
-        """Make the file: all rows, under its name, in one step."""
-        with _explained(self.path):
+        """Write the file with all rows in one step."""
+        with _write_errors(self.path):
             self._stream.truncate(self._end)
             self._stream.seek(0)
             self._stream.write(_npy_header("<f4", (self.rows, self.dims or 0)))
@@ -159,17 +158,17 @@ class ResumableMatrixFile:
                 self._zip(keys)
                 self._part.unlink()
             else:
-                if keys.given is not None:
-                    write_text(self.path.with_suffix(".ids"), "".join(f"{each}\n" for each in keys.given))
+                if keys.ids is not None:
+                    write_text(self.path.with_suffix(".ids"), "".join(f"{row_id}\n" for row_id in keys.ids))
                 os.replace(self._part, self.path)
             self._log.unlink(missing_ok=True)
         self._stream.close()
 
     def close(self) -> None:
-        """Leave what was written for another time; a file without a single row is removed."""
+        """Close the file and keep its rows for another call; a file without rows is removed."""
         if self._stream.closed:
             return
-        with suppress(OSError):  # a full disk refuses what is left in the buffer once more
+        with suppress(OSError):  # on a full disk the rest of the buffer fails again
             self._stream.close()
         if not self.rows:
             with suppress(OSError):
@@ -178,12 +177,12 @@ class ResumableMatrixFile:
 
     @property
     def _end(self) -> int:
-        """Where the next row goes."""
+        """The position of the next row."""
         return _HEADER + self.rows * (self.dims or 0) * 4
 
     def _read_log(self) -> list[dict[str, Any]]:
-        """The batches of an interrupted write of the same texts by the same model; a torn line ends them."""
-        found: list[dict[str, Any]] = []
+        """The batches of an interrupted write of the same texts by the same model, up to a truncated line."""
+        batches: list[dict[str, Any]] = []
         try:
             lines = self._log.read_text(encoding="utf-8").splitlines()
             head = json.loads(lines[0])
@@ -191,32 +190,32 @@ class ResumableMatrixFile:
             if head != self._head or not isinstance(dims, int):
                 return []
             self.dims = dims
-            found.extend(json.loads(line) for line in lines[1:])
+            batches.extend(json.loads(line) for line in lines[1:])
         except (OSError, ValueError, KeyError, IndexError, AttributeError, TypeError):
             pass
-        return [each for each in found if isinstance(each.get("rows"), int)]
+        return [batch for batch in batches if isinstance(batch.get("rows"), int)]
 
-    def _rows_are_whole(self, batch: dict[str, Any]) -> bool:
+    def _rows_are_complete(self, batch: dict[str, Any]) -> bool:
         length = batch["rows"] * (self.dims or 0) * 4
         self._stream.seek(self._end)
         data = self._stream.read(length)
         return len(data) == length and zlib.crc32(data) == batch.get("crc")
 
     def _drop_rest(self) -> None:
-        """Forget the batches that were not taken, in the log as well."""
+        """Drop the batches that were not taken, in the log as well."""
         del self._batches[self._next :]
         if not self._batches:
             self.dims = None
             return
         lines = [{**self._head, "dims": self.dims}, *self._batches]
-        with _explained(self.path):
+        with _write_errors(self.path):
             write_text(self._log, "".join(f"{json.dumps(line)}\n" for line in lines))
 
     def _zip(self, keys: RowKeys) -> None:
-        """An archive of the rows and their keys, made piece by piece; equal input, equal bytes."""
-        whole = self.path.with_name(f".{self.path.name}.zip.part")
+        """An archive of the rows and their keys, written in blocks; equal input gives equal bytes."""
+        part = self.path.with_name(f".{self.path.name}.zip.part")
         try:
-            with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
                 with archive.open(zipfile.ZipInfo("vectors.npy", _EPOCH), "w", force_zip64=True) as member:
                     self._stream.seek(0)
                     shutil.copyfileobj(self._stream, member, _COPIED)
@@ -225,11 +224,11 @@ class ResumableMatrixFile:
                     # Every entry is as wide as the longest: mostly zeros.
                     info.compress_type = zipfile.ZIP_DEFLATED
                     with archive.open(info, "w", force_zip64=True) as member:
-                        for piece in _string_bytes(strings):
-                            member.write(piece)
-            os.replace(whole, self.path)
+                        for block in _string_bytes(strings):
+                            member.write(block)
+            os.replace(part, self.path)
         finally:
-            whole.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
 
 
 def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
@@ -240,7 +239,7 @@ def _npy_header(dtype: str, shape: tuple[int, ...]) -> bytes:
 
 
 def _string_bytes(strings: Sequence[str]) -> Iterator[bytes]:
-    """An .npy file of strings, some at a time."""
+    """The blocks of an .npy file of strings."""
     width = max(map(len, strings), default=1) or 1
     dtype = np.dtype(f"<U{width}")
     yield _npy_header(dtype.str, (len(strings),))
@@ -250,8 +249,8 @@ def _string_bytes(strings: Sequence[str]) -> Iterator[bytes]:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """What the operating system refuses, as a sentence."""
+def _write_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the operating system into our errors."""
     try:
         yield
     except OSError as error:
@@ -261,7 +260,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _lock(stream: BinaryIO, path: Path) -> None:
-    """Keep a second process from writing the same file; the lock ends with the process."""
+    """Prevent a second process from writing the same file; the lock ends with the process."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -277,21 +276,21 @@ def _lock(stream: BinaryIO, path: Path) -> None:
 
 BATCH = 2048
 BATCH_CHARACTERS = 4_000_000
-"""A batch ends here even if it could take more texts."""
+"""Maximum number of characters of a batch."""
 
 _COUNTS = ("truncated", "tokens", "lost_tokens")
-_NO_MORE: Any = object()
+_MISSING: Any = object()
 
 Progress = Callable[[int], None]
-"""Called with how many texts are done."""
+"""Called with the number of texts that are done."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """What was written where, and what it took.
+    """The path of the file, the numbers of texts and tokens, and the time.
 
-    ``resumed`` texts had been written by an earlier run of the same command; of the others, the repetitions
-    within a batch count as ``repeated``. A count that is None is unknown.
+    ``resumed`` texts were written by an earlier call; of the others, duplicates within a batch count as
+    ``repeated``. A count of None is unknown.
     """
 
     path: Path
@@ -334,13 +333,13 @@ def embed_to_file(
     total: int | None = None,
     progress: Progress | None = None,
 ) -> CorpusStats:
-    """Embed texts, however many, into an .npy or .npz file with one row a text.
+    """Embed any number of texts into an .npy or .npz file with one row per text.
 
-    An .npz file can be used as a model, ``vectors:FILE``: it holds ``vectors``, ``ids`` where they are given,
-    and ``texts`` while all differ and take at most 256 MiB as an array; with neither, ``ids`` are the numbers
-    of the rows. The ids of an .npy file are in ``NAME.ids``. The file appears when it is complete. A run
-    that was killed or failed leaves its finished part next to it, and the same call resumes from there.
-    ``total`` is the number of texts, where it is known, for the error of a model that fails.
+    An .npz file can be used as a model, ``vectors:FILE``: it has ``vectors``, ``ids`` if there are any, and
+    ``texts`` if all differ and take at most 256 MiB as an array; with neither, ``ids`` are row numbers. The ids
+    of an .npy file are in ``NAME.ids``. The file appears when it is complete. A call that was killed or failed
+    leaves its finished part next to it, and the same call resumes from there. ``total`` is the number of texts,
+    if it is known, for the error of a model that fails.
     """
     start = perf_counter()
     head = {"format": 1, "model": embedder.fingerprint, "role": str(role), "batch": batch}
@@ -348,10 +347,10 @@ def embed_to_file(
     tally = _Tally()
     keys = RowKeys(has_ids=ids is not None)
     try:
-        for some in _batches(_paired(texts, ids), batch):
-            given = [text for text, _ in some]
-            keys.add(given, [name for _, name in some])
-            _embed_batch(given, embedder, role, file, tally, progress)
+        for pairs in _batches(_paired(texts, ids), batch):
+            batch_texts = [text for text, _ in pairs]
+            keys.add(batch_texts, [name for _, name in pairs])
+            _embed_batch(batch_texts, embedder, role, file, tally, progress)
         if not file.rows:
             raise InputError("there are no texts to embed", hint="check that the file or list is not empty")
         file.finish(keys)
@@ -365,15 +364,15 @@ def embed_to_file(
 
 
 class _Tally:
-    """Counts of all batches; unknown in one is unknown in all."""
+    """Sums over batches; unknown if one is unknown."""
 
     def __init__(self) -> None:
         self.counts: dict[str, Any] = dict.fromkeys(("resumed", "from_cache", "embedded", "repeated", *_COUNTS), 0)
 
-    def add(self, **more: int | None) -> None:
-        for name, count in more.items():
-            known = self.counts[name]
-            self.counts[name] = None if known is None or count is None else known + count
+    def add(self, **counts: int | None) -> None:
+        for name, count in counts.items():
+            total = self.counts[name]
+            self.counts[name] = None if total is None or count is None else total + count
 
 
 def _embed_batch(
@@ -386,9 +385,9 @@ def _embed_batch(
 ) -> None:
     digest = _digest(texts)
     before = file.rows
-    done = file.take(digest)
-    if done is not None:
-        tally.add(resumed=len(texts), **{name: done.get(name) for name in _COUNTS})
+    stored = file.take(digest)
+    if stored is not None:
+        tally.add(resumed=len(texts), **{name: stored.get(name) for name in _COUNTS})
     else:
         check_texts(texts, start=before)
         embedded = embedder.embed_report(texts, role, progress=_within(progress, before, len(texts)))
@@ -409,7 +408,7 @@ def _counts(report: EmbedStats) -> dict[str, int | None]:
 
 
 def _within(progress: Progress | None, before: int, texts: int) -> Callable[[int, int], None] | None:
-    """Progress inside a batch, in texts: the model counts distinct ones."""
+    """Progress within a batch in texts; the model counts distinct texts."""
     if progress is None:
         return None
     return lambda done, total: progress(before + texts * done // max(total, 1))
@@ -419,19 +418,19 @@ def _paired(texts: Iterable[str], ids: Iterable[str] | None) -> Iterator[tuple[s
     if ids is None:
         yield from ((text, "") for text in texts)
         return
-    for text, name in zip_longest(texts, ids, fillvalue=_NO_MORE):
-        if text is _NO_MORE or name is _NO_MORE:
-            raise InputError(f"there are more {'ids than texts' if text is _NO_MORE else 'texts than ids'}")
+    for text, name in zip_longest(texts, ids, fillvalue=_MISSING):
+        if text is _MISSING or name is _MISSING:
+            raise InputError(f"there are more {'ids than texts' if text is _MISSING else 'texts than ids'}")
         if "\n" in name or "\r" in name or name.endswith("\0"):
-            raise InputError(f"the id {name[:60]!r} holds a line end or a NUL", hint="ids stand on one line")
+            raise InputError(f"the id {name[:60]!r} has a line end or a NUL", hint="an id is on one line")
         yield text, name
 
 
-def _batches(pairs: Iterable[tuple[str, str]], most: int) -> Iterator[list[tuple[str, str]]]:
+def _batches(pairs: Iterable[tuple[str, str]], max_texts: int) -> Iterator[list[tuple[str, str]]]:
     batch: list[tuple[str, str]] = []
     characters = 0
     for pair in pairs:
-        if batch and (len(batch) == most or characters + len(pair[0]) > BATCH_CHARACTERS):
+        if batch and (len(batch) == max_texts or characters + len(pair[0]) > BATCH_CHARACTERS):
             yield batch
             batch, characters = [], 0
         batch.append(pair)
@@ -441,7 +440,7 @@ def _batches(pairs: Iterable[tuple[str, str]], most: int) -> Iterator[list[tuple
 
 
 def _digest(texts: list[str]) -> str:
-    """What tells these texts from any others, in their order."""
+    """A digest of these texts in their order."""
     digest = blake2b(digest_size=16)
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

@@ -138,7 +138,7 @@ def score_columns(estimates: Sequence[Estimate], shown: ScoreFormat, metric: str
         ReportColumn(metric, [shown.value(estimate.value) for estimate in estimates], right=True),
         ReportColumn(
             f"{confidence_level} interval",
-            [shown.interval(estimate.interval) for estimate in estimates],
+            [shown.interval(estimate.interval) if estimate.interval.known else "n/a" for estimate in estimates],
             right=True,
             rank=1,
         ),

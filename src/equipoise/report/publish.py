@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,15 +13,17 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
 from equipoise.extras import install_command
 from equipoise.io.atomic import write_text
+from equipoise.io.text import PathLike
+from equipoise.report.charts.chart import slug
 from equipoise.report.export import export
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
 from equipoise.report.view_model import Download
+from equipoise.runs.run_directory import read_manifest
 from equipoise.stats.formatting import format_count
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
-    from equipoise.io.text import PathLike
     from equipoise.report.build import RunSet
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view_model import Report
@@ -28,39 +31,87 @@ if TYPE_CHECKING:
 STEPS = 4
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """Options of the page: the metric that orders the systems, statistics, charts and the title."""
+
+    primary: str | None = None
+    config: StatsConfig = DEFAULT_STATS
+    charts: bool = True
+    charts_folder: PathLike | None = None
+    title: str = ""
+
+
 def write_report(
     runs: Sequence[tuple[str, Path]],
     output: PathLike,
+    options: ReportOptions | None = None,
     *,
-    primary: str | None = None,
-    config: StatsConfig = DEFAULT_STATS,
-    charts: bool = True,
-    charts_folder: PathLike | None = None,
-    title: str = "",
+    split: bool = False,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Report:
     """Write the report of these runs, each with its name in the report, and return the report.
 
-    The charts are also written to ``charts_folder`` as PNG and SVG files. ``title`` replaces the title of the page.
+    The charts are also written to ``charts_folder`` as PNG and SVG files. With ``split``, runs that cannot be compared
+    (other tasks or other subsets of the data) get separate pages next to this one, and the pages link to each other.
     """
-    if charts_folder is not None:
+    options = options or ReportOptions()
+    if options.charts_folder is not None:
         require_extra("vl_convert", extra="report")
+    groups = comparable_groups(runs) if split else {"": list(runs)}
+    target = Path(output)
+    pages = {
+        name: target if index == 0 else target.with_name(f"{target.stem}-{slug(name)}{target.suffix}")
+        for index, name in enumerate(groups)
+    }
+    reports = []
+    for index, (name, group) in enumerate(groups.items()):
+        related = tuple((other, pages[other].name) for other in groups if other != name)
+        first = options if index == 0 else replace(options, charts_folder=None)
+        reports.append(_write_page(group, pages[name], first, related, progress))
+    return reports[0]
+
+
+def _write_page(
+    runs: Sequence[tuple[str, Path]],
+    output: Path,
+    options: ReportOptions,
+    related: tuple[tuple[str, str], ...],
+    progress: Callable[[str], None],
+) -> Report:
     from equipoise.report.build import build_report, compare_runs, read_runs
     from equipoise.report.charts.render import write_charts
     from equipoise.report.html.render import render_html
 
     progress(f"reading {len(runs)} runs")
-    stored = read_runs(runs, primary)
+    stored = read_runs(runs, options.primary)
     progress("comparing")
-    comparison = compare_runs(stored, primary=primary, config=config)
+    comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
-    report = build_report(stored, comparison, heading=title)
+    report = replace(build_report(stored, comparison, heading=options.title), related=related)
     progress("writing it")
-    text = render_html(report, charts=charts)
-    if charts_folder is not None:
-        write_charts(report, charts_folder)
+    text = render_html(report, charts=options.charts)
+    if options.charts_folder is not None:
+        write_charts(report, options.charts_folder)
     write_text(output, text)
     return report
+
+
+def comparable_groups(runs: Sequence[tuple[str, Path]]) -> dict[str, list[tuple[str, Path]]]:
+    """The runs in groups in which every system occurs once.
+
+    One group if no system occurs twice. Otherwise by folder (the tasks of ``eq concepts``), and within a folder by the
+    number of units (all and answerable visits of ``eq places``).
+    """
+    manifests = [read_manifest(path) for _, path in runs]
+    systems = [name or manifest.system for (name, _), manifest in zip(runs, manifests, strict=True)]
+    if len(set(systems)) == len(systems):
+        return {"": list(runs)}
+    by_folder = len({path.parent for _, path in runs}) > 1
+    groups: dict[Path | int, list[tuple[str, Path]]] = {}
+    for run, manifest in zip(runs, manifests, strict=True):
+        groups.setdefault(run[1].parent if by_folder else manifest.units, []).append(run)
+    return {(group[0][1].parent if by_folder else group[0][1]).name: group for group in groups.values()}
 
 
 def chart_note() -> str:

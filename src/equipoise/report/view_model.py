@@ -420,6 +420,8 @@ class Report:
     unit: str = "unit"
     units: str = "units"
     """What a unit is called, and the plural."""
+    related: tuple[tuple[str, str], ...] = ()
+    """Names and files of other reports of the same experiment."""
 
     @property
     def leaderboard(self) -> Leaderboard:

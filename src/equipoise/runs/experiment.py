@@ -139,6 +139,13 @@ def write_json(file: Path, content: Any) -> Path:
     return file
 
 
+def failures_to_dict(failures: Mapping[str, EquipoiseError]) -> dict[str, dict[str, str]]:
+    """The failures of jobs as plain values."""
+    return {
+        name: {"code": error.code, "message": error.message, "hint": error.hint} for name, error in failures.items()
+    }
+
+
 def exit_code(failures: Mapping[str, EquipoiseError]) -> int:
     """0 if no job failed; 4 if every failure is a missing extra or key; else 3."""
     codes = {error.exit_code for error in failures.values()}

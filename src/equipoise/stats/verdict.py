@@ -242,7 +242,7 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary) -> str:
     if equal:
         start = f"{_names([best, *equal])} share the best {metric} on {units} ({score})"
     else:
-        highest = "highest" if comparison.better == Direction.UP else "lowest, which is best,"
+        highest = "highest" if comparison.better == Direction.UP else "lowest (best)"
         start = f"{best} has the {highest} {metric} on {units} ({score})"
     rest = [name for name in tied if name not in equal]
     if not rest:

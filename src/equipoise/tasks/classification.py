@@ -181,6 +181,7 @@ def classify_on_device(
 FOLDS = 5
 NEIGHBOURS = 5
 _STEPS = 5000
+_BLOCK_ROWS = 1024
 
 
 def linear_probe(space: Space, *, folds: int = FOLDS, groups: Sequence[Any] | None = None, seed: int = 0) -> Labels:
@@ -246,13 +247,18 @@ def nearest_neighbour_classes(known: Any, codes: Ints, rows: Any, *, k: int = NE
     >>> nearest_neighbour_classes(np.eye(2), np.array([0, 1]), np.array([[0.9, 0.1]]), k=1)
     array([0])
     """
-    cosines = _dense(_unit(rows) @ _unit(known).T)
-    k = min(k, cosines.shape[1])
-    nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-    votes = np.zeros((len(cosines), int(codes.max()) + 1))
-    # 3 is added, so that the number of votes decides, and cosines only between equal numbers.
-    np.add.at(votes, (np.arange(len(cosines))[:, None], codes[nearest]), 3.0 + np.take_along_axis(cosines, nearest, 1))
-    return np.asarray(votes.argmax(axis=1), dtype=np.int64)
+    known, rows = _unit(known), _unit(rows)
+    k = min(k, known.shape[0])
+    predicted = np.empty(rows.shape[0], dtype=np.int64)
+    for first in range(0, len(predicted), _BLOCK_ROWS):
+        cosines = _dense(rows[first : first + _BLOCK_ROWS] @ known.T)
+        nearest = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        votes = np.zeros((len(cosines), int(codes.max()) + 1))
+        # 3 is added, so that the number of votes decides, and cosines only between equal numbers.
+        votes_of = 3.0 + np.take_along_axis(cosines, nearest, 1)
+        np.add.at(votes, (np.arange(len(cosines))[:, None], codes[nearest]), votes_of)
+        predicted[first : first + _BLOCK_ROWS] = votes.argmax(axis=1)
+    return predicted
 
 
 SHOTS, EXPERIMENTS, MTEB_SEED = 8, 10, 42

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.aggregate import _ranks
 from equipoise.domains.bench.report import AnswerView, bench_views
+from equipoise.runs.executors import LocalExecutor
 
 FAST = StatsConfig(n_resamples=200, n_permutations=200)
 WORDS = [f"word{number}" for number in range(60)]
@@ -197,7 +199,7 @@ def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_b
 def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     first = run(["hash"], data, output=tmp_path / "out")
-    monkeypatch.setattr("equipoise.domains.bench.experiment.run_job", _forbidden)
+    monkeypatch.setattr("equipoise.domains.bench.jobs.run_job", _forbidden)
     again = run(["hash"], data, output=tmp_path / "out")
     assert again.resumed
     assert not first.resumed
@@ -276,3 +278,33 @@ def test_data_that_cannot_beat_random_vectors_say_so() -> None:
     found = run(["hash"], bench.Retrieval(rows, name="r"))
     assert not found.decision.above_random
     assert "random" not in found.decision.tied
+
+
+def test_systems_that_share_an_encoder_are_one_job_of_a_cluster() -> None:
+    from equipoise.domains.bench.experiment import plan_benchmark
+    from equipoise.domains.bench.jobs import job_groups
+
+    data = bench.Retrieval(retrieval_rows(), name="r")
+    plan = plan_benchmark(["hash", "sum:hash+tfidf:", "hash:,dims=32"], data, dims=[16])
+    names = [[job.system.name for job in group] for group in job_groups(plan.jobs)]
+    assert ["hash", "hash,dim=16", "sum:hash+tfidf:"] in names
+    assert ["hash:,dims=32", "hash:,dims=32,dim=16"] in names
+
+
+class PickledExecutor(LocalExecutor):
+    """Sends every cell and result through pickle, as a cluster does, and finishes the last cell first."""
+
+    name = "pickled"
+
+    def map(self, function: Any, cells: Any, shared: Any, **options: Any) -> Any:
+        options.pop("cores", None)
+        sent = pickle.loads(pickle.dumps((list(cells), shared)))
+        for completed in reversed(list(super().map(function, *sent, **options))):
+            yield pickle.loads(pickle.dumps(completed))
+
+
+def test_an_executor_gives_the_same_scores(tmp_path: Path) -> None:
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    here, there = (run(["hash", "hash,dim=16"], data, engine=engine) for engine in (None, PickledExecutor()))
+    assert [system.name for system in there.datasets[0].systems] == [system.name for system in here.datasets[0].systems]
+    assert [row["value"] for row in there.rows()] == [row["value"] for row in here.rows()]

@@ -13,7 +13,7 @@ import pytest
 from equipoise import bench, evaluate
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.data import BenchData
-from equipoise.domains.bench.experiment import score
+from equipoise.domains.bench.jobs import score
 from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec
 from equipoise.stats.result import Result
 
@@ -185,7 +185,7 @@ def test_reranking_equals_sentence_transformers(model: GivenVectors) -> None:
 def test_pair_metrics_equal_scikit_learn_with_ties() -> None:
     from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve
 
-    from equipoise.metrics.pair_classification import average_precision, best_f1_threshold
+    from equipoise.metrics.pairs import average_precision, best_f1_threshold
 
     rng = np.random.default_rng(0)
     for _ in range(20):

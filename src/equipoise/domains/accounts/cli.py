@@ -244,7 +244,8 @@ def evaluate(
     **ranking: Any,
 ) -> int:
     """See ``EVALUATE_HELP``."""
-    from equipoise.domains.accounts.experiment import check_device, evaluate_tree, tree_evaluation_config
+    from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
+    from equipoise.runs.executors import check_device
 
     if output is not None:
         check_writable(output)

@@ -23,6 +23,7 @@ from equipoise.domains.accounts.reconstruction import (
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.estimate import MeanAndDeviation, mean_and_deviation
 from equipoise.stats.mean_intervals import FEW_RESAMPLING_UNITS
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
@@ -243,7 +244,7 @@ def evaluate_embedding(
     result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
     findings = tuple(finding for finding in result.findings if finding.code != NO_TARGETS)
     device_setting = {} if device is None else {"device": device}
-    result = replace(result, findings=findings, settings={**result.settings, **device_setting})
+    result = replace(result, findings=findings, settings={**result.settings, UNIT_NOUN: "node", **device_setting})
     return EmbeddingEvaluation(
         result=result,
         vectors=vectors,

@@ -35,7 +35,7 @@ from equipoise.geometry.gpu_search import check_device_name, torch_device
 from equipoise.geometry.spaces import ALIASES
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.runs.compare import compare
-from equipoise.runs.executors import Executor, LocalExecutor
+from equipoise.runs.executors import Executor, LocalExecutor, check_device
 from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, run_jobs
@@ -448,16 +448,6 @@ def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig
         return None
     primary = results[0].names[0]
     return compare(results, [primary, "MAP"], primary=primary, config=settings.stats)
-
-
-def check_device(device: str | None, engine: Executor) -> None:
-    """Raise an error for a device with a remote executor; can be called before any work starts."""
-    if device is not None and engine.is_remote:
-        raise ParameterError(
-            f"the device {device} can only be used on this machine, and the engine {engine.name} trains on "
-            "the processors of its nodes",
-            hint=f"leave out --device {device}, or --engine {engine.name}",
-        )
 
 
 def _summarise_seeds(

@@ -12,7 +12,9 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
+from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.findings import findings_section
+from equipoise.report.tables import method_name
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
 from equipoise.stats.formatting import (
     format_count,
@@ -21,6 +23,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
@@ -87,22 +90,62 @@ class AccountsReportData:
         return next((row for row in self.rows if row.system == best), self.rows[0])
 
 
+WORDS = Vocabulary("node", "embedding")
+
+
 def accounts_report(data: AccountsReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The table, its captions, the verdict, the slices of the leading embedding, and the findings."""
-    title = (
+    """The answer; with ``verbose``, also all scores, methods, distances, slices of the best embedding and findings."""
+    parts = accounts_answer(data).parts(quiet=quiet, verbose=verbose)
+    if not verbose:
+        return parts
+    parts += [Paragraph(""), heading(_title(data)), Paragraph(""), TerminalTable(accounts_columns(data))]
+    parts += [Paragraph(""), *map(Paragraph, captions(data)), *seed_table(data), *position_table(data)]
+    parts += slice_table(data.leader, data.branch_names, verbose=True)
+    return [*parts, *findings_section(data.findings, verbose=True)]
+
+
+def _title(data: AccountsReportData) -> str:
+    return (
         f"{data.source}: {pluralize(data.nodes, 'node')}, {pluralize(data.edges, 'edge')}, "
         f"{pluralize(data.roots, 'root')}, {pluralize(data.levels, 'level')}"
     )
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(accounts_columns(data))]
-    if quiet:
-        return parts
-    parts += [Paragraph(""), *(Paragraph(text) for text in captions(data)), *seed_table(data)]
-    if data.comparison is not None:
-        parts += [Paragraph(""), Paragraph(data.comparison.verdict("node"))]
-    if verbose:
-        parts += [*position_table(data)]
-    parts += slice_table(data.leader, data.branch_names, verbose=verbose)
-    return [*parts, *findings_section(data.findings, verbose=verbose)]
+
+
+def accounts_answer(data: AccountsReportData) -> Answer:
+    """Which embedding is best, with all scores and the number of dimensions."""
+    primary = data.rows[0].map.metric if data.comparison is None else data.comparison.primary
+    by_name = {row.system: row for row in data.rows}
+    order = [row.system for row in data.rows] if data.comparison is None else data.comparison.order
+    rows = [by_name[name] for name in order]
+    scores = {"MR": [row.mean_rank for row in rows], "MAP": [row.map for row in rows]}
+    columns = [
+        ReportColumn(name, _values(estimates), right=True, rank=3)
+        for name, estimates in scores.items()
+        if estimates[0].metric != primary and name != primary
+    ]
+    columns += [
+        ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
+        ReportColumn("dims", [str(row.dim) for row in rows], right=True, rank=5),
+    ]
+    options = AnswerOptions(
+        WORDS,
+        columns=tuple(columns),
+        baseline="A random embedding",
+        notes=(
+            f"{_title(data)}. Each node ranks {TARGETS[data.relation]} among all other nodes by distance.",
+            *training_relation_notes(data.rows, data.relation),
+        ),
+        findings=data.findings,
+        details="Details: add -v (methods, distances, slices by depth and branch, findings with hints).",
+    )
+    if data.comparison is None:
+        return single_answer(rows[0].system, rows[0].map, options)
+    return comparison_answer(data.comparison, options)
+
+
+def _values(estimates: Sequence[Estimate]) -> list[str]:
+    decimals = min(shared_decimals(estimate.interval for estimate in estimates), 3)
+    return [format_value(estimate.value, decimals) for estimate in estimates]
 
 
 def accounts_columns(data: AccountsReportData) -> list[ReportColumn]:
@@ -146,7 +189,10 @@ def captions(data: AccountsReportData) -> list[str]:
     ranks = "other targets are not counted (filtered)" if data.filtered else "all other nodes are counted (raw)"
     first = data.rows[0]
     methods = dict.fromkeys(
-        item.interval.method for row in data.rows for item in (row.mean_rank, row.map) if item.interval.known
+        method_name(item.interval.method)
+        for row in data.rows
+        for item in (row.mean_rank, row.map)
+        if item.interval.known
     )
     notes = [
         f"Each node ranks {TARGETS[data.relation]} among all others by distance; {ranks}. MR is the "

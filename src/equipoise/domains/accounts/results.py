@@ -28,7 +28,7 @@ from equipoise.io.atomic import write_bytes, write_error
 from equipoise.io.dataset import file_sha256
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
-from equipoise.runs.experiment import RESULTS, RUNS, check_writable, folder_name
+from equipoise.runs.experiment import RESULTS, RUNS, check_writable, failures_to_dict, folder_name
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.run_directory import MANIFEST, read_manifest
 from equipoise.runs.runner import Job, resume_key
@@ -361,10 +361,7 @@ class AccountsEvaluation:
             "systems": [evaluation.to_dict() | _seed_summaries(evaluation) for evaluation in self.evaluations],
             "comparison": self._claims,
             "resumed": list(self.resumed),
-            "failures": {
-                name: {"code": error.code, "message": error.message, "hint": error.hint}
-                for name, error in self.failures.items()
-            },
+            "failures": failures_to_dict(self.failures),
         }
 
 

@@ -11,13 +11,14 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
-from equipoise.cli.options import MultiValueOption, SeveralCommand
+from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+    from equipoise.runs.executors import Executor
 
 COMMANDS = {
     "run": CommandEntry("equipoise.domains.bench.cli:run", "Compare models on your data sets."),
@@ -99,6 +100,7 @@ dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
 @options.threads_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results and runs here, and resume from here.")
 @options.stats_options()
+@engine_options
 @options.fail_option
 @options.table_options(file=False)
 @options.output_options
@@ -112,6 +114,7 @@ def run(
     prices: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
+    engine: Executor,
     config: StatsConfig,
     **settings: Any,
 ) -> int:
@@ -130,9 +133,14 @@ def run(
     content = plan.stored()
     failures: Mapping[str, EquipoiseError] = {}
     if content is None:
-        with out.progress(len(plan.jobs)) as step:
+        with executor_context(engine, out, "a group of systems"), out.progress(len(plan.jobs)) as step:
             comparison = run_benchmark(
-                plan, prices=_prices(prices), threads=threads, progress=step, command=out.command
+                plan,
+                prices=_prices(prices),
+                threads=threads,
+                progress=step,
+                command=out.command,
+                engine=engine,
             )
         content, failures = comparison.to_dict(), comparison.failures
         if output is not None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from equipoise.runs.unit_table import UnitContent
 
 _NAMED = 3
+SHOWN = 10
+"""Retrieved items that are kept per query."""
+LONGEST_TEXT = 300
+"""Characters of a retrieved item that are kept."""
 
 
 class EvaluatedSystem(Protocol):
@@ -89,7 +93,7 @@ class IssueLog:
 
 
 @dataclass(frozen=True)
-class Observation:
+class BenchObservation:
     """What a system returned on a data set.
 
     ``evidence`` gives the metrics of the kind. ``further`` are metrics on other evidence of the same units: by name,
@@ -159,7 +163,7 @@ class BenchData(ABC):
         """The queries and the documents that are embedded; there may be no queries."""
 
     @abstractmethod
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """Evaluate a system."""
 
     def __len__(self) -> int:
@@ -192,3 +196,9 @@ def _phrase(code: str, ids: Sequence[str]) -> str:
 
 def _listed(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: ``225 queries``."""
+    plural = {"query": "queries"}.get(noun, f"{noun}s")
+    return f"{format_count(count)} {noun if count == 1 else plural}"

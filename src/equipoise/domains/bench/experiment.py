@@ -1,38 +1,29 @@
-"""Run a benchmark: every system on every data set, stored as soon as it is finished, then compared."""
+"""Run a benchmark: plan the jobs, evaluate them, and compare the systems on every data set."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise import __version__
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
-from equipoise.domains.bench.data import BenchData, Observation
+from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.jobs import BenchContext, BenchJob, Outcome, plan_jobs, run_jobs
 from equipoise.domains.bench.recognition import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
-from equipoise.domains.bench.systems import DEFAULT_DEPTH, OpenSystem, SystemPool, SystemSpec, expand_systems
-from equipoise.errors import EquipoiseError, PartialError, StoreError
+from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemSpec, expand_systems
+from equipoise.errors import EquipoiseError, StoreError
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment import RESULTS, RUNS, check_writable, folder_names
-from equipoise.runs.manifest import Manifest, redact_secrets
+from equipoise.runs.experiment import RESULTS, check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
-from equipoise.runs.store import load_run, save_run
-from equipoise.stats.estimate import result_from_values
-from equipoise.stats.result import Result
 
 if TYPE_CHECKING:
     from equipoise.models.cache import VectorCache
-
-PROTOCOL = "bench 1"
-"""Part of the key of stored runs; it changes when the same inputs would give other scores."""
+    from equipoise.runs.executors import Executor
 
 
 def compare(
@@ -54,6 +45,7 @@ def compare(
     output: str | Path | None = None,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
 ) -> BenchComparison:
     """Compare embedding models on your own data sets.
 
@@ -121,7 +113,9 @@ def compare(
         config=config,
         output=output,
     )
-    return run_benchmark(plan, prices=prices, cache=cache, threads=threads, progress=progress, command=command)
+    return run_benchmark(
+        plan, prices=prices, cache=cache, threads=threads, progress=progress, command=command, engine=engine
+    )
 
 
 @dataclass(frozen=True)
@@ -193,134 +187,20 @@ def run_benchmark(
     threads: int = 1,
     progress: ProgressCallback | None = None,
     command: Sequence[str] = (),
+    engine: Executor | None = None,
 ) -> BenchComparison:
     """Run the jobs of a plan that are not stored, and compare all results."""
-    pool = SystemPool(cache=cache, threads=threads)
+    context = BenchContext(plan.config, prices or {}, cache, threads)
     with report_progress(plan.folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
-        outcomes = list(run_jobs(plan.jobs, pool, plan.config, step, prices or {}, command))
-    comparison = collect(plan, outcomes)
+        outcomes = list(run_jobs(plan.jobs, context, step, command, engine))
+    place = {id(job): index for index, job in enumerate(plan.jobs)}
+    comparison = collect(plan, sorted(outcomes, key=lambda outcome: place[id(outcome[0])]))
     if plan.folder is not None:
         comparison.write(plan.folder)
     return comparison
 
 
-@dataclass(frozen=True)
-class BenchJob:
-    """One system on one data set; ``path`` is where its run is stored."""
-
-    system: SystemSpec
-    data: BenchData
-    path: Path | None
-    key: str
-
-    def stored(self) -> ScoredSystem | None:
-        """The result of an earlier call with the same key; None if there is none."""
-        if self.path is None or not self.system.repeatable:
-            return None
-        try:
-            run = load_run(self.path)
-        except EquipoiseError:
-            return None
-        if run.manifest.parameters.get("key") != self.key or not run.manifest.complete:
-            return None
-        return ScoredSystem(self.system.name, run.result, SystemCost.from_dict(run.manifest.cost), resumed=True)
-
-
-def plan_jobs(
-    systems: Sequence[SystemSpec], suite: Sequence[BenchData], folder: Path | None, config: StatsConfig
-) -> list[BenchJob]:
-    """The jobs in the order in which they run: all data sets of a system, one system after another."""
-    names = folder_names(system.name for system in systems)
-    data_folders = folder_names(data.name for data in suite)
-    return [
-        BenchJob(
-            system,
-            data,
-            None if folder is None else folder / RUNS / data_folders[data.name] / names[system.name],
-            _key(system, data, config),
-        )
-        for system in systems
-        for data in suite
-        if not system.why_not(data)
-    ]
-
-
-def run_jobs(
-    jobs: Sequence[BenchJob],
-    pool: SystemPool,
-    config: StatsConfig,
-    step: ProgressCallback,
-    prices: Mapping[str, float],
-    command: Sequence[str],
-) -> Iterator[tuple[BenchJob, ScoredSystem | EquipoiseError]]:
-    """Each job with its result, or the error of a system that failed; the others go on."""
-    opened: OpenSystem | None = None
-    broken: dict[str, EquipoiseError] = {}
-    for place, job in enumerate(jobs):
-        step(f"{job.system.name} on {job.data.name}")
-        stored = job.stored()
-        if stored is not None:
-            yield job, stored
-            continue
-        if job.system.name in broken:
-            yield job, broken[job.system.name]
-            continue
-        try:
-            if opened is None or opened.spec is not job.system:
-                pool.keep_only(each.system for each in jobs[place:])
-                opened = None
-                opened = pool.open(job.system)
-            scored = run_job(job, opened, pool, config, prices.get(job.system.name))
-        except Exception as error:  # a failing model must not lose the results of the others
-            failure = _as_our_error(job, error)
-            if opened is None:
-                broken[job.system.name] = failure
-            yield job, failure
-            continue
-        if job.path is not None:
-            _save(job, scored, command, config)
-        yield job, scored
-    pool.keep_only(())
-
-
-def run_job(
-    job: BenchJob, system: OpenSystem, pool: SystemPool, config: StatsConfig, price: float | None
-) -> ScoredSystem:
-    """Evaluate an open system on a data set, and measure its cost."""
-    encoder = pool.encoder_of(system)
-    before = None if encoder is None else deepcopy(encoder.use)
-    observed = job.data.observe(system, seed=config.seed)
-    result = score(job.data, observed, job.system.name, config)
-    if encoder is not None and before is not None and job.system.reranker is None:
-        used = deepcopy(encoder.use)
-        for role in used.texts:
-            used.texts[role] -= before.texts[role]
-            used.seconds[role] -= before.seconds[role]
-        cost = dense_cost(system, encoder, used, job.data, price)
-    else:
-        cost = retriever_cost(system, job.data)
-    return ScoredSystem(job.system.name, result, cost, details=observed.details)
-
-
-def score(data: BenchData, observed: Observation, system: str, config: StatsConfig) -> Result:
-    """The result of a system: every metric of the kind with interval and chance level."""
-    own = config if data.clusters is None else replace(config, clusters=data.clusters)
-    settings = {"data": {data.name: data.fingerprint}, "kind": data.kind}
-    if observed.evidence is None:
-        values, chance = dict(observed.values), dict(observed.chance)
-        return result_from_values(system, data.unit_ids, values, chance=chance, config=own, settings=settings)
-    names = [name for name in data.metrics if name not in observed.further]
-    result = evaluate(observed.evidence, names, system=system, config=own)
-    estimates, per_unit = dict(result.estimates), dict(result.per_unit)
-    for name, (evidence, metric) in observed.further.items():
-        more = evaluate(evidence, metric, system=system, config=own)
-        estimates[name] = replace(more.estimates[metric], metric=name)
-        if metric in more.per_unit:
-            per_unit[name] = more.per_unit[metric]
-    return replace(result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings})
-
-
-def collect(plan: BenchPlan, outcomes: Sequence[tuple[BenchJob, ScoredSystem | EquipoiseError]]) -> BenchComparison:
+def collect(plan: BenchPlan, outcomes: Sequence[Outcome]) -> BenchComparison:
     """All results by data set, compared; if nothing could be evaluated, the first error is raised."""
     suite, systems, config = plan.suite, plan.systems, plan.config
     datasets = []
@@ -349,34 +229,3 @@ def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConf
     if len(scored) < 2:
         return None
     return compare_systems([each.result for each in scored], [data.primary], primary=data.primary, config=config)
-
-
-def _save(job: BenchJob, scored: ScoredSystem, command: Sequence[str], config: StatsConfig) -> None:
-    assert job.path is not None
-    manifest = Manifest(
-        system=job.system.name,
-        command=redact_secrets(command),
-        seed=config.seed,
-        datasets={job.data.name: job.data.fingerprint},
-        parameters={"key": job.key, "model": job.system.name, "kind": job.data.kind, "dataset": job.data.name},
-        cost=scored.cost.to_dict(),
-    )
-    job.path.parent.mkdir(parents=True, exist_ok=True)
-    save_run(job.path, scored.result, manifest=manifest, details=scored.details)
-
-
-def _key(system: SystemSpec, data: BenchData, config: StatsConfig) -> str:
-    """What a stored run depends on."""
-    parts = (PROTOCOL, __version__, system.version(), data.fingerprint, repr(config), repr(data.metrics))
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _as_our_error(job: BenchJob, error: Exception) -> EquipoiseError:
-    if isinstance(error, EquipoiseError):
-        return error
-    failure = PartialError(
-        f"{job.system.name} failed on {job.data.name} with {type(error).__name__}: {error}",
-        hint="the other systems are not affected",
-    )
-    failure.__cause__ = error
-    return failure

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.domains.bench.data import BenchData, EvaluatedSystem, IssueLog, Observation, require_rows, slices_of
+from equipoise.domains.bench.data import BenchData, BenchObservation, EvaluatedSystem, IssueLog, require_rows, slices_of
 from equipoise.domains.bench.tables import TRAIN, table_of
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.evidence.labels import Labels
@@ -73,7 +73,8 @@ class _LabelTable(BenchData):
                 f"{self.name} has {len(names)} labels for {len(rows)} texts", hint="is this the column of the labels?"
             )
         self.issues = log.issues
-        kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
+        wanted = set(rows)
+        kept = source.rows([row in wanted for row in range(len(source))])
         used = [*text_columns, label_column, *([split_column] if split_column else [])]
         self.slices = slices_of(self._ids, kept.properties(used))
 
@@ -184,7 +185,7 @@ class Classification(_LabelTable):
         """The rows that are predicted."""
         return [self._ids[row] for row in self._tested.tolist()]
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """Predict the label of every tested text."""
         vectors, codes, tested = self._vectors(system), self.codes, self._tested
         fixed = len(tested) < len(codes)
@@ -192,13 +193,13 @@ class Classification(_LabelTable):
             train = np.flatnonzero(self.train) if fixed else np.arange(len(codes))
             hits = few_shot_hits(vectors, codes, train, tested if fixed else None)[tested]
             chance = float(np.mean(1 / len(np.unique(codes))))
-            return Observation(None, values={"Acc": hits}, chance={"Acc": chance}, details=self._details())
+            return BenchObservation(None, values={"Acc": hits}, chance={"Acc": chance}, details=self._details())
         folds = class_folds(codes, groups=self._texts, seed=seed) if not fixed else []
         splits = folds or [(np.flatnonzero(self.train), tested)]
         probe = cross_validated_classes(logistic_classes, vectors, codes, splits)
         nearest = cross_validated_classes(nearest_neighbour_classes, vectors, codes, splits)
         further = {KNN: (self._labels_of(nearest, tested), "Acc")}
-        return Observation(self._labels_of(probe, tested), further=further, details=self._details())
+        return BenchObservation(self._labels_of(probe, tested), further=further, details=self._details())
 
 
 class Clustering(_LabelTable):
@@ -214,8 +215,8 @@ class Clustering(_LabelTable):
     formats = "one table with text and label, named as clustering:PATH"
     metrics = ("V", "ARI", "NMI")
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """As many clusters as there are labels."""
         found = kmeans(self._vectors(system), len(set(self._labels)), seed=seed)
         clusters = [f"cluster {number}" for number in found.tolist()]
-        return Observation(Labels.of(self._labels, clusters, unit_ids=self._ids), details=self._details())
+        return BenchObservation(Labels.of(self._labels, clusters, unit_ids=self._ids), details=self._details())

@@ -11,7 +11,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,6 @@ from equipoise.domains.bench.leaderboard_ranks import (
     leave_one_out,
     median_ranks,
     order_change,
-    tie_letters,
 )
 from equipoise.domains.bench.leaderboard_readers import Source, read_scores
 from equipoise.domains.bench.leaderboard_table import MissingPolicy, ScoreTable
@@ -46,6 +45,9 @@ if TYPE_CHECKING:
 
     from equipoise.io.text import PathLike
     from equipoise.types import Floats
+
+N_STEPS = 2
+"""Reading and resampling, as ``progress`` counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,6 @@ class LeaderboardEntry:
         The median over the data sets of the rank.
     first_places
         The number of data sets on which no model is better.
-    letters
-        Models that share a letter are not significantly different.
     """
 
     model: str
@@ -80,7 +80,6 @@ class LeaderboardEntry:
     zscore: float
     median_rank: float
     first_places: int
-    letters: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class LeaderboardAnalysis:
     def entries(self) -> tuple[LeaderboardEntry, ...]:
         """The models from best to worst."""
         rows = self.table.oriented.T
-        ranks, letters = self.primary.rank_intervals, tie_letters(self.primary)
+        ranks = self.primary.rank_intervals
         means, intervals = self._means()
         medians, firsts = median_ranks(rows), first_places(rows)
         borda = self.scores["borda"].by_dataset.sum(axis=0)
@@ -126,7 +125,6 @@ class LeaderboardAnalysis:
                 zscore=float(self.scores["zscore"].points[model]),
                 median_rank=float(medians[model]),
                 first_places=int(firsts[model]),
-                letters=letters[model],
             )
             for position, model in enumerate(self.primary.order.tolist(), start=1)
         )
@@ -238,8 +236,7 @@ class LeaderboardAnalysis:
     def to_frame(self) -> DataFrame:
         """One row per model, best first, as a pandas data frame."""
         pandas = require_extra("pandas", extra="accounts")
-        rows = [{**_entry_dict(entry), "letters": " ".join(entry.letters)} for entry in self.entries]
-        frame: DataFrame = pandas.DataFrame(rows).set_index("model")
+        frame: DataFrame = pandas.DataFrame(map(_entry_dict, self.entries)).set_index("model")
         return frame
 
     def export(self, form: str) -> str:
@@ -250,7 +247,7 @@ class LeaderboardAnalysis:
 
     def report(self, path: PathLike) -> None:
         """Write a self-contained HTML page with the tables and the chart of rank intervals."""
-        from equipoise.domains.bench.leaderboard_report import leaderboard_html
+        from equipoise.domains.bench.leaderboard_page import leaderboard_html
         from equipoise.io.atomic import write_text
 
         write_text(path, leaderboard_html(self))
@@ -286,6 +283,7 @@ def leaderboard(
     split: str | None = None,
     subsets: Sequence[str] = (),
     config: StatsConfig = DEFAULT_STATS,
+    progress: Callable[[str], None] = lambda message: None,
 ) -> LeaderboardAnalysis:
     """Rank the models of a published table, with the uncertainty of every rank.
 
@@ -318,6 +316,8 @@ def leaderboard(
         The split and the subsets (languages) of MTEB results.
     config
         Confidence level, resamples, seed, paired test and correction.
+    progress
+        Called with a description at the start of each of the ``N_STEPS`` steps.
 
     Returns
     -------
@@ -328,6 +328,7 @@ def leaderboard(
     >>> [entry.model for entry in leaderboard(scores).entries]
     ['a', 'b']
     """
+    progress("reading the scores")
     source = read_scores(
         table, datasets=datasets, models_in=models_in, metric=metric, split=split, subsets=subsets
     ).select(models, datasets)
@@ -348,6 +349,7 @@ def leaderboard(
             f"resample='units' tests differences of means, and the aggregate is {chosen}",
             hint="use --aggregate mean, or resample both",
         )
+    progress("resampling")
     rows = complete.oriented.T
     scores = aggregate_scores(rows, units, mode, config)
     primary = scores[chosen]
@@ -404,5 +406,4 @@ def _entry_dict(entry: LeaderboardEntry) -> dict[str, Any]:
         "zscore": entry.zscore,
         "median_rank": entry.median_rank,
         "first_places": entry.first_places,
-        "letters": list(entry.letters),
     }

@@ -77,6 +77,7 @@ def leaderboard(
     **settings: Any,
 ) -> int:
     """See ``HELP``."""
+    from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
     from equipoise.runs.experiment import check_writable
 
@@ -84,7 +85,8 @@ def leaderboard(
         raise ParameterError("no table was given", hint="name a table or a folder: eq leaderboard mteb.csv")
     if folder is not None:
         check_writable(folder)
-    analysis = analyse(table, config=config, **settings)
+    with out.progress(N_STEPS) as step:
+        analysis = analyse(table, config=config, progress=step, **settings)
     _show(out, analysis, to, folder)
     return output.gate(out, analysis.findings, fail_on)
 

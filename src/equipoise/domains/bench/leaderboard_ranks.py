@@ -11,7 +11,7 @@ Ranks counted in each resample would be too narrow for models that are nearly ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -317,44 +317,6 @@ def median_ranks(rows: Floats) -> Floats:
 def first_places(rows: Floats) -> Ints:
     """On how many data sets each model has the best score; tied models all count."""
     return np.asarray((rows == rows.max(axis=1, keepdims=True)).sum(axis=0), dtype=np.int64)
-
-
-def tie_letters(scores: AggregateScores) -> dict[int, tuple[str, ...]]:
-    """Letters by model: no model that shares a letter is significantly better than another one with it.
-
-    "a" are the models whose rank interval includes 1. The others share a letter with neighbours in the order.
-    """
-    separated = (scores.separation != 0) | (scores.separation.T != 0)
-    order = scores.order.tolist()
-    groups = [[model for model in order if scores.rank_intervals[model, 0] == 1]]
-    end = 0
-    for start in range(len(order)):
-        stop = start + 1
-        while stop < len(order) and not separated[order[stop], order[start:stop]].any():
-            stop += 1
-        if stop > end and not set(order[start:stop]) <= set(groups[0]):
-            groups.append(order[start:stop])
-        end = max(end, stop)
-    return _letters_of(groups, order)
-
-
-def _letters_of(groups: Sequence[Sequence[int]], order: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    letters: Mapping[int, list[str]] = {model: [] for model in order}
-    for number, group in enumerate(groups):
-        name = _letter(number)
-        for model in group:
-            letters[model].append(name)
-    return {model: tuple(names) for model, names in letters.items()}
-
-
-def _letter(number: int) -> str:
-    """a to z, then a1, b1 and so on.
-
-    >>> _letter(1), _letter(27)
-    ('b', 'b1')
-    """
-    cycle, letter = divmod(number, 26)
-    return f"{chr(ord('a') + letter)}{cycle or ''}"
 
 
 def _ranks(points: Floats) -> Ints:

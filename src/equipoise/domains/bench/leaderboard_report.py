@@ -1,38 +1,20 @@
-"""A leaderboard for people: the terminal, Markdown, LaTeX, CSV, and an HTML page with the chart of rank intervals."""
+"""A leaderboard in the terminal, and as Markdown, LaTeX, CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Sequence
-from html import escape
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.errors import MissingExtraError, ParameterError, did_you_mean
-from equipoise.report.charts.chart import Chart, chart, shorten_labels
-from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
-from equipoise.report.charts.marks import (
-    column_header,
-    interval_bars,
-    legend,
-    points,
-    row_labels,
-    row_lines,
-    row_step,
-    scale_axis,
-    text_column,
-)
-from equipoise.report.charts.theme import LIGHT
+from equipoise.errors import ParameterError, did_you_mean
 from equipoise.report.escaping import inert, inert_cell
 from equipoise.report.export.latex import escape_latex
 from equipoise.report.export.markdown import escape_markdown
 from equipoise.report.findings import findings_section, sort_by_severity
-from equipoise.report.tables import axis_scale
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
-from equipoise.report.view_model import AxisScale
 from equipoise.runs.unit_table import json_text
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.formatting import (
@@ -144,7 +126,7 @@ def _order_line(analysis: LeaderboardAnalysis) -> str:
 def _source_line(analysis: LeaderboardAnalysis) -> str:
     gaps = int(analysis.source.missing.sum())
     missing = f"Missing scores: {gaps} of {analysis.source.scores.size:,} cells" if gaps else ""
-    return " ".join(f"{part}." for part in [missing, *map(_sentence, analysis.table.notes)] if part)
+    return " ".join(f"{part}." for part in [missing, *map(as_sentence, analysis.table.notes)] if part)
 
 
 def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
@@ -166,21 +148,40 @@ def method_lines(analysis: LeaderboardAnalysis) -> list[str]:
     ]
 
 
-def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
-    models, pairs = analysis.table.models, analysis.adjacent
-    if not pairs:
-        return []
-    separated = analysis.separated
-    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
-    columns = [
-        ReportColumn("better", [models[pair.better] for pair in pairs], shortens="middle"),
-        ReportColumn("worse", [models[pair.worse] for pair in pairs], shortens="middle"),
-        ReportColumn("difference", [format_difference(pair.difference, 3) for pair in pairs], right=True),
-        ReportColumn("p", [format_p(pair.p) for pair in pairs], right=True, rank=1),
-        ReportColumn("adj. p", [format_p(pair.p_adjusted) for pair in pairs], right=True),
-        ReportColumn("separated", ["yes" if pair in separated else "no" for pair in pairs], rank=2),
+ADJACENT_HEADS = ("better", "worse", "difference", "p", "adjusted p", "separated")
+
+
+def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
+    """For every two models at adjacent ranks: their names, the difference, p, adjusted p, and the decision."""
+    models, separated = analysis.table.models, set(analysis.separated)
+    return [
+        (
+            models[pair.better],
+            models[pair.worse],
+            format_difference(pair.difference, 3),
+            format_p(pair.p),
+            format_p(pair.p_adjusted),
+            "yes" if pair in separated else "no",
+        )
+        for pair in analysis.adjacent
     ]
+
+
+def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
+    better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
+    columns = [
+        ReportColumn(head, cells, shortens="middle")
+        for head, cells in zip(ADJACENT_HEADS[:2], (better, worse), strict=True)
+    ]
+    columns += [
+        ReportColumn(head, cells, right=True, rank=rank)
+        for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
+    ]
+    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
     return [Paragraph(""), heading(title), TerminalTable(columns)]
+
+
+DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
 
 
 def _dataset_section(analysis: LeaderboardAnalysis) -> list[Any]:
@@ -192,9 +193,6 @@ def _dataset_section(analysis: LeaderboardAnalysis) -> list[Any]:
     columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2, 3)[at]) for at, head in enumerate(DATASET_HEADS)]
     shown = f"; {SHOWN_DATASETS} of {len(rows)} data sets" if len(rows) > SHOWN_DATASETS else ""
     return [Paragraph(""), heading(f"Order without one data set, largest change first{shown}"), TerminalTable(columns)]
-
-
-DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
 
 
 def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
@@ -247,7 +245,8 @@ def _half_steps(values: Sequence[float]) -> list[str]:
     return [format_value(value, places) for value in values]
 
 
-def _sentence(text: str) -> str:
+def as_sentence(text: str) -> str:
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
@@ -256,7 +255,7 @@ def _sentence(text: str) -> str:
 HEADS = ("rank", "model", "mean", "interval", "Borda", "median rank", "best on")
 
 
-def _rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
+def leaderboard_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
     """The cells of every model, as text."""
     places, entries = mean_decimals(analysis), analysis.entries
     return list(
@@ -275,7 +274,7 @@ def _rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
 
 def as_markdown(analysis: LeaderboardAnalysis) -> str:
     """A Markdown table with the verdict and the method."""
-    rows = [[escape_markdown(cell) for cell in row] for row in _rows(analysis)]
+    rows = [[escape_markdown(cell) for cell in row] for row in leaderboard_rows(analysis)]
     lines = [_bars(HEADS), _bars(["--:", ":--", *["--:"] * 5]), *map(_bars, rows)]
     notes = [analysis.verdict(), *summary_lines(analysis), *method_lines(analysis)]
     return "\n".join([*lines, "", *(f"{escape_markdown(note)}\n" for note in notes)])
@@ -284,7 +283,7 @@ def as_markdown(analysis: LeaderboardAnalysis) -> str:
 def as_latex(analysis: LeaderboardAnalysis) -> str:
     """A LaTeX table with the verdict and the method as its caption."""
     caption = " ".join([analysis.verdict(), *summary_lines(analysis), *method_lines(analysis)])
-    rows = [" & ".join(map(escape_latex, row)) + r" \\" for row in _rows(analysis)]
+    rows = [" & ".join(map(escape_latex, row)) + r" \\" for row in leaderboard_rows(analysis)]
     lines = [
         r"% needs \usepackage{booktabs, longtable}",
         r"\begin{longtable}{rlrrrrr}",
@@ -313,8 +312,6 @@ def as_csv(analysis: LeaderboardAnalysis) -> str:
 
 
 def _csv_cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return " ".join(value)
     if isinstance(value, float):
         return "" if isnan(value) else value
     return inert(inert_cell(value)) if isinstance(value, str) else value
@@ -338,163 +335,3 @@ def export_leaderboard(analysis: LeaderboardAnalysis, form: str) -> str:
 
 def _bars(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-# The chart of rank intervals.
-
-
-def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
-    """The rank interval of each model; circles may be first, open diamonds may not."""
-    entries = analysis.entries
-    labels = shorten_labels([entry.model for entry in entries])
-    rows = []
-    for index, (entry, label) in enumerate(zip(entries, labels, strict=True)):
-        first = entry.rank_low == 1
-        color = LIGHT["lead" if first else "behind"]
-        ranks = format_ranks(entry.rank_low, entry.rank_high)
-        rows.append(
-            {
-                "row": index,
-                "name": label,
-                "value": entry.rank,
-                "low": entry.rank_low,
-                "high": entry.rank_high,
-                "label": ranks,
-                "shape": "circle" if first else "diamond",
-                "fill": color if first else LIGHT["paper"],
-                "stroke": color,
-                "tooltip": f"{entry.model}: rank {entry.rank}, interval {ranks}",
-            }
-        )
-    last = float(len(entries))
-    ticks = [tick for tick in axis_scale([], [0.0, last]).ticks if 1.0 < tick[0] <= last and tick[0] == int(tick[0])]
-    x = scale_axis(AxisScale(1.0, last, ((1.0, "1"), *ticks)), "rank (← lower is better)")
-    level = format_percent(analysis.config.confidence_level)
-    text_at = LEADERBOARD_WIDTH + GAP
-    kinds = [
-        ("circle", LIGHT["lead"], LIGHT["lead"], "may be first"),
-        ("diamond", LIGHT["paper"], LIGHT["behind"], "may not be first"),
-    ]
-    layers = [
-        row_lines(LEADERBOARD_WIDTH),
-        *interval_bars(x),
-        points(x),
-        row_labels(),
-        text_column("label", text_at),
-        column_header(f"{level} rank interval", text_at),
-        *legend(kinds[: len({row["shape"] for row in rows})]),
-    ]
-    return chart(
-        "ranks",
-        f"Rank intervals of {pluralize(len(entries), 'model')}",
-        analysis.verdict(),
-        layers,
-        width=LEADERBOARD_WIDTH,
-        height=row_step(len(rows)),
-        data={"values": rows},
-    )
-
-
-# The HTML page.
-
-_STYLE = """\
-:root{color-scheme:light dark}
-body{margin:0 auto;max-width:70rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;overflow-wrap:anywhere;
-background:var(--chart-paper);color:var(--chart-ink)}
-h1{font-size:1.3rem}h2{font-size:1.1rem;margin-top:2rem}
-figure{margin:0 0 2rem}.wide{overflow-x:auto}
-table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.25rem .7rem;text-align:right;white-space:nowrap;border-bottom:1px solid var(--chart-grid)}
-th:nth-child(2),td:nth-child(2),.names th:first-child,.names td:first-child{text-align:left}
-tr.first td{font-weight:bold}
-.soft{color:var(--chart-soft);font-size:.9rem}
-"""
-
-
-def leaderboard_html(analysis: LeaderboardAnalysis) -> str:
-    """A self-contained page: verdict, table, chart of rank intervals, adjacent ranks, data sets and method."""
-    from equipoise.report.html import charts as interactive
-    from equipoise.report.html.render import content_security_policy
-
-    try:
-        figure = f"<figure class='wide'>{interactive.embed_chart(rank_chart(analysis))['svg']}</figure>"
-    except MissingExtraError as error:
-        figure = f"<p class='soft'>The chart is missing: {escape(error.message)}. {escape(error.hint)}</p>"
-    style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
-    title = f"Leaderboard: {Path(analysis.table.name).name}"
-    sections = [
-        f"<h1>{_text(title)}</h1>",
-        f"<p><strong>{_text(analysis.verdict())}</strong></p>",
-        *(f"<p>{_text(line)}</p>" for line in summary_lines(analysis)),
-        *_finding_list(analysis),
-        _table("Leaderboard", HEADS, _rows(analysis), _first_rows(analysis)),
-        "<h2>Rank intervals</h2>",
-        figure,
-        _adjacent_table(analysis),
-        _dataset_table(analysis),
-        "<h2>Method</h2>",
-        *(f"<p class='soft'>{_text(line)}</p>" for line in method_lines(analysis)),
-    ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{content_security_policy(style, script)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(filter(None, sections))
-        + f"\n</main>\n<script>{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def _first_rows(analysis: LeaderboardAnalysis) -> list[bool]:
-    return [entry.rank_low == 1 for entry in analysis.entries]
-
-
-def _finding_list(analysis: LeaderboardAnalysis) -> list[str]:
-    if not analysis.findings:
-        return []
-    items = "\n".join(
-        f"<li>{each.code} ({each.severity}): {_text(each.message)}. {_text(_sentence(each.hint))}.</li>"
-        for each in sort_by_severity(analysis.findings)
-    )
-    return [f"<h2>Findings</h2>\n<ul>\n{items}\n</ul>"]
-
-
-def _adjacent_table(analysis: LeaderboardAnalysis) -> str:
-    models, separated = analysis.table.models, analysis.separated
-    rows = [
-        (
-            models[pair.better],
-            models[pair.worse],
-            format_difference(pair.difference, 3),
-            format_p(pair.p),
-            format_p(pair.p_adjusted),
-            "yes" if pair in separated else "no",
-        )
-        for pair in analysis.adjacent
-    ]
-    heads = ("better", "worse", "difference", "p", "adjusted p", "separated")
-    return _table("Adjacent ranks", heads, rows, [pair in separated for pair in analysis.adjacent])
-
-
-def _dataset_table(analysis: LeaderboardAnalysis) -> str:
-    if not analysis.without_dataset:
-        return ""
-    rows = dataset_rows(analysis)
-    return _table("Order without one data set", DATASET_HEADS, rows, [False] * len(rows))
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], marked: Sequence[bool]) -> str:
-    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
-    body = "\n".join(
-        f"<tr{' class=first' if bold else ''}>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>"
-        for row, bold in zip(rows, marked, strict=True)
-    )
-    named = "" if heads == HEADS else " names"
-    return (
-        f"<h2>{_text(title)}</h2>\n<div class='wide{named}' role='region' tabindex='0' aria-label='{_text(title)}'>\n"
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
-    )
-
-
-def _text(text: str) -> str:
-    return escape(inert(text))

@@ -15,7 +15,7 @@ from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
-from equipoise.report.publish import write_report
+from equipoise.report.publish import ReportOptions, write_report
 from equipoise.runs.experiment import RESULTS, RUNS, folder_names
 from equipoise.runs.store import find_runs
 
@@ -68,7 +68,7 @@ def write_suite_page(
         progress(f"writing {name}")
         page = target.with_name(f"{target.stem}-{places[name]}{target.suffix or '.html'}")
         runs = [("", run) for run in find_runs(Path(folder) / RUNS / places[name])]
-        write_report(runs, page, config=config, charts=charts)
+        write_report(runs, page, ReportOptions(config=config, charts=charts))
         links[name] = page.name
     write_text(target, _html(content, views, links, charts=charts))
     return views[0]

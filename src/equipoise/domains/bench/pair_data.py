@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.bench.data import BenchData, EvaluatedSystem, IssueLog, Observation, require_rows, slices_of
+from equipoise.domains.bench.data import BenchData, BenchObservation, EvaluatedSystem, IssueLog, require_rows, slices_of
 from equipoise.domains.bench.tables import BenchTable, as_number, as_text, table_of
 from equipoise.errors import FormatError, InputError
 from equipoise.evidence.pairs import Pairs
@@ -81,7 +81,8 @@ class _PairTable(BenchData):
         self._values = np.array([numbers[row] for row in rows], dtype=np.float64)
         self._ids = [str(row + 1) for row in rows]
         self.issues = log.issues
-        kept = source.rows([row in set(rows) for row in range(len(source))]) if len(rows) < len(source) else source
+        wanted = set(rows)
+        kept = source.rows([row in wanted for row in range(len(source))])
         self.slices = slices_of(self._ids, kept.properties(used))
         self._check()
 
@@ -114,10 +115,10 @@ class _PairTable(BenchData):
         """All texts are documents."""
         return [], list(dict.fromkeys([*self._first, *self._second]))
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """The cosine of each pair."""
         cosines = self._cosines(system)
-        return Observation(Pairs.of(cosines, self._values, unit_ids=self._ids), details=self._details())
+        return BenchObservation(Pairs.of(cosines, self._values, unit_ids=self._ids), details=self._details())
 
     def _cosines(self, system: EvaluatedSystem) -> Floats:
         texts = list(self.texts[1])
@@ -225,13 +226,13 @@ class Bitext(_PairTable):
         """The number of pairs."""
         return f"{format_count(len(self._ids))} pairs, both directions"
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """The rank of the translation in both directions; equal texts are one target."""
         units = list(self.unit_ids)
         half = len(self._ids)
         directions = ((self._first, self._second, units[:half]), (self._second, self._first, units[half:]))
         rankings = [_ranking(system, queries, targets, ids) for queries, targets, ids in directions]
-        return Observation(Ranking.concatenated(rankings), details=self._both_details())
+        return BenchObservation(Ranking.concatenated(rankings), details=self._both_details())
 
     def _both_details(self) -> dict[str | int, UnitContent]:
         sides = (*zip(self._first, self._second, strict=True), *zip(self._second, self._first, strict=True))

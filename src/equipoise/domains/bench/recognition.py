@@ -10,7 +10,8 @@ from typing import Any
 from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
-from equipoise.domains.bench.retrieval_data import Reranking, Retrieval, is_beir_folder
+from equipoise.domains.bench.reranking_data import Reranking
+from equipoise.domains.bench.retrieval_data import Retrieval, is_beir_folder
 from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_of, table_of
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 

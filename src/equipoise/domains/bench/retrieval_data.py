@@ -1,4 +1,4 @@
-"""Data of ranking tasks: retrieval from a corpus, and reranking of given candidates."""
+"""Retrieval from a corpus: BEIR folders, three tables, or one table of queries and positives."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from equipoise.domains.bench.data import BenchData, EvaluatedSystem, IssueLog, Observation, require_rows, slices_of
-from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_of, table_file, table_of
+from equipoise.domains.bench.data import (
+    LONGEST_TEXT,
+    SHOWN,
+    BenchData,
+    BenchObservation,
+    EvaluatedSystem,
+    IssueLog,
+    counted,
+    require_rows,
+)
+from equipoise.domains.bench.tables import BenchTable, as_number, as_text, query_columns, stem_of, table_file, table_of
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
-from equipoise.evidence.ranking import Ranking
 from equipoise.io.dataset import Dataset
 from equipoise.io.tables import table_format
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.stats.formatting import format_count
-from equipoise.tasks.retrieval import candidate_scores, retrieve
-
-SHOWN = 10
-"""Retrieved items that are kept per query."""
-_LONGEST_TEXT = 300
+from equipoise.tasks.retrieval import retrieve
 
 
 class Retrieval(BenchData):
@@ -94,7 +95,7 @@ class Retrieval(BenchData):
     @property
     def size(self) -> str:
         """Queries and documents."""
-        return f"{_count(len(self.dataset.units), 'query')}, {_count(len(self.dataset.items), 'document')}"
+        return f"{counted(len(self.dataset.units), 'query')}, {counted(len(self.dataset.items), 'document')}"
 
     @property
     def content(self) -> Any:
@@ -106,11 +107,11 @@ class Retrieval(BenchData):
         """Queries, and documents that are not empty."""
         return list(self.dataset.units.values()), [text for text in self.dataset.items.values() if text]
 
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
+    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> BenchObservation:
         """Rank the whole corpus for every query; the first hits are kept."""
         retrieved: dict[str, list[tuple[str, float]]] = {}
         ranking = retrieve(system.retriever, self.dataset, top=SHOWN, retrieved=retrieved)
-        return Observation(ranking, details=self._details(retrieved))
+        return BenchObservation(ranking, details=self._details(retrieved))
 
     def _details(self, retrieved: Mapping[str, list[tuple[str, float]]]) -> dict[str | int, UnitContent]:
         items, truth = self.dataset.items, self.dataset.truth
@@ -120,121 +121,12 @@ class Retrieval(BenchData):
                 tuple(item for item, gain in truth.get(unit, {}).items() if gain > 0),
                 self.slices.get(unit, {}),
                 tuple(
-                    RetrievedItem(item, items[item][:_LONGEST_TEXT], score, truth.get(unit, {}).get(item, 0) > 0)
+                    RetrievedItem(item, items[item][:LONGEST_TEXT], score, truth.get(unit, {}).get(item, 0) > 0)
                     for item, score in retrieved.get(unit, ())
                 ),
             )
             for unit, text in self.dataset.units.items()
         }
-
-
-class Reranking(BenchData):
-    """Queries, each with its own positive and negative candidates.
-
-    >>> data = Reranking([{"query": "rye", "positives": ["a grass"], "negatives": ["a train", "a bus"]}])
-    >>> data.size
-    '1 query, 3 candidates'
-    """
-
-    kind = "reranking"
-    title = "reranking of given candidates"
-    formats = "one table with query, positives and negatives (lists, JSON lists in a CSV cell, or one per column)"
-    unit = "query"
-    metrics = ("MAP", "MRR", "nDCG@10")
-    needs_vectors = False
-
-    def __init__(self, table: Any, *, name: str = "", text: Sequence[str] = ()) -> None:
-        source = table_of(table, name=name)
-        self.name = name or source.name
-        log = IssueLog()
-        queries, positives, negatives, used = _query_columns(source, text)
-        units: dict[str, str] = {}
-        self._relevant: dict[str, list[str]] = {}
-        self._candidates: dict[str, list[str]] = {}
-        blank, lacking, conflicting = [], [], []
-        for row, query in enumerate(queries):
-            unit = str(row + 1)
-            relevant = list(dict.fromkeys(positives[row]))
-            others = [each for each in dict.fromkeys(negatives[row]) if each not in set(relevant)]
-            if len(others) < len(set(negatives[row])):
-                conflicting.append(unit)
-            if not query:
-                blank.append(unit)
-            elif not relevant or not others:
-                lacking.append(unit)
-            else:
-                units[unit] = query
-                self._relevant[unit], self._candidates[unit] = relevant, relevant + others
-        log.add("blank_queries", blank)
-        log.add("no_candidates", lacking)
-        log.add(
-            "positive_and_negative",
-            conflicting,
-        )
-        require_rows(list(units), self.name, "query", log)
-        self._units = units
-        self.issues = log.issues
-        kept = source.rows([str(row + 1) in units for row in range(len(queries))])
-        self.slices = slices_of(list(units), kept.properties(used))
-
-    @property
-    def unit_ids(self) -> Sequence[str]:
-        """The rows of the table."""
-        return list(self._units)
-
-    @property
-    def size(self) -> str:
-        """Queries and candidates."""
-        return f"{_count(len(self._units), 'query')}, {_count(sum(map(len, self._candidates.values())), 'candidate')}"
-
-    @property
-    def content(self) -> Any:
-        """Queries and candidates."""
-        return [self._units, self._relevant, self._candidates]
-
-    @property
-    def texts(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Queries and distinct candidates."""
-        return list(self._units.values()), list(
-            dict.fromkeys(text for each in self._candidates.values() for text in each)
-        )
-
-    def observe(self, system: EvaluatedSystem, *, seed: int = 0) -> Observation:
-        """Rank the candidates of each query."""
-        queries, documents = self.texts
-        place = {text: index for index, text in enumerate(documents)}
-        columns = [[place[text] for text in candidates] for candidates in self._candidates.values()]
-        scores = candidate_scores(system.retriever, queries, documents, columns)
-        ranking = Ranking.from_lists(
-            columns,
-            [[place[text] for text in relevant] for relevant in self._relevant.values()],
-            scores=scores,
-            unit_ids=list(self._units),
-        )
-        return Observation(ranking, details=self._details(columns, scores, documents))
-
-    def _details(
-        self, columns: Sequence[Sequence[int]], scores: Sequence[Any], documents: Sequence[str]
-    ) -> dict[str | int, UnitContent]:
-        details: dict[str | int, UnitContent] = {}
-        for (unit, query), candidates, values in zip(self._units.items(), columns, scores, strict=True):
-            relevant = set(self._relevant[unit])
-            order = np.argsort(-np.asarray(values), kind="stable")[:SHOWN]
-            details[unit] = UnitContent(
-                query,
-                tuple(self._relevant[unit]),
-                self.slices.get(unit, {}),
-                tuple(
-                    RetrievedItem(
-                        str(candidates[at]),
-                        documents[candidates[at]][:_LONGEST_TEXT],
-                        float(values[at]),
-                        documents[candidates[at]] in relevant,
-                    )
-                    for at in order.tolist()
-                ),
-            )
-        return details
 
 
 # BEIR folders and their parts.
@@ -372,48 +264,9 @@ def _by_id(table: BenchTable, id_column: str, texts: Sequence[str], log: IssueLo
     return found
 
 
-# One table of queries with positives and negatives.
-
-
-def _query_columns(
-    table: BenchTable, text: Sequence[str]
-) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
-    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
-
-    ``text`` names the columns of the query, the positive and, if there are three, the negative.
-    """
-    if text:
-        chosen = [table.column("text", each) for each in text]
-        if not 2 <= len(chosen) <= 3:
-            raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
-        lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
-        return table.texts(chosen[0]), lists[0], lists[1], chosen
-    query = table.column("query")
-    found: dict[str, list[str]] = {}
-    for role in ("positive", "negative"):
-        main = table.find(role)
-        main = None if main == query else main
-        numbered = [
-            name
-            for name in table.columns
-            if name.casefold().rstrip("_-0123456789 ") in (role, role[:3]) and name != main
-        ]
-        found[role] = [*([main] if main else []), *numbered]
-    if not found["positive"]:
-        table.column("positive")  # raises with the columns there are
-    positives, negatives = (_merged_lists(table, found[role]) for role in ("positive", "negative"))
-    return table.texts(query), positives, negatives, [query, *found["positive"], *found["negative"]]
-
-
-def _merged_lists(table: BenchTable, columns: Sequence[str]) -> list[list[str]]:
-    """The texts of several columns, per row."""
-    parts = [table.lists(column) for column in columns]
-    return [[text for part in parts for text in part[row]] for row in range(len(table))]
-
-
 def _from_positives(table: BenchTable, text: Sequence[str], log: IssueLog) -> Parts:
     """The corpus is every positive and negative, once; equal queries are one query."""
-    queries, positives, negatives, used = _query_columns(table, text)
+    queries, positives, negatives, used = query_columns(table, text)
     documents: dict[str, str] = {}
     units: dict[str, str] = {}
     truth: dict[str, dict[str, float]] = {}
@@ -445,8 +298,3 @@ def _from_positives(table: BenchTable, text: Sequence[str], log: IssueLog) -> Pa
         truth,
         {unit: each for unit, each in slices.items() if each},
     )
-
-
-def _count(count: int, noun: str) -> str:
-    plural = {"query": "queries"}.get(noun, f"{noun}s")
-    return f"{format_count(count)} {noun if count == 1 else plural}"

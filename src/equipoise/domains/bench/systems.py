@@ -262,7 +262,7 @@ class SystemPool:
 
     def keep_only(self, systems: Iterable[SystemSpec]) -> None:
         """Close the encoders that none of these systems needs."""
-        needed = {key for system in systems for key in _encoder_keys(system.model)}
+        needed = {key for system in systems for key in encoder_keys(system.model)}
         for key in [key for key in self._encoders if key not in needed]:
             self._encoders.pop(key).close()
 
@@ -282,7 +282,7 @@ class SystemPool:
     def _dense(self, model: Any) -> DenseRetriever:
         spec = ModelSpec("py", RANDOM) if _is_random(model) else parse_spec(model) if isinstance(model, str) else None
         options = {} if spec is None else dict(spec.options)
-        key = _encoder_keys(model)[0]
+        key = encoder_keys(model)[0]
         if key not in self._encoders:
             self._encoders[key] = self._load(model, spec)
         own = (
@@ -324,14 +324,14 @@ class SystemPool:
         return self._cache if isinstance(self._cache, Store) else Store(Path(str(self._cache)))
 
 
-def _encoder_keys(model: Any) -> list[str]:
+def encoder_keys(model: Any) -> list[str]:
     """The keys of the encoders of a model: one, several in a fusion, or none."""
     if not isinstance(model, str):
         return [f"object {id(model)}"]
     if _is_random(model):
         return [RANDOM]
     if is_fusion(model):
-        return [key for part in parse_fusion(model)[2] for key in _encoder_keys(part)]
+        return [key for part in parse_fusion(model)[2] for key in encoder_keys(part)]
     if spec_kind(model) in LEXICAL:
         return []
     spec = parse_spec(model)

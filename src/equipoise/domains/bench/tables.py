@@ -187,6 +187,42 @@ def split_tables(folder: Path) -> list[Path]:
     return [file for file in files if stem_of(file) in TRAIN + TEST]
 
 
+def query_columns(
+    table: BenchTable, text: Sequence[str]
+) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
+    """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
+
+    ``text`` names the columns of the query, the positive and, if there are three, the negative.
+    """
+    if text:
+        chosen = [table.column("text", each) for each in text]
+        if not 2 <= len(chosen) <= 3:
+            raise InputError(f"{len(chosen)} text columns were named", hint="--text QUERY POSITIVE [NEGATIVE]")
+        lists = [_merged_lists(table, chosen[place : place + 1]) for place in (1, 2)]
+        return table.texts(chosen[0]), lists[0], lists[1], chosen
+    query = table.column("query")
+    found: dict[str, list[str]] = {}
+    for role in ("positive", "negative"):
+        main = table.find(role)
+        main = None if main == query else main
+        numbered = [
+            name
+            for name in table.columns
+            if name.casefold().rstrip("_-0123456789 ") in (role, role[:3]) and name != main
+        ]
+        found[role] = [*([main] if main else []), *numbered]
+    if not found["positive"]:
+        table.column("positive")  # raises with the columns there are
+    positives, negatives = (_merged_lists(table, found[role]) for role in ("positive", "negative"))
+    return table.texts(query), positives, negatives, [query, *found["positive"], *found["negative"]]
+
+
+def _merged_lists(table: BenchTable, columns: Sequence[str]) -> list[list[str]]:
+    """The texts of several columns, per row."""
+    parts = [table.lists(column) for column in columns]
+    return [[text for part in parts for text in part[row]] for row in range(len(table))]
+
+
 def _from_path(path: Path, name: str) -> BenchTable:
     label = name or path.name
     if path.is_dir():

@@ -88,7 +88,7 @@ def evaluate_concepts(
     progress
         Called with the progress over the models.
     output
-        Folder for results and charts.
+        Folder for results and charts; a repeated call loads finished models from it.
     command
         The command line that is recorded in the manifests.
     engine
@@ -179,13 +179,13 @@ def evaluate_job(job: Job[Any], context: JobContext[ConceptContext]) -> JobOutpu
     return JobOutput(ModelScores(job.name, scores, dims, fingerprint, len(is_embedded), zeros), key)
 
 
-def select_tasks(concept_set: ConceptSet, asked: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
+def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
     """The tasks to evaluate in their fixed order, and why others are skipped.
 
     >>> select_tasks(read_concept_set(), ["semantic_similarity"])
     (('similarity',), {})
     """
-    wanted = {parse_task(name) for name in asked or ()}
+    wanted = {parse_task(name) for name in requested or ()}
     lacking = {
         task: f"{concept_set.name} has no {b.needs}"
         for task, b in CONCEPT_SCORES.items()
@@ -225,11 +225,11 @@ def validate_weights(weights: Mapping[str, float] | None) -> dict[str, float]:
     """
     if weights is None:
         return dict.fromkeys(CONCEPT_SCORES, 1.0)
-    given = {parse_task(name): float(weight) for name, weight in weights.items()}
-    for task, weight in given.items():
+    by_task = {parse_task(name): float(weight) for name, weight in weights.items()}
+    for task, weight in by_task.items():
         if not (isfinite(weight) and weight >= 0):
             raise ParameterError(f"the weight of {task} is {weight}", hint="it is 0 or more")
-    kept = {task: weight for task, weight in given.items() if weight > 0}
-    if not kept:
+    positive = {task: weight for task, weight in by_task.items() if weight > 0}
+    if not positive:
         raise ParameterError("no score has a weight", hint="give at least one, such as similarity=1")
-    return kept
+    return positive

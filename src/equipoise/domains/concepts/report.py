@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import pluralize
+from equipoise.checks.base import join_names, pluralize
 from equipoise.errors import UnknownNameError
+from equipoise.report.answer import Answer
 from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
 from equipoise.stats.formatting import (
@@ -172,27 +173,78 @@ Row = tuple[str, str, ByModel]
 
 
 def concepts_report(report_data: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The whole report, part by part."""
-    parts = scores_part(report_data, verbose=verbose, quiet=quiet)
-    if not quiet:
-        parts += [
-            *component_table(report_data, verbose=verbose),
-            *reference_metric_table(report_data, verbose=verbose),
+    """The answer; with ``verbose``, also components, reference metrics, pairs, weightings and findings."""
+    parts = concepts_answer(report_data).parts(quiet=quiet, verbose=verbose)
+    if not verbose:
+        return parts
+    return [
+        *parts,
+        Paragraph(""),
+        *scores_part(report_data, verbose=True),
+        *component_table(report_data, verbose=True),
+        *reference_metric_table(report_data, verbose=True),
+        *pairwise_table(report_data),
+        *weight_table(report_data),
+        *findings_section(report_data.findings, verbose=True),
+    ]
+
+
+def concepts_answer(report_data: ConceptReportData) -> Answer:
+    """Which model to use for what, and every model with all scores, best first on the last of them."""
+    comparisons = report_data.all_score_comparisons
+    order = comparisons[-1].order
+    columns = [ReportColumn("model", order, shortens="middle")]
+    for rank, scores in enumerate(comparisons):
+        estimates = [scores.estimates[name] for name in order]
+        places = _places(estimates)
+        cells = [
+            f"{format_value(estimate.value, places)} {' '.join(scores.letters[name])}".rstrip()
+            for name, estimate in zip(order, estimates, strict=True)
         ]
-        parts += [*pairwise_table(report_data)] if verbose else []
-        parts += weight_table(report_data)
-    parts += recommendation_notes(report_data)
-    return parts if quiet else [*parts, *findings_section(report_data.findings, verbose=verbose)]
+        columns.append(ReportColumn(scores.score, cells, right=True, rank=len(comparisons) - rank))
+    letters = "Models that share a letter are not significantly different on that score. "
+    return Answer(
+        headline=_decision(comparisons[-1], report_data.name),
+        columns=tuple(columns),
+        notes=(
+            f"{letters if len(order) > 1 else ''}{_chance_ranges(comparisons)}",
+            *(f"{each.use}: {each.text}" for each in report_data.advice),
+            *(f"{note}." for note in report_data.notes),
+        ),
+        warnings=tuple(with_label(f"{name} failed", text) for name, text in report_data.failures.items()),
+        findings=report_data.findings,
+        details="Details: add -v (intervals, components, reference metrics, pairs, findings with hints).",
+    )
 
 
-def scores_part(report_data: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+def _decision(scores: ScoreComparison, name: str) -> str:
+    """Which model has the highest score, and which are tied with it."""
+    best, tied = scores.leader, scores.tied_with_leader
+    if best is None:
+        return f"Not decided: no model has a {scores.score} on {name}."
+    own = scores.estimates[best]
+    score = f"{scores.score} {format_value(own.value, _places([own]))}"
+    if len(scores.scored) < 2:
+        return f"{best} on {name}: {score}. One model alone does not show which is best: add a baseline."
+    if tied:
+        verb = "is" if len(tied) == 1 else "are"
+        return f"Not decided: {best} is highest on {name} ({score}); {join_names(tied)} {verb} not significantly worse."
+    return f"{best} is the best of {len(scores.scored)} models on {name} ({score})."
+
+
+def _chance_ranges(comparisons: Sequence[ScoreComparison]) -> str:
+    """The score of a random baseline on each score."""
+    known = [(each.score, _chance(each.estimates, _places(list(each.estimates.values())))) for each in comparisons]
+    levels = [f"{score} {chance}" for score, chance in known if chance]
+    return f"A random baseline scores: {', '.join(levels)}." if levels else ""
+
+
+def scores_part(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
     """Every score of every model, with what is known about it."""
     several = ", best first in every score" if len(report_data.models) > 1 else ""
     title = f"{pluralize(len(report_data.models), 'model')} on {report_data.name}{several}"
     parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(score_columns(report_data))]
-    parts += [Paragraph(with_label(f"{name} failed", text)) for name, text in report_data.failures.items()]
-    parts += [Paragraph(f"{note}.") for note in report_data.notes]
-    return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(report_data, verbose=verbose))]
+    return [*parts, Paragraph(""), Paragraph(caption(report_data, verbose=verbose))]
 
 
 def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
@@ -238,7 +290,7 @@ def caption(report_data: ConceptReportData, *, verbose: bool = False) -> str:
     drawn = ", ".join(each.drawn if verbose else each.units for each in report_data.score_comparisons)
     chance = f" ({'; '.join(each.chance_baseline for each in report_data.score_comparisons)})" if verbose else ""
     return (
-        f"{letters}Intervals come from resampled units: {drawn}. Chance is the score of a random "
+        f"{letters}Intervals come from bootstrap resamples: {drawn}. Chance is the score of a random "
         f"baseline: shuffled pairs and labels, or random vectors of the same shape{chance}. The readings "
         f"use the thresholds 0.3, 0.5 and 0.7, independent of chance.{'' if verbose else ' More: --verbose.'}"
     )
@@ -391,20 +443,8 @@ def weight_table(report_data: ConceptReportData) -> list[Any]:
             [
                 ReportColumn("model", [each.model for each in ordered], shortens="middle"),
                 ReportColumn("comes first in", [_share(each.share) for each in ordered], right=True),
-                ReportColumn("with resampled units", [_share(each.resampled) for each in ordered], right=True),
+                ReportColumn("with resampled data", [_share(each.resampled) for each in ordered], right=True),
             ]
         ),
         Paragraph("of all weightings of the composite, each as likely as any other."),
-    ]
-
-
-def recommendation_notes(report_data: ConceptReportData) -> list[Any]:
-    """Which model to use for what."""
-    if not report_data.advice:
-        return []
-    return [
-        Paragraph(""),
-        heading("What to use"),
-        Paragraph(""),
-        *(Paragraph(each.text, lead=f"{each.use}: ") for each in report_data.advice),
     ]

@@ -27,7 +27,7 @@ from equipoise.domains.concepts.report import (
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment import RUNS, ExperimentFolder, folder_names
+from equipoise.runs.experiment import RUNS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.store import save_run
 
@@ -84,7 +84,7 @@ class ConceptEvaluation:
             raise self.failures[model]
         if model not in self.scores:
             raise UnknownNameError.of("model", model, self.scores, more=f"there are {', '.join(self.scores)}")
-        return {each.score: each.estimates[model] for each in self.report_data.all_score_comparisons}
+        return {comparison.score: comparison.estimates[model] for comparison in self.report_data.all_score_comparisons}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
@@ -126,8 +126,8 @@ class ConceptEvaluation:
         spreads = [[model_scores.tasks[task].spread for task in tasks] for model_scores in self.scores.values()]
         if np.isnan(scores).any():
             return ()
-        known = not any(each.reason for row in spreads for each in row)
-        errors = np.array([[each.errors for each in row] for row in spreads]) if known else None
+        known = not any(spread.reason for row in spreads for spread in row)
+        errors = np.array([[spread.errors for spread in row] for row in spreads]) if known else None
         plain = weight_sensitivity(scores, seed=self.config.seed)
         resampled = plain if errors is None else weight_sensitivity(scores, errors, seed=self.config.seed)
         return tuple(
@@ -138,32 +138,32 @@ class ConceptEvaluation:
     @property
     def recommendations(self) -> dict[str, str]:
         """For each use, the recommended model, or those that are not significantly different."""
-        return {each.use: each.text for each in self.report_data.advice}
+        return {advice.use: advice.text for advice in self.report_data.advice}
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The findings about the concept set, the vectors and the scores."""
-        found = list(run_checks(self.concept_set))
+        findings = list(run_checks(self.concept_set))
         for name, model_scores in self.scores.items():
-            found += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
+            findings += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
             for task, what in _SPACES.items():
                 space = model_scores.tasks[task].observed.space if task in model_scores.tasks else None
-                found += [] if space is None else run_checks(ConceptSpace(name, space, what))
+                findings += [] if space is None else run_checks(ConceptSpace(name, space, what))
         for task in self.tasks:
-            found += self._findings_of_parts(task)
-        return tuple(dict.fromkeys(found))
+            findings += self._findings_of_parts(task)
+        return tuple(dict.fromkeys(findings))
 
     def _findings_of_parts(self, task: str) -> list[Finding]:
         blend = CONCEPT_SCORES[task]
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for term in blend.terms:
             values = {
                 name: term.entering(model_scores.tasks[task].observed.parts[term.part].value)
                 for name, model_scores in self.scores.items()
             }
             part = ScoreComponent(blend.name, term.entry, term.weight, term.better, values, term.fixed)
-            found += run_checks(part)
-        return found
+            findings += run_checks(part)
+        return findings
 
     @cached_property
     def report_data(self) -> ConceptReportData:
@@ -177,11 +177,11 @@ class ConceptEvaluation:
             advice=recommend(every),
             winning=self.winning,
             readings={
-                each.score: {
+                comparison.score: {
                     name: interpret_score(model_scores.value, model_scores.interval)
-                    for name, model_scores in each.estimates.items()
+                    for name, model_scores in comparison.estimates.items()
                 }
-                for each in every
+                for comparison in every
             },
             findings=self.findings,
             notes=self.notes,
@@ -207,7 +207,7 @@ class ConceptEvaluation:
         notes += [
             f"{blend.name} of {name} is undefined, as {why}"
             for name, model_scores in self.scores.items()
-            for blend, why in ((each.blend, each.lacking) for each in model_scores.tasks.values())
+            for blend, why in ((score.blend, score.lacking) for score in model_scores.tasks.values())
             if why
         ]
         if self.composite is not None and chosen:
@@ -290,31 +290,29 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
         "models": {
             name: {
                 "dims": model_scores.dims,
-                "scores": {score: each.value for score, each in evaluation[name].items()},
+                "scores": {score: estimate.value for score, estimate in evaluation[name].items()},
                 "fingerprint": model_scores.fingerprint,
             }
             for name, model_scores in evaluation.scores.items()
         },
         "scores": [
-            _comparison_dict(each, report_data.readings[each.score]) for each in report_data.all_score_comparisons
+            _comparison_dict(comparison, report_data.readings[comparison.score])
+            for comparison in report_data.all_score_comparisons
         ],
         "recommendations": [
             {
-                "use": each.use,
-                "score": each.score,
-                "models": list(each.models),
-                "message": each.message,
-                "caution": each.caution,
+                "use": advice.use,
+                "score": advice.score,
+                "models": list(advice.models),
+                "message": advice.message,
+                "caution": advice.caution,
             }
-            for each in report_data.advice
+            for advice in report_data.advice
         ],
-        "weight_sensitivity": [asdict(each) for each in report_data.winning],
-        "findings": [asdict(each) for each in evaluation.findings],
+        "weight_sensitivity": [asdict(sensitivity) for sensitivity in report_data.winning],
+        "findings": [asdict(finding) for finding in evaluation.findings],
         "notes": list(evaluation.notes),
-        "failures": {
-            name: {"code": error.code, "message": error.message, "hint": error.hint}
-            for name, error in evaluation.failures.items()
-        },
+        "failures": failures_to_dict(evaluation.failures),
         "settings": {**report_data.settings, "command": list(evaluation.command)},
     }
 
@@ -331,7 +329,7 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
         "order": list(score_comparison.order),
         "models": {
             name: {
-                **each.to_dict(),
+                **estimate.to_dict(),
                 "band": list(score_comparison.letters[name]),
                 "reading": readings[name],
                 "parts": {part: model_scores[name].to_dict() for part, model_scores in score_comparison.parts.items()},
@@ -341,9 +339,9 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
                     if name in model_scores
                 },
             }
-            for name, each in score_comparison.estimates.items()
+            for name, estimate in score_comparison.estimates.items()
         },
-        "comparisons": [_contrast(each) for each in score_comparison.contrasts],
+        "comparisons": [_contrast(contrast) for contrast in score_comparison.contrasts],
     }
 
 

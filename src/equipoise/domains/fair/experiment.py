@@ -335,14 +335,14 @@ def compare_models(
 
 def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, command: tuple[str, ...]) -> FairComparison:
     settings, outcomes = plan.settings, tuple(job_results.outputs.values())
-    results = [each.result for each in outcomes]
+    results = [outcome.result for outcome in outcomes]
     comparison = compare(results, settings.metric, config=settings.stats) if len(results) > 1 else None
     kinds = question_slices(plan.dataset)
     return FairComparison(
         outcomes=outcomes,
         comparison=comparison,
         mcnemar=_mcnemar(outcomes, settings),
-        slices={each.profile.spec: slice_estimates(each.result, settings.metric, kinds) for each in outcomes},
+        slices={outcome.profile.spec: slice_estimates(outcome.result, settings.metric, kinds) for outcome in outcomes},
         findings=comparison.findings if comparison is not None else tuple(results[0].findings),
         failures=job_results.failures,
         plan=plan,
@@ -357,9 +357,11 @@ def _mcnemar(outcomes: Sequence[FairModelResult], settings: FairConfig) -> Compa
     A question counts as answered if it is in more than half of the splits. The bootstrap errors are dropped,
     so that p is the exact one of these counts.
     """
-    binary = [each.result for each in outcomes if not each.profile.tied_questions]
+    binary = [outcome.result for outcome in outcomes if not outcome.profile.tied_questions]
     if len(binary) < 2:
         return None
     metric = settings.metric
-    counted = [replace(each, per_unit={metric: majority_hits(each.per_unit[metric])}, errors={}) for each in binary]
+    counted = [
+        replace(result, per_unit={metric: majority_hits(result.per_unit[metric])}, errors={}) for result in binary
+    ]
     return compare(counted, metric, config=replace(settings.stats, test="mcnemar"))

@@ -13,7 +13,6 @@ from equipoise.checks.base import ScoredResult, TruncationStats
 from equipoise.checks.protocol import TunedSystem
 from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.chunk_index import ChunkingParams, chunk_locations
-from equipoise.domains.fair.comparison_findings import setup_findings
 from equipoise.domains.fair.grid_search import (
     GridEvidence,
     GridSearchResult,
@@ -22,6 +21,7 @@ from equipoise.domains.fair.grid_search import (
     select_configuration,
 )
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
+from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
 from equipoise.runs.experiment import ExperimentFolder
@@ -35,7 +35,6 @@ from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
-    from equipoise.domains.fair.plan import Plan
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.stats.result import Result
@@ -96,7 +95,7 @@ def _measured_profile(
     models = dense_models(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
-    truncated = [None if each.truncation is None else each.truncation.truncated for each in eligible]
+    truncated = [None if evidence.truncation is None else evidence.truncation.truncated for evidence in eligible]
     return ModelProfile(
         spec=name,
         name=card.name,
@@ -104,7 +103,7 @@ def _measured_profile(
         bytes_per_vector=card.bytes_per_vector,
         truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
-        grid_chunks=sum(len(each.chunked.chunks) for each in eligible),
+        grid_chunks=sum(len(evidence.chunked.chunks) for evidence in eligible),
         grid_truncated=_sum(truncated) if models else 0,
         tied_questions=tuned.tied_questions,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,

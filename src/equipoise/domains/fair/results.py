@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -12,7 +12,7 @@ from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
 from equipoise.report.charts.files import write_charts
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment import ExperimentFolder, is_json_file, write_json
+from equipoise.runs.experiment import ExperimentFolder, failures_to_dict, is_json_file, write_json
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import Plan
@@ -45,7 +45,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     @property
     def results(self) -> tuple[OptimizationResult | FailedModel, ...]:
         """The result or failure of each model, in input order."""
-        finished = {each.profile.spec: each.optimization for each in self.outcomes}
+        finished = {outcome.profile.spec: outcome.optimization for outcome in self.outcomes}
         return tuple(
             finished[name] if name in finished else FailedModel(name, self.failures[name])
             for name in self.keys or finished
@@ -67,7 +67,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     @property
     def tunings(self) -> dict[str, TuningRecord]:
         """The tuning record of each model."""
-        return {each.profile.spec: each.tuning for each in self.outcomes}
+        return {outcome.profile.spec: outcome.tuning for outcome in self.outcomes}
 
     @property
     def frontiers(self) -> dict[str, tuple[Trial, ...]]:
@@ -77,7 +77,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     @property
     def resumed(self) -> tuple[str, ...]:
         """The models that were loaded from the output folder instead of computed."""
-        return tuple(each.profile.spec for each in self.outcomes if each.stored is not None)
+        return tuple(outcome.profile.spec for outcome in self.outcomes if outcome.stored is not None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -89,15 +89,15 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         """The data of the report."""
         models = tuple(
             ModelSummary(
-                name=each.profile.spec,
-                estimate=each.result[self.plan.settings.metric],
-                tuning=each.tuning,
-                tokens=each.profile.retrieved_tokens,
-                dimensions=each.profile.dimensions,
-                tied_questions=each.profile.tied_questions,
-                slices=self.slices[each.profile.spec],
+                name=outcome.profile.spec,
+                estimate=outcome.result[self.plan.settings.metric],
+                tuning=outcome.tuning,
+                tokens=outcome.profile.retrieved_tokens,
+                dimensions=outcome.profile.dimensions,
+                tied_questions=outcome.profile.tied_questions,
+                slices=self.slices[outcome.profile.spec],
             )
-            for each in self.outcomes
+            for outcome in self.outcomes
         )
         return FairReportData(
             models,
@@ -120,28 +120,15 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         settings = self.plan.settings
         return {
             "schema": 1,
-            "models": [each.optimization.to_dict() for each in self.outcomes],
+            "models": [outcome.optimization.to_dict() for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "mcnemar": [] if self.mcnemar is None else self.mcnemar.to_dict()["contrasts"],
             "slices": {
-                name: [{"slice": {each.name: each.value}, **each.estimate.to_dict()} for each in slices]
+                name: [{"slice": {part.name: part.value}, **part.estimate.to_dict()} for part in slices]
                 for name, slices in self.slices.items()
             },
-            "findings": [
-                {
-                    "code": each.code,
-                    "severity": str(each.severity),
-                    "subject": each.subject,
-                    "message": each.message,
-                    "hint": each.hint,
-                    "evidence": list(each.evidence),
-                }
-                for each in self.findings
-            ],
-            "failures": {
-                name: {"code": error.code, "message": error.message, "hint": error.hint}
-                for name, error in self.failures.items()
-            },
+            "findings": [asdict(finding) for finding in self.findings],
+            "failures": failures_to_dict(self.failures),
             "settings": {
                 "chunkers": settings.chunkers,
                 "chunk_sizes": settings.chunk_sizes,
@@ -165,7 +152,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     def to_embedding_eval(self) -> list[dict[str, Any]]:
         """The list that embedding-eval writes, with only its keys."""
-        return [each.optimization.to_embedding_eval() for each in self.outcomes]
+        return [outcome.optimization.to_embedding_eval() for outcome in self.outcomes]
 
     def write(self, output: str | Path) -> list[Path]:
         """Write results.json and one run directory per model to a folder, or embedding-eval's list to a .json file."""
@@ -196,10 +183,10 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     def __repr__(self) -> str:
         nested = self.plan.settings.nested
         shown = ", ".join(
-            f"{each.model_spec} failed"
-            if isinstance(each, FailedModel)
-            else (f"{each.model_spec} {each.nested_accuracy:.1f} % " if nested else f"{each.model_spec} ")
-            + f"({each.best_accuracy:.1f} % optimistic)"
-            for each in self.results
+            f"{result.model_spec} failed"
+            if isinstance(result, FailedModel)
+            else (f"{result.model_spec} {result.nested_accuracy:.1f} % " if nested else f"{result.model_spec} ")
+            + f"({result.best_accuracy:.1f} % optimistic)"
+            for result in self.results
         )
         return f"<FairComparison on {len(self.plan.dataset.questions)} questions: {shown}>"

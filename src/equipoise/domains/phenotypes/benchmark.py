@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -59,6 +59,7 @@ from equipoise.models.rerank import Reranker, reranked_scores
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
+from equipoise.runs.executors import Executor, check_device
 from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermIndex
     from equipoise.models.encoder import ModelCard
     from equipoise.models.retriever import Retriever
-    from equipoise.runs.executors import Executor
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Result
@@ -138,7 +138,7 @@ class BenchmarkContext:
 
     @property
     def ontology(self) -> Ontology:
-        """The ontology that terms are found in."""
+        """The ontology that terms are retrieved in."""
         return self.resolved_cases.ontology
 
     @cached_property
@@ -184,17 +184,17 @@ class BenchmarkContext:
     def _evaluate_representations(
         self, system: Retriever, name: str, representations: Sequence[TermRepresentation], multi_vector: bool
     ) -> list[TermSystemResult]:
-        begun = perf_counter()
+        start = perf_counter()
         terms = TermRetriever(
             system, self.ontology, multi_vector=multi_vector, index=self._indexes(system, multi_vector)
         )
         names = [representation.name for representation in representations]
-        seen = rank_cases_jointly(
+        retrieved = rank_cases_jointly(
             _score_blocks(terms, representations, self.reranker), self.resolved_cases, names, depth=self.depth
         )
-        seconds = perf_counter() - begun
+        seconds = perf_counter() - start
         return [
-            self._outcome(terms, name, representation, seen[representation.name], seconds / len(representations))
+            self._outcome(terms, name, representation, retrieved[representation.name], seconds / len(representations))
             for representation in representations
         ]
 
@@ -203,9 +203,9 @@ class BenchmarkContext:
 
         Without an index folder, a model without an index embeds the texts.
         """
-        given = self.settings.index_dir
-        folder = Path(given).expanduser() if given else default_index_folder()
-        missing = [] if given else missing_indexes(folder, self.ontology, system, multi_vector)
+        index_dir = self.settings.index_dir
+        folder = Path(index_dir).expanduser() if index_dir else default_index_folder()
+        missing = [] if index_dir else missing_indexes(folder, self.ontology, system, multi_vector)
         models = [model for model in dense_models(system) if model not in missing]
         return tuple(open_index(folder, self.ontology, model, multi_vector) for model in models)
 
@@ -225,12 +225,12 @@ class BenchmarkContext:
         )
         diagnosis = None
         if settings.n_diagnosed_labels:
-            asked = (
+            retriever = (
                 terms.with_strategy(representation.strategy, representation.weights)
                 if representation.multi_vector
                 else terms
             )
-            diagnosis = diagnose(asked, self.ontology, n_labels=settings.n_diagnosed_labels, config=settings.config)
+            diagnosis = diagnose(retriever, self.ontology, n_labels=settings.n_diagnosed_labels, config=settings.config)
         return TermSystemResult(
             model=name,
             representation=representation,
@@ -266,7 +266,7 @@ def _score_blocks(
 
     def ask(texts: list[str]) -> Iterator[tuple[Mapping[str, NDArray[Any]], slice]]:
         for part, scores in _blocks(terms, representations, texts):
-            found = {
+            scores_by_name = {
                 representation.name: aggregate_scores(
                     scores, terms.components, representation.strategy, representation.weights
                 )
@@ -275,8 +275,10 @@ def _score_blocks(
                 for representation in representations
             }
             if reranker is not None:
-                found = {name: reranker.scores(texts[part], each) for name, each in found.items()}
-            yield found, part
+                scores_by_name = {
+                    name: reranker.scores(texts[part], system_scores) for name, system_scores in scores_by_name.items()
+                }
+            yield scores_by_name, part
 
     return ask
 
@@ -289,7 +291,7 @@ def _blocks(
 
 @dataclass(frozen=True, eq=False)
 class PhenotypeBenchmark:
-    """Results of systems on the same cases, in the order given, with paired comparisons."""
+    """Results of systems on the same cases, in input order, with paired comparisons."""
 
     outcomes: tuple[TermSystemResult, ...]
     bench: BenchmarkContext
@@ -310,7 +312,7 @@ class PhenotypeBenchmark:
     @property
     def results(self) -> Mapping[str, Result]:
         """The results by the names of the systems."""
-        return {each.name: each.result for each in self.outcomes}
+        return {outcome.name: outcome.result for outcome in self.outcomes}
 
     @property
     def failures(self) -> dict[str, EquipoiseError]:
@@ -336,13 +338,13 @@ class PhenotypeBenchmark:
             measure=settings.measure,
             systems=tuple(
                 SystemScores(
-                    each.result,
-                    each.slices,
-                    () if each.diagnosis is None else each.diagnosis.scores,
-                    each.model,
-                    each.representation.name + (f" > {each.reranker}" if each.reranker else ""),
+                    outcome.result,
+                    outcome.slices,
+                    () if outcome.diagnosis is None else outcome.diagnosis.scores,
+                    outcome.model,
+                    outcome.representation.name + (f" > {outcome.reranker}" if outcome.reranker else ""),
                 )
-                for each in self.outcomes
+                for outcome in self.outcomes
             ),
             comparison=self.comparison,
             notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self._failed(),))),
@@ -382,22 +384,27 @@ class PhenotypeBenchmark:
             "scored_cases": resolved_cases.scored,
             "similarity": self.bench.settings.measure,
             "resolved_ids": [
-                {"case": case, "id": each.id, "how": each.how, "term": resolved_cases.ontology.ids[each.term]}
-                for case, each in resolved_cases.moved
+                {
+                    "case": case,
+                    "id": resolution.id,
+                    "how": resolution.how,
+                    "term": resolved_cases.ontology.ids[resolution.term],
+                }
+                for case, resolution in resolved_cases.moved
             ],
-            "systems": [_system(each) for each in self.outcomes],
+            "systems": [_system(outcome) for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "verdict": self.verdict(),
             "notes": list(self.edition.notes),
-            "findings": [_finding(each) for each in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
             "failures": [
                 {"where": where, "code": error.code, "message": error.message} for where, error in self.failures.items()
             ],
         }
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {result['MRR'].value:.3f}" for name, result in self.results.items())
-        return f"<PhenotypeBenchmark on {len(self.bench.resolved_cases.cases)} cases: MRR of {told}>"
+        scores = ", ".join(f"{name} {result['MRR'].value:.3f}" for name, result in self.results.items())
+        return f"<PhenotypeBenchmark on {len(self.bench.resolved_cases.cases)} cases: MRR of {scores}>"
 
     def _repr_html_(self) -> str:
         """The comparison, or the one result, as notebooks show it."""
@@ -411,20 +418,9 @@ def _system(outcome: TermSystemResult) -> dict[str, Any]:
         "mode": outcome.representation.name,
         "reranker": outcome.reranker or None,
         "seconds": outcome.seconds,
-        "estimates": [each.to_dict() for each in outcome.result.estimates.values()],
-        "slices": [{"slice": each.name, "value": each.value, **each.estimate.to_dict()} for each in outcome.slices],
+        "estimates": [estimate.to_dict() for estimate in outcome.result.estimates.values()],
+        "slices": [{"slice": part.name, "value": part.value, **part.estimate.to_dict()} for part in outcome.slices],
         "diagnosis": None if outcome.diagnosis is None else outcome.diagnosis.to_dict(),
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "code": finding.code,
-        "severity": str(finding.severity),
-        "subject": finding.subject,
-        "message": finding.message,
-        "hint": finding.hint,
-        "evidence": list(finding.evidence),
     }
 
 
@@ -465,7 +461,7 @@ def run_benchmark(
     weights
         Weights of label, synonyms and definition for ``all_weighted``.
     output
-        Folder for the results. Every model is written as soon as it is evaluated.
+        Folder for the results. Every model is written as soon as it is evaluated, and loaded by a repeated call.
     progress
         Called with the progress over the systems.
     command
@@ -524,7 +520,7 @@ def compare_vectors(
     weights
         Weights of label, synonyms and definition for ``all_weighted``.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the systems.
     command
@@ -567,6 +563,7 @@ def _run(
     settings = BenchmarkConfig(**{**options, "representations": representations}).checked()
     folder = ExperimentFolder.of(output)
     named = resolve_models(models)
+    check_device(settings.device, engine)
     check_device_is_used(settings.device, named.values(), settings.reranker)
     bench = prepare_benchmark(cases, ontology, settings)
     bench = replace(bench, notes=_device_notes(named.values(), settings))
@@ -630,8 +627,8 @@ def compare_systems(
     settings = bench.settings
     shared = _findings(outcomes, bench)
     # They are stored in every run directory, because reports are built from these.
-    outcomes = [replace(each, result=_with_findings(each.result, shared)) for each in outcomes]
-    results = [each.result for each in outcomes]
+    outcomes = [replace(outcome, result=_with_findings(outcome.result, shared)) for outcome in outcomes]
+    results = [outcome.result for outcome in outcomes]
     comparison = None
     if len(results) > 1:
         comparison = compare(
@@ -653,8 +650,8 @@ def _with_findings(result: Result, shared: tuple[Finding, ...]) -> Result:
 
 
 def _findings(outcomes: Sequence[TermSystemResult], bench: BenchmarkContext) -> tuple[Finding, ...]:
-    seen = {each.name: each.retrieved for each in outcomes}
-    return run_checks(expected_term_ranks(seen, bench.resolved_cases, bench.similarity))
+    retrieved = {outcome.name: outcome.retrieved for outcome in outcomes}
+    return run_checks(expected_term_ranks(retrieved, bench.resolved_cases, bench.similarity))
 
 
 def _load_cases(cases: Cases | None) -> tuple[Case, ...]:

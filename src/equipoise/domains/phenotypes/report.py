@@ -8,17 +8,19 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
-from equipoise.report.answer import INCOMPLETE_MARK, incomplete_run_notes
+from equipoise.report.answer import INCOMPLETE_MARK, Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.findings import findings_section, sort_by_severity
 from equipoise.report.pairwise import (
     chance_note,
     comparison_caption,
+    metric_columns,
     primary_columns,
 )
 from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import score_columns
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
+from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
     from equipoise.stats.comparison import Comparison
@@ -81,56 +83,81 @@ class BenchmarkReportData:
         return {part.result.system: part.representation if self.model else part.result.system for part in self.systems}
 
 
+ANSWER_METRICS = ("HR@1", "HR@10", "MaxOntSim@10")
+"""Further columns of the answer."""
+
+
 def phenotype_report(edition: BenchmarkReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The whole report, part by part."""
+    """The answer; with ``verbose``, also all metrics, methods, slices, the label diagnosis and the findings."""
     results = [part.result for part in edition.systems]
-    parts: list[Any] = _leading(edition, results)
-    if edition.comparison is not None and verbose:
-        parts += [Paragraph(""), heading("Every metric"), Paragraph("")]
-        parts += [_table(edition, _with_exact_chance(score_columns(results), results))]
-    if quiet:
-        return parts
-    parts += [Paragraph(""), Paragraph(_caption(edition, results))]
-    parts += [Paragraph(f"{note}.") for note in edition.notes]
-    parts += [*slice_table(edition), *diagnosis_table(edition)]
-    parts += [Paragraph(""), Paragraph(edition.citation)]
-    if edition.comparison is not None:
-        parts += [Paragraph(""), Paragraph(edition.comparison.verdict("case"))]
-    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
+    parts = phenotype_answer(edition).parts(quiet=quiet, verbose=verbose)
+    if not verbose:
+        return parts if quiet else [*parts, *diagnosis_table(edition)]
+    parts += [Paragraph(""), *_all_metrics(edition, results), Paragraph(""), Paragraph(_caption(edition, results))]
+    parts += [*slice_table(edition), *diagnosis_table(edition), Paragraph(""), Paragraph(edition.citation)]
+    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=True)]
 
 
-def _leading(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Any]:
-    """The main table: all metrics of one system, or the comparison with a summary of the metrics."""
+def phenotype_answer(edition: BenchmarkReportData) -> Answer:
+    """Which system is best, with hit rates and ontology similarity."""
     scored = "" if edition.scored == edition.cases else f"{format_count(edition.scored)} of "
-    where = f"on {scored}{pluralize(edition.cases, 'case')} among {format_count(edition.terms)} terms"
+    where = f"{scored}{pluralize(edition.cases, 'case')}, {format_count(edition.terms)} terms ({edition.ontology})"
     comparison = edition.comparison
+    options = AnswerOptions(
+        Vocabulary("case", "mode" if edition.model else "system"),
+        notes=(f"{where}{f', {edition.model}' if edition.model else ''}.", *(f"{note}." for note in edition.notes)),
+        findings=edition.findings,
+        details="Details: add -v (all metrics, slices, label diagnosis, findings with hints).",
+    )
     if comparison is None:
-        title = heading(f"{results[0].system} {where}")
-        return [title, Paragraph(""), TerminalTable(_with_exact_chance(score_columns(results), results))]
-    whose = f" of {edition.model}" if edition.model else ""
-    parts: list[Any] = [heading(f"{comparison.primary}{whose} {where}, best first"), Paragraph("")]
-    parts += [_table(edition, primary_columns(comparison))]
-    parts += [Paragraph(line) for line in incomplete_run_notes(comparison)]
-    return [*parts, Paragraph(""), _table(edition, metric_summary_table(comparison))]
+        result = edition.systems[0].result
+        estimates = [result[name] for name in ANSWER_METRICS if name in result.estimates]
+        columns = [ReportColumn(each.metric, [format_value(each.value, _DECIMALS)], right=True) for each in estimates]
+        return single_answer(result.system, result[result.names[0]], replace(options, columns=tuple(columns)))
+    shown = [name for name in ANSWER_METRICS if name in comparison.metrics and name != comparison.primary]
+    answer = comparison_answer(comparison, replace(options, columns=tuple(metric_columns(comparison, shown))))
+    return replace(answer, columns=tuple(_short_names(edition, answer.columns)))
+
+
+def _all_metrics(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Any]:
+    """Every metric of every system; before it the comparison with a summary, if there are several systems."""
+    comparison = edition.comparison
+    table = _table(edition, _with_exact_chance(score_columns(results), results))
+    if comparison is None:
+        return [heading("Every metric"), Paragraph(""), table]
+    return [
+        heading(f"{comparison.primary}, best first"),
+        Paragraph(""),
+        _table(edition, primary_columns(comparison)),
+        Paragraph(""),
+        _table(edition, metric_summary_table(comparison)),
+        Paragraph(""),
+        heading("Every metric"),
+        Paragraph(""),
+        table,
+    ]
 
 
 def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> TerminalTable:
-    """The table with short system names; an incomplete run keeps its mark."""
+    """The table with short system names."""
+    return TerminalTable(_short_names(edition, columns))
+
+
+def _short_names(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> list[ReportColumn]:
+    """The columns with short system names; an incomplete run keeps its mark."""
     called = edition.called
     marked = {f"{name}{INCOMPLETE_MARK}": f"{short}{INCOMPLETE_MARK}" for name, short in called.items()}
     names = called | marked
-    return TerminalTable(
-        [
-            replace(
-                column,
-                head="mode" if edition.model else column.head,
-                cells=[names.get(cell, cell) for cell in column.cells],
-            )
-            if column.head == "system"
-            else column
-            for column in columns
-        ]
-    )
+    return [
+        replace(
+            column,
+            head="mode" if edition.model else column.head,
+            cells=[names.get(cell, cell) for cell in column.cells],
+        )
+        if column.head in ("system", "mode")
+        else column
+        for column in columns
+    ]
 
 
 def _with_exact_chance(columns: Sequence[ReportColumn], results: Sequence[Result]) -> list[ReportColumn]:

@@ -31,6 +31,7 @@ from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.stats.alignment import DATA
 from equipoise.stats.slices import Slice, slice_estimates
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.cases import ResolvedCases
@@ -235,7 +236,7 @@ def benchmark_result(
         system=system,
         config=settings.config,
     )
-    all_settings: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity)}
+    all_settings: dict[str, Any] = {DATA: dataset_settings(resolved_cases, similarity), UNIT_NOUN: "case"}
     if retrieved.failures:
         all_settings |= dict(zip(STATUS_SETTINGS, (str(Status.PARTIAL), failure_message(retrieved)), strict=True))
     return replace(result, settings={**result.settings, **all_settings})

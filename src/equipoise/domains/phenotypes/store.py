@@ -40,10 +40,10 @@ def write_system_runs(
 def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Sequence[str]) -> Manifest:
     """The manifest of one system; the run is partial if cases failed."""
     resolved_cases, settings, card = bench.resolved_cases, bench.settings, outcome.card
-    begun = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.config.seed)
+    manifest = Manifest.start(outcome.name, command=redact_secrets(command), seed=settings.config.seed)
     partial = failure_message(outcome.retrieved)
     return replace(
-        begun.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),
+        manifest.finish(Status.PARTIAL if partial else Status.COMPLETE, reason=partial),
         parameters={
             "model": outcome.model,
             "model_name": card.name,

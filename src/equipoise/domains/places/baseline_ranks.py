@@ -32,7 +32,7 @@ class SharedRanking:
 
     def __init__(self, counts: Ints, predictable: Bools, tally: ContextCounts | None = None) -> None:
         self.counts = counts
-        self.kept = predictable
+        self.predictable = predictable
         self.tally = tally
         self.levels, self.level = np.unique(counts, return_inverse=True)
 
@@ -41,13 +41,13 @@ class SharedRanking:
         place_counts = self.counts[places]
         return place_counts if self.tally is None else self.tally.seen(rows, places) * (self._most + 1) + place_counts
 
-    def standing(self, rows: Ints, places: Ints) -> BaselineRankCounts:
+    def rank_counts(self, rows: Ints, places: Ints) -> BaselineRankCounts:
         """The rank counts of each place among all predictable ones."""
         common = BaselineRankCounts(*(column[places] for column in self._common))
         if self.tally is None:
             return common
         at, here = self.tally.entries(rows, places)
-        removed = self._taken_out(rows, places)
+        removed = self._counts_in_row(rows, places)
         size = self._sizes[rows]
         rest = (size + common.above - removed.above, common.tied - removed.tied, common.before - removed.before)
         if not len(self.tally.counts):
@@ -57,11 +57,11 @@ class SharedRanking:
 
     def firsts(self, rows: Ints) -> tuple[Ints, Bools]:
         """The first place of each row (of ties, the lowest code), and whether it is tied."""
-        top = np.flatnonzero(self.kept & (self.counts == self.counts[self.kept].max()))
+        top = np.flatnonzero(self.predictable & (self.counts == self.counts[self.predictable].max()))
         first, tied = np.full(len(rows), top[0]), np.full(len(rows), len(top) > 1)
         if self.tally is None or not len(self.tally.counts):
             return first, tied
-        lead = (self._inside.above == 0) & self.kept[self.tally.places]
+        lead = (self._inside.above == 0) & self.predictable[self.tally.places]
         row, at = np.unique(self.tally.row_of[lead], return_index=True)
         chosen = np.full(len(self.tally.keys) + 1, -1)
         chosen[row] = np.flatnonzero(lead)[at]
@@ -75,7 +75,7 @@ class SharedRanking:
         return int(self.counts.max(initial=0))
 
     @cached_property
-    def named(self) -> Ints:
+    def name_ranks(self) -> Ints:
         """The rank of each class by its name; an order by id puts larger names first, as trec_eval does."""
         name_rank = np.empty(len(self.counts), dtype=np.int64)
         name_rank[np.argsort(np.arange(len(self.counts)).astype(str), kind="stable")] = np.arange(len(self.counts))
@@ -84,8 +84,8 @@ class SharedRanking:
     @cached_property
     def _common(self) -> BaselineRankCounts:
         """Every class by everybody's counts alone."""
-        places = np.flatnonzero(self.kept)
-        counts = _rank_within_rows(np.zeros(len(places), dtype=np.int64), self.level[places], self.named[places])
+        places = np.flatnonzero(self.predictable)
+        counts = _rank_within_rows(np.zeros(len(places), dtype=np.int64), self.level[places], self.name_ranks[places])
         full = [np.zeros(len(self.counts), dtype=np.int64) for _ in counts]
         for column, part in zip(full, counts, strict=True):
             column[places] = part
@@ -94,7 +94,7 @@ class SharedRanking:
     @cached_property
     def _entries(self) -> Ints:
         """The entries of the tally whose places are predictable."""
-        return np.flatnonzero(self.kept[self.tally.places]) if self.tally else np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.predictable[self.tally.places]) if self.tally else np.zeros(0, dtype=np.int64)
 
     @cached_property
     def _inside(self) -> BaselineRankCounts:
@@ -104,7 +104,7 @@ class SharedRanking:
             return BaselineRankCounts(*(np.zeros(0, dtype=np.int64),) * 3)
         at = self._entries
         keys = tally.counts[at] * len(self.levels) + self.level[tally.places[at]]
-        counts = _rank_within_rows(tally.row_of[at], keys, self.named[tally.places[at]])
+        counts = _rank_within_rows(tally.row_of[at], keys, self.name_ranks[tally.places[at]])
         full = [np.zeros(len(tally.counts), dtype=np.int64) for _ in counts]
         for column, part in zip(full, counts, strict=True):
             column[at] = part
@@ -124,16 +124,16 @@ class SharedRanking:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         places = self.tally.places[self._entries]
         pair = self.tally.row_of[self._entries] * len(self.levels) + self.level[places]
-        return np.sort(pair), np.sort(pair * len(self.counts) + self.named[places])
+        return np.sort(pair), np.sort(pair * len(self.counts) + self.name_ranks[places])
 
-    def _taken_out(self, rows: Ints, places: Ints) -> BaselineRankCounts:
+    def _counts_in_row(self, rows: Ints, places: Ints) -> BaselineRankCounts:
         """How many places of the row are above, tied, and tied with a preceding name in the common order."""
         pairs, name_ranks = self._by_level
         base = np.maximum(rows, 0) * len(self.levels)
         level_keys = base + self.level[places]
         left, right = np.searchsorted(pairs, level_keys), np.searchsorted(pairs, level_keys, side="right")
         end = np.searchsorted(pairs, base + len(self.levels))
-        later = np.searchsorted(name_ranks, level_keys * len(self.counts) + self.named[places], side="right")
+        later = np.searchsorted(name_ranks, level_keys * len(self.counts) + self.name_ranks[places], side="right")
         has_context = rows >= 0
         return BaselineRankCounts(
             *(np.where(has_context, column, 0) for column in (end - right, right - left, right - later))
@@ -196,7 +196,7 @@ class BaselineTargetRanks(NamedTuple):
 def rank_targets(
     personal_levels: Sequence[CountLevel], shared: CountLevel | None, counts: Ints, targets: Ints, predictable: Bools
 ) -> BaselineTargetRanks:
-    """The standing of each unit's target among the ``predictable`` classes.
+    """The rank counts of each unit's target among the ``predictable`` classes.
 
     ``personal_levels`` are the person's counts, the most telling first; the places of each are among those of the next.
     What they leave equal the ``shared`` counts decide, and at last those of everybody.
@@ -228,18 +228,18 @@ def _blocks(tallies: Sequence[ContextCounts], queries: Ints) -> Iterator[slice]:
 def _block(
     tallies: Sequence[ContextCounts], order: SharedRanking, personal_rows: Sequence[Ints], shared: Ints, targets: Ints
 ) -> BaselineTargetRanks:
-    standing, (first, first_tied) = order.standing(shared, targets), order.firsts(shared)
+    shared_counts, (first, first_tied) = order.rank_counts(shared, targets), order.firsts(shared)
     if not tallies:
-        return BaselineTargetRanks(*standing, first, first_tied)
-    unit, place = _visited_places(tallies[-1], personal_rows[-1], order.kept)
+        return BaselineTargetRanks(*shared_counts, first, first_tied)
+    unit, place = _visited_places(tallies[-1], personal_rows[-1], order.predictable)
     personal = _personal(tallies, [rows[unit] for rows in personal_rows], place)
     common = order.keys(shared[unit], place)
     target = _personal(tallies, personal_rows, targets)
-    candidates = SortKeys(personal, common, order.named[place])
-    target_keys = SortKeys(target[unit], order.keys(shared, targets)[unit], order.named[targets][unit])
+    candidates = SortKeys(personal, common, order.name_ranks[place])
+    target_keys = SortKeys(target[unit], order.keys(shared, targets)[unit], order.name_ranks[targets][unit])
     among, outside = (
         _within(candidates, target_keys, unit, len(targets)),
-        _taken_out(candidates, target_keys, unit, standing),
+        _outside(candidates, target_keys, unit, shared_counts),
     )
     # A target that the user never visited is below all visited places.
     above, tied, before = (np.where(target > 0, one, other) for one, other in zip(among, outside, strict=True))
@@ -251,7 +251,7 @@ class SortKeys(NamedTuple):
 
     personal: Ints
     common: Ints
-    named: Ints
+    name_rank: Ints
 
 
 def _within(candidates: SortKeys, target_keys: SortKeys, unit: Ints, units: int) -> BaselineRankCounts:
@@ -262,22 +262,22 @@ def _within(candidates: SortKeys, target_keys: SortKeys, unit: Ints, units: int)
     return BaselineRankCounts(
         _sums(higher, unit, units),
         _sums(equal, unit, units) - 1,
-        _sums(equal & (candidates.named > target_keys.named), unit, units),
+        _sums(equal & (candidates.name_rank > target_keys.name_rank), unit, units),
     )
 
 
-def _taken_out(
-    candidates: SortKeys, target_keys: SortKeys, unit: Ints, standing: BaselineRankCounts
+def _outside(
+    candidates: SortKeys, target_keys: SortKeys, unit: Ints, shared_counts: BaselineRankCounts
 ) -> BaselineRankCounts:
     """The rank counts of an unvisited target: below all visited places, in the shared order without them."""
-    units = len(standing.above)
+    units = len(shared_counts.above)
     same_common = candidates.common == target_keys.common
     return BaselineRankCounts(
-        standing.above
+        shared_counts.above
         + np.bincount(unit, minlength=units)
         - _sums(candidates.common > target_keys.common, unit, units),
-        standing.tied - _sums(same_common, unit, units),
-        standing.before - _sums(same_common & (candidates.named > target_keys.named), unit, units),
+        shared_counts.tied - _sums(same_common, unit, units),
+        shared_counts.before - _sums(same_common & (candidates.name_rank > target_keys.name_rank), unit, units),
     )
 
 

@@ -406,12 +406,15 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
 
 
 def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
-    """Write the files and the charts, and suggest the command that scores them."""
+    """Write the files, a run directory and the charts, and suggest the command that scores them."""
+    from equipoise.config import DEFAULT_STATS
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.render import render_png, render_svg
 
     try:
         simulated.write(folder)
+        inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
+        _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
         for chart in simulated.charts():
             write_bytes(folder / f"{chart.name}.svg", render_svg(chart).encode())
             write_bytes(folder / f"{chart.name}.png", render_png(chart))

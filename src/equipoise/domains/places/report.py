@@ -8,6 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
+from equipoise.report.answer import Answer
 from equipoise.report.findings import findings_section
 from equipoise.report.tables import caption
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
@@ -21,6 +22,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.verdict import ScoreFormat
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -64,20 +66,53 @@ class PlacesReportData:
 
 
 def places_report(edition: PlacesReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The whole report, part by part."""
-    parts: list[Any] = [each for part in edition.parts for each in score_part(edition, part)]
-    if quiet:
+    """The answer; with ``verbose``, also the scores on subsets, per user and per slice, methods and findings."""
+    parts = places_answer(edition).parts(quiet=quiet, verbose=verbose)
+    if not verbose:
         return parts
+    parts += [Paragraph(""), *(block for part in edition.parts for block in score_part(edition, part))]
     parts += [Paragraph(_caption(edition)), Paragraph(tie_note(edition))]
-    parts += [Paragraph(f"{note}.") for note in edition.notes]
-    parts += [*user_table(edition, verbose=verbose), *slices_part(edition)]
-    return [*parts, *findings_section(edition.findings, verbose=verbose)]
+    parts += [*user_table(edition, verbose=True), *slices_part(edition)]
+    return [*parts, *findings_section(edition.findings, verbose=True)]
+
+
+def places_answer(edition: PlacesReportData) -> Answer:
+    """The first metric against the best baseline, and all metrics on all visits."""
+    part = edition.parts[0]
+    visits = pluralize(len(part.result.unit_ids), "visit")
+    first = part.result[part.result.names[0]]
+    level = format_percent(first.interval.confidence_level)
+    shown = ScoreFormat(1, percent=True)
+    interval = shown.interval(first.interval)
+    return Answer(
+        headline=(
+            f"{edition.system}: {display_metric(first.metric)} {shown.value(first.value)} on {visits} "
+            f"({level} interval {interval}){_best_baseline(part, first)}."
+        ),
+        columns=tuple(score_columns(part)),
+        notes=(
+            f"Scores are in percent, among {format_count(edition.classes)} classes. {_baselines(edition)}".rstrip(),
+            *(f"{note}." for note in edition.notes),
+        ),
+        findings=edition.findings,
+        details="Details: add -v (subsets, users, slices, ties, methods, findings with hints).",
+    )
+
+
+def _best_baseline(part: UnitSubset, first: Estimate) -> str:
+    """The baseline with the highest value of the metric."""
+    scores = {name: values.get(first.metric, float("nan")) for name, values in part.baselines.items()}
+    known = {name: value for name, value in scores.items() if not isnan(value)}
+    if not known:
+        return ""
+    best = max(known, key=known.__getitem__)
+    return f"; the best baseline, {best}, has {ScoreFormat(1, percent=True).value(known[best])}"
 
 
 def score_part(edition: PlacesReportData, part: UnitSubset) -> list[Any]:
     """One table: each figure with interval and what the baselines would score."""
-    units = pluralize(len(part.result.unit_ids), "unit")
-    title = f"{edition.system}, {part.title}: {units}, {format_count(edition.classes)} classes (percent)"
+    visits = pluralize(len(part.result.unit_ids), "visit")
+    title = f"{edition.system}, {part.title}: {visits}, {format_count(edition.classes)} classes (percent)"
     return [heading(title), Paragraph(""), TerminalTable(score_columns(part)), Paragraph("")]
 
 
@@ -119,7 +154,7 @@ def tie_note(edition: PlacesReportData) -> str:
     told = (
         f"Ties: {format_count(edition.tied)} of {format_count(units)} targets share their score with "
         f"another class, and "
-        f"{pluralize(edition.tied_top, 'unit')} {'has' if edition.tied_top == 1 else 'have'} several classes "
+        f"{pluralize(edition.tied_top, 'visit')} {'has' if edition.tied_top == 1 else 'have'} several classes "
         "with the largest score (F1 takes the lowest code)."
     )
     if edition.tie_range is None:
@@ -182,7 +217,7 @@ def slices_part(edition: PlacesReportData) -> list[Any]:
     title = f"{display_metric(estimates[0].metric)} by slice (percent)"
     parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
     if any(each.few for each in edition.slices):
-        parts.append(Paragraph(f"{_SPARSE} few units: such a figure says little."))
+        parts.append(Paragraph(f"{_SPARSE} few visits: the score is not reliable."))
     return parts
 
 
@@ -191,21 +226,26 @@ def _mark(part: Slice) -> str:
 
 
 def _caption(edition: PlacesReportData) -> str:
-    names = dict.fromkeys(name for part in edition.parts for name in part.baselines)
-    beside = [f"{name} is {BASELINES[name]}" for name in names if name in BASELINES]
     told = caption([part.result for part in edition.parts])
-    told = told.replace(" Chance is what a system that knows nothing would score.", "")
+    told = told.replace(" Chance is the expected score of a random baseline.", "")
     clusters = edition.parts[0].result.clusters
     if clusters is not None:
         told += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
-    return f"{told} Baselines: {'; '.join(beside)}." if beside else told
+    return f"{told} {_baselines(edition)}".rstrip()
+
+
+def _baselines(edition: PlacesReportData) -> str:
+    """What each baseline does."""
+    names = dict.fromkeys(name for part in edition.parts for name in part.baselines)
+    known = [f"{name} is {BASELINES[name]}" for name in names if name in BASELINES]
+    return f"Baselines: {'; '.join(known)}." if known else ""
 
 
 BASELINES = {
-    "random": "a guess among all classes, exactly",
-    "majority": "the same order for everyone, by how often places occur in training",
-    "user": "the places of each user by how often that user was there",
-    "markov": "the places by how often this user went there from the place before",
+    "random": "a guess among all classes",
+    "majority": "the most frequent places in training",
+    "user": "the most frequent places of the user",
+    "markov": "the most frequent places of the user after the previous place",
 }
 """What each baseline does, in a few words."""
 
@@ -281,21 +321,28 @@ class ReplicateReportData:
 
 
 def replicate_report(edition: ReplicateReportData, *, quiet: bool = False) -> list[Any]:
-    """The systems, the pairs, how to read them, and the verdict."""
+    """What the tests show, then the systems, the pairs, and how to read them."""
     seeds = "one seed" if edition.seeds == 1 else f"{edition.seeds} seeds"
     users = "" if edition.people == "units" else f" of {pluralize(edition.people_count, 'user')}"
-    title = f"{pluralize(edition.units, 'unit')}{users}, {seeds} a model (percent)"
+    title = f"{pluralize(edition.units, 'visit')}{users}, {seeds} per model (percent)"
     parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(seed_table(edition))]
     parts += [Paragraph(""), heading("Differences (percentage points)"), Paragraph("")]
     parts += [TerminalTable(seed_difference_table(edition))]
     if quiet:
         return parts
-    parts += [
+    return [
+        *(Paragraph(claim, style="bold") for claim in seed_claims(edition)),
+        Paragraph(""),
+        *parts,
         Paragraph(""),
         *map(Paragraph, method_notes(edition)),
-        *(Paragraph(note) for note in edition.notes),
+        *map(Paragraph, edition.notes),
     ]
-    return [*parts, Paragraph(""), *map(Paragraph, seed_claims(edition))]
+
+
+def _resampled(edition: ReplicateReportData) -> str:
+    """What the second tests resample: users, or visits if users are not known."""
+    return "users" if edition.people == "users" else "visits"
 
 
 def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
@@ -304,7 +351,7 @@ def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
     level = format_percent(edition.confidence_level)
     named = [display_metric(row.metric) for row in rows]
     once = [name if at == 0 or named[at - 1] != name else "" for at, name in enumerate(named)]
-    own = "users" if edition.people == "users" else "units"
+    own = _resampled(edition)
     columns = [
         ReportColumn("metric", once),
         ReportColumn("system", [row.system for row in rows], shortens="middle"),
@@ -318,7 +365,7 @@ def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
 
 def seed_difference_table(edition: ReplicateReportData) -> list[ReportColumn]:
     """One row a metric and pair: the difference, and p of four tests."""
-    pairs, who, level = edition.pairs, edition.people, format_percent(edition.confidence_level)
+    pairs, who, level = edition.pairs, _resampled(edition), format_percent(edition.confidence_level)
     return [
         ReportColumn("metric", [display_metric(pair.metric) for pair in pairs]),
         ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),
@@ -334,8 +381,8 @@ def seed_difference_table(edition: ReplicateReportData) -> list[ReportColumn]:
 
 def method_notes(edition: ReplicateReportData) -> list[str]:
     """What each test speaks of."""
-    who = edition.people
-    own = "each user's mean" if who == "users" else "each unit"
+    who = _resampled(edition)
+    own = "each user's mean" if who == "users" else "each visit"
     told = [
         f"Over seeds: would other seeds show the same order on these {who}? Over {who} ({own}, averaged over "
         f"seeds): would other {who} show it with these models? t is the paired t test, flips the "
@@ -344,9 +391,9 @@ def method_notes(edition: ReplicateReportData) -> list[str]:
     whole = dict.fromkeys(display_metric(row.metric) for row in edition.rows if row.pooled is None)
     if whole:
         names, verb = (", ".join(whole), "are no means" if len(whole) > 1 else "is no mean")
-        told.append(f"{names} {verb} over units and can be compared over seeds alone.")
+        told.append(f"{names} {verb} over visits and can be compared over seeds alone.")
     if edition.seeds == 1:
-        told.append("One seed: nothing is known about how far the figures move when training is repeated.")
+        told.append("One seed: how much the scores vary when training is repeated is unknown.")
     elif _lowest(edition.seeds) > edition.alpha:
         told.append(
             f"With {edition.seeds} seeds the randomisation test cannot fall below "
@@ -361,7 +408,7 @@ def seed_claims(edition: ReplicateReportData) -> list[str]:
 
 
 def _verdict(pair: SeedDifference, edition: ReplicateReportData) -> str:
-    name, who = display_metric(pair.metric), edition.people
+    name, who = display_metric(pair.metric), _resampled(edition)
     up = pair.seeds.difference > 0
     leads, behind = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
     gap = format_value(100 * abs(pair.seeds.difference), PLACES)
@@ -371,15 +418,15 @@ def _verdict(pair: SeedDifference, edition: ReplicateReportData) -> str:
         return f"On {name} {pair.a} and {pair.b} are equal."
     ahead = f"On {name} {leads} is ahead of {behind} by {gap} points"
     if edition.seeds == 1:
-        told = f"other {who} would most likely show it" if by_users else f"other {who} might not show it"
-        return f"{ahead}: {told}, and with one seed it may still be the luck of training."
+        significant = "is" if by_users else "is not"
+        return f"{ahead}. The difference {significant} significant over {who}; with one seed it may be due to the seed."
     if by_seeds and by_users:
-        return f"{ahead}, and the data tell the two apart: over seeds and over {who}."
+        return f"{ahead}. The difference is significant over seeds and over {who}."
     if by_seeds:
-        return f"{ahead}: other seeds would most likely show it on these {who}, other {who} might not."
+        return f"{ahead}. The difference is significant over seeds, but not over {who}."
     if by_users:
-        return f"{ahead}: other {who} would most likely show it, but training again might not."
-    return f"{ahead}, and the data cannot tell the two apart, neither over seeds nor over {who}."
+        return f"{ahead}. The difference is significant over {who}, but not over seeds."
+    return f"{ahead}. The difference is not significant, neither over seeds nor over {who}."
 
 
 def _lowest(seeds: int) -> float:

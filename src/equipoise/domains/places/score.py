@@ -30,6 +30,7 @@ from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.slices import Slice, slice_estimates
+from equipoise.stats.verdict import UNIT_NOUN
 from equipoise.tasks.classification import ClassificationOutput, classify
 from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
@@ -89,9 +90,9 @@ class PlaceScores:
     @cached_property
     def edition(self) -> PlacesReportData:
         """What the report shows."""
-        parts = [UnitSubset("all units", self.all, self.baselines)]
+        parts = [UnitSubset("all visits", self.all, self.baselines)]
         if self.answerable is not None and self.partly_answerable:
-            parts.append(UnitSubset("answerable units", self.answerable, self.answerable_baselines))
+            parts.append(UnitSubset("answerable visits", self.answerable, self.answerable_baselines))
         ties = self.ties
         return PlacesReportData(
             system=self.system,
@@ -474,7 +475,8 @@ def _result(
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
     findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
-    return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings)
+    settings = {**ranks.settings, UNIT_NOUN: "visit"}
+    return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
 
 
 def _baseline_scores(

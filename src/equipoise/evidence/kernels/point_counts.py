@@ -64,7 +64,7 @@ class GroupedCounts:
         return cls(order, ordered, in_order, np.sort(in_order))
 
     @property
-    def own(self) -> Ints:
+    def original_keys(self) -> Ints:
         """The key of each number, in the original order."""
         keys = np.empty_like(self.in_order)
         keys[self.order] = self.in_order

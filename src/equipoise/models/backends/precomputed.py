@@ -40,18 +40,18 @@ class PrecomputedEncoder(LocalEncoder):
         self.card = card
         self.identity = f"vectors {card.revision}"
         self._matrix = matrix
-        self._places = row_of
+        self._row_of = row_of
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The stored vector of each text; a text without one is an error."""
         try:
-            rows = [self._places[text] for text in texts]
+            rows = [self._row_of[text] for text in texts]
         except KeyError as error:
             key = str(error.args[0])
             excerpt = key if len(key) <= 80 else f"{key[:80]}..."
             raise InputError(
                 f"{self.card.name} holds no vector for {excerpt!r}",
-                hint=f"it has {len(self._places):,} keys, the first is {next(iter(self._places))[:80]!r}",
+                hint=f"it has {len(self._row_of):,} keys, the first is {next(iter(self._row_of))[:80]!r}",
             ) from None
         return EncodedBatch(self._matrix[rows].astype(np.float32), None)
 

@@ -21,7 +21,7 @@ class VectorTable:
         self._matrix: Vectors = np.empty((0, dims), dtype=np.float32)
         self._names: list[str] = []
         self._texts: dict[str, str] = {}
-        self._place: dict[str, int] = {}
+        self._row_of: dict[str, int] = {}
         self.appended_only = True
         """Whether no row has moved since it was added; a caller that relies on it resets it."""
 
@@ -41,12 +41,12 @@ class VectorTable:
 
     def upsert(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
         """Append rows, or replace those whose id is there."""
-        fresh = [name for name in ids if name not in self._place]
+        fresh = [name for name in ids if name not in self._row_of]
         self.appended_only &= len(fresh) == len(ids)
         self._reserve(len(self) + len(fresh))
-        self._place.update(zip(fresh, range(len(self), len(self) + len(fresh)), strict=True))
+        self._row_of.update(zip(fresh, range(len(self), len(self) + len(fresh)), strict=True))
         self._names += fresh
-        self._matrix[[self._place[name] for name in ids]] = vectors
+        self._matrix[[self._row_of[name] for name in ids]] = vectors
         for name, text in zip(ids, texts, strict=True):
             if text is not None:
                 self._texts[name] = text
@@ -57,13 +57,13 @@ class VectorTable:
         """Remove rows by id; the number of those that were there."""
         before = len(self)
         for name in ids:
-            row = self._place.pop(name, None)
+            row = self._row_of.pop(name, None)
             if row is None:
                 continue
             self._texts.pop(name, None)
             last = self._names.pop()
             if last != name:
-                self._names[row], self._place[last] = last, row
+                self._names[row], self._row_of[last] = last, row
                 self._matrix[row] = self._matrix[len(self)]
         self.appended_only &= len(self) == before
         return before - len(self)
@@ -74,7 +74,7 @@ class VectorTable:
 
     def held(self, ids: list[str]) -> dict[str, Vectors]:
         """The rows of those ids that are there."""
-        return {name: self._matrix[self._place[name]] for name in ids if name in self._place}
+        return {name: self._matrix[self._row_of[name]] for name in ids if name in self._row_of}
 
     def _reserve(self, rows: int) -> None:
         if rows > len(self._matrix):

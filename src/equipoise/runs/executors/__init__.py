@@ -122,6 +122,16 @@ def ignore_progress(text: str) -> None:
     """The progress callback that does nothing."""
 
 
+def check_device(device: str | None, engine: Executor | None) -> None:
+    """Raise an error for a device with a remote executor; can be called before any work starts."""
+    if device is not None and engine is not None and engine.is_remote:
+        raise ParameterError(
+            f"the device {device} can only be used on this machine, and the engine {engine.name} uses the CPUs of "
+            "its nodes",
+            hint=f"leave out --device {device}, or --engine {engine.name}",
+        )
+
+
 EXECUTORS = ("local", "ray")
 
 

@@ -144,9 +144,9 @@ class ExtractionRun:
             "settings": {
                 **self.settings.pipeline.record(),
                 **{
-                    each.name: getattr(self.settings, each.name)
-                    for each in fields(self.settings)
-                    if each.name not in ("pipeline", "config", "index_dir", "threads")
+                    field.name: getattr(self.settings, field.name)
+                    for field in fields(self.settings)
+                    if field.name not in ("pipeline", "config", "index_dir", "threads")
                 },
                 "confidence_level": self.settings.config.confidence_level,
                 "n_resamples": self.settings.config.n_resamples,
@@ -164,28 +164,28 @@ class ExtractionRun:
             "notes": [*self.gold.notes, *self.notes],
             "chunks": len(self.candidates),
             "seconds": self.seconds,
-            "estimates": [each.to_dict() for each in self.result.estimates.values()],
+            "estimates": [estimate.to_dict() for estimate in self.result.estimates.values()],
             "errors_by_kind": self.errors_by_kind.to_dict(),
             "gold_by_stage": {str(stage): number for stage, number in self.stages.items()},
             "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
             "resolved_ids": [
-                {"id": each.id, "how": each.how, "term": ontology.ids[each.term]}
-                for each in self.gold.resolutions.moved
+                {"id": resolution.id, "how": resolution.how, "term": ontology.ids[resolution.term]}
+                for resolution in self.gold.resolutions.moved
             ],
-            "problems": [asdict(each) for each in self.gold.problems],
-            "findings": [asdict(each) for each in self.findings],
+            "problems": [asdict(problem) for problem in self.gold.problems],
+            "findings": [asdict(finding) for finding in self.findings],
             "predictions": {
                 name: [
                     {
-                        "hpo_id": each.term,
-                        "label": ontology.labels[ontology.index_of(each.term)],
-                        "assertion_status": str(each.assertion),
-                        "score": each.score,
-                        "evidence_spans": [{"start_char": start, "end_char": end} for start, end in each.spans],
+                        "hpo_id": term.term,
+                        "label": ontology.labels[ontology.index_of(term.term)],
+                        "assertion_status": str(term.assertion),
+                        "score": term.score,
+                        "evidence_spans": [{"start_char": start, "end_char": end} for start, end in term.spans],
                     }
-                    for each in found
+                    for term in terms
                 ]
-                for name, found in self.predictions
+                for name, terms in self.predictions
             },
         }
 
@@ -234,7 +234,7 @@ def run_extraction(
     tuned
         Parameters and fixed settings of a tuning. A conflicting setting, model or ontology is an error.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the documents.
     command
@@ -387,7 +387,7 @@ def _gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[F
     return run_checks(
         GoldAssertions.of(
             gold.annotated.source or "the documents",
-            [each.assertion for found in gold.annotations.values() for each in found],
+            [annotation.assertion for annotations in gold.annotations.values() for annotation in annotations],
             scored=settings.include_assertions,
         )
     )
@@ -396,15 +396,15 @@ def _gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[F
 RESULTS, CANDIDATES, RUN = "extraction_results.json", "candidates.npz", "run"
 
 
-def write_extraction(folder: Path, found: ExtractionRun) -> Path:
+def write_extraction(folder: Path, run: ExtractionRun) -> Path:
     """Write all files; the results file is last, so that it implies a complete run."""
-    gold, settings = found.gold, found.settings
-    begun = Manifest.start(found.result.system, command=redact_secrets(found.command), seed=settings.config.seed)
+    gold, settings = run.gold, run.settings
+    started = Manifest.start(run.result.system, command=redact_secrets(run.command), seed=settings.config.seed)
     manifest = replace(
-        begun.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
+        started.finish(Status.PARTIAL if gold.lost else Status.COMPLETE, reason=gold.lost_message),
         parameters={
-            "model": found.model,
-            "model_name": found.card.name,
+            "model": run.model,
+            "model_name": run.card.name,
             **settings.pipeline.record(),
             "chunkers": ", ".join(settings.chunkers),
             "mode": settings.mode,
@@ -417,12 +417,12 @@ def write_extraction(folder: Path, found: ExtractionRun) -> Path:
             "documents": gold.annotated.fingerprint,
             gold.ontology.title: gold.ontology.fingerprint,
         },
-        cost={"dims": found.card.dims, "seconds": found.seconds},
+        cost={"dims": run.card.dims, "seconds": run.seconds},
     )
     # A fixed name for every configuration: a repeated run replaces the old one.
-    save_run(folder / RUN, found.result, manifest=manifest, details=document_details(gold, found.predictions))
-    found.candidates.save(folder / CANDIDATES)
-    return write_json(folder / RESULTS, {"run": RUN, **found.to_dict()})
+    save_run(folder / RUN, run.result, manifest=manifest, details=document_details(gold, run.predictions))
+    run.candidates.save(folder / CANDIDATES)
+    return write_json(folder / RESULTS, {"run": RUN, **run.to_dict()})
 
 
 def compare_extractions(
@@ -467,20 +467,20 @@ def compare_extraction_runs(
 
 def read_extractions(files: Sequence[PathLike]) -> dict[str, StoredRun]:
     """The runs by system name, or by folder if two runs have the same system."""
-    found = [(Path(file), load_run(place)) for file in files for place in _run_folders(Path(file))]
-    if len(found) < 2:
+    stored = [(Path(file), load_run(path)) for file in files for path in _run_folders(Path(file))]
+    if len(stored) < 2:
         raise ParameterError(
-            f"a comparison needs at least two runs, and {len(found) or 'none'} was named",
+            f"a comparison needs at least two runs, and {len(stored) or 'none'} was named",
             hint="eq phenotypes extraction run DIR -o FOLDER leaves one behind",
         )
-    names = [run.result.system for _, run in found]
+    names = [run.result.system for _, run in stored]
     if len(set(names)) < len(names):
-        names = [_folder_label(file) for file, _ in found]
+        names = [_folder_label(file) for file, _ in stored]
     if len(set(names)) < len(names):
-        names = [str(file) for file, _ in found]
+        names = [str(file) for file, _ in stored]
     if len(set(names)) < len(names):
         raise ParameterError("a run is named twice", hint="name each run once")
-    return dict(zip(names, (run for _, run in found), strict=True))
+    return dict(zip(names, (run for _, run in stored), strict=True))
 
 
 def default_metrics(names: Sequence[str]) -> tuple[str, ...]:
@@ -508,9 +508,9 @@ def _run_folders(file: Path) -> list[Path]:
 
 def _check_same_modes(runs: dict[str, StoredRun]) -> None:
     for setting, flag in (("mode", "--include-assertions"), ("averaging", "--averaging")):
-        told = {name: run.result.settings.get(setting) for name, run in runs.items()}
-        if len(set(told.values())) > 1:
-            said = ", ".join(f"{name}: {value or 'unknown'}" for name, value in told.items())
+        values = {name: run.result.settings.get(setting) for name, run in runs.items()}
+        if len(set(values.values())) > 1:
+            listed = ", ".join(f"{name}: {value or 'unknown'}" for name, value in values.items())
             raise ParameterError(
-                f"the runs lead with another {setting} ({said})", hint=f"run them with the same {flag}"
+                f"the runs have different settings of {setting} ({listed})", hint=f"run them with the same {flag}"
             )

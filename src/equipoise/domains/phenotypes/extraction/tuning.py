@@ -219,7 +219,7 @@ def tune_extraction(
     dataset
         One dataset of the corpus.
     output
-        Folder for the results.
+        Folder for the results; a repeated call loads finished models from it.
     progress
         Called with the progress over the trials.
     command

@@ -160,18 +160,18 @@ def build_index_with_report(
     """
     start = perf_counter()
     model = _load_model(model_spec, **options)
-    place = index_folder(folder, ontology, model.card.spec, multi_vector)
+    path = index_folder(folder, ontology, model.card.spec, multi_vector)
     texts = term_texts(ontology, multi_vector)
-    old = _previous_index(place, model)
+    old = _previous_index(path, model)
     if old is not None and replace(old.meta, checksum=0) == _make_metadata(model, ontology, texts, old.meta.dims):
-        kept = len(texts)
-        index = TermIndex(place, old.meta, texts, old.vectors, old.first)
-        return BuiltIndex(index, BuildReport(kept, kept, 0, 0, perf_counter() - start, 0.0))
-    with _with_work_cache(model, place, executor) as keeping:
-        vectors, counts, embedding = _embed_texts(keeping, texts, old, progress, executor)
+        n_texts = len(texts)
+        index = TermIndex(path, old.meta, texts, old.vectors, old.first)
+        return BuiltIndex(index, BuildReport(n_texts, n_texts, 0, 0, perf_counter() - start, 0.0))
+    with _with_work_cache(model, path, executor) as cached_model:
+        vectors, counts, embedding = _embed_texts(cached_model, texts, old, progress, executor)
         meta = _make_metadata(model, ontology, texts, vectors.shape[1])
-        write_index(place, meta, text_digests(texts.texts), vectors, find_duplicate_rows(vectors).first)
-    index = _load_index(place, texts)
+        write_index(path, meta, text_digests(texts.texts), vectors, find_duplicate_rows(vectors).first)
+    index = _load_index(path, texts)
     return BuiltIndex(index, BuildReport(len(texts), *counts, perf_counter() - start, embedding))
 
 
@@ -203,18 +203,18 @@ def open_index(
     >>> open_index("indexes", load_ontology(), "wordllama", multi_vector=True)  # doctest: +SKIP
     """
     model = _load_model(model_spec, **options)
-    place = index_folder(folder, ontology, model.card.spec, multi_vector)
-    if not current_path(place).is_dir():
+    path = index_folder(folder, ontology, model.card.spec, multi_vector)
+    if not current_path(path).is_dir():
         raise missing_index_error(folder, ontology, model.card.spec, multi_vector)
     try:
-        meta = read_metadata(place)
+        meta = read_metadata(path)
         if meta.model != model.fingerprint:
             raise StoreError(
-                f"the index {place} was built by another model ({meta.model_spec}, {meta.model[:12]}) "
+                f"the index {path} was built by another model ({meta.model_spec}, {meta.model[:12]}) "
                 f"than {model.card.spec} is now ({model.fingerprint[:12]})"
             )
-        check_metadata(meta, place, ontology, multi_vector)
-        return _load_index(place, term_texts(ontology, multi_vector))
+        check_metadata(meta, path, ontology, multi_vector)
+        return _load_index(path, term_texts(ontology, multi_vector))
     except StoreError as error:
         command = _build_command(folder, ontology, model.card.spec, multi_vector)
         hint = f"build it again, which embeds what is new: {command}"
@@ -255,12 +255,12 @@ def _build_command(folder: PathLike, ontology: Ontology, model_spec: str, multi_
     )
 
 
-def _load_index(place: Path, texts: TermTexts) -> TermIndex:
-    meta = read_metadata(place)
-    vectors, _, first = read_arrays(place, meta)
+def _load_index(path: Path, texts: TermTexts) -> TermIndex:
+    meta = read_metadata(path)
+    vectors, _, first = read_arrays(path, meta)
     if meta.texts != texts.fingerprint:
-        raise damaged_index_error(place, "its texts are not those of its ontology")
-    return TermIndex(place, meta, texts, vectors, first)
+        raise damaged_index_error(path, "its texts are not those of its ontology")
+    return TermIndex(path, meta, texts, vectors, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,25 +273,25 @@ class _PreviousIndex:
     rows: dict[bytes, int]
 
 
-def _previous_index(place: Path, model: Embedder) -> _PreviousIndex | None:
+def _previous_index(path: Path, model: Embedder) -> _PreviousIndex | None:
     """The index at this path, if it can be read and has vectors of the same model."""
     try:
-        meta = read_metadata(place)
+        meta = read_metadata(path)
         if meta.model != model.fingerprint:
             return None
-        vectors, keys, first = read_arrays(place, meta)
+        vectors, keys, first = read_arrays(path, meta)
     except EquipoiseError:
         return None
     return _PreviousIndex(meta, vectors, first, {key.tobytes(): row for row, key in enumerate(keys)})
 
 
 @contextmanager
-def _with_work_cache(model: Embedder, place: Path, executor: ExecutorMap | None) -> Iterator[Embedder]:
+def _with_work_cache(model: Embedder, path: Path, executor: ExecutorMap | None) -> Iterator[Embedder]:
     """The model with a cache: its own, or a temporary one next to the index until the build is complete.
 
     A local build needs no temporary cache, but reads one that an interrupted cluster build left.
     """
-    work = place.with_name(f".{place.name}.work")
+    work = path.with_name(f".{path.name}.work")
     if model.cache is not None or not model.encoder.cacheable or (executor is None and not work.is_dir()):
         yield model
         return
@@ -314,7 +314,7 @@ def _embed_texts(
     if not len(new) and old is not None:
         return old.vectors[rows], (len(rows), 0, 0), 0.0
     embedded = model.embed_report(
-        [texts.texts[place] for place in new], Role.DOCUMENT, progress=progress, over=executor
+        [texts.texts[index] for index in new], Role.DOCUMENT, progress=progress, over=executor
     )
     report, vectors = embedded.report, embedded.vectors
     if old is not None and len(new) < len(rows):

@@ -1,0 +1,164 @@
+"""The short answer that opens the output of every comparison."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.config import StatsConfig
+from equipoise.evidence.ranking import Ranking
+from equipoise.report.answer import (
+    AnswerOptions,
+    comparison_answer,
+    cost_report_columns,
+    finding_lines,
+    single_answer,
+)
+from equipoise.report.terminal import ReportColumn, console
+from equipoise.runs.compare import compare
+from equipoise.stats.comparison import Comparison, compare_results
+from equipoise.stats.estimate import result_from_values
+from equipoise.stats.verdict import UNIT_NOUN, ScoreFormat, Vocabulary
+from equipoise.types import Finding, Severity
+
+QUICK = StatsConfig(n_resamples=200, n_permutations=499)
+QUESTIONS = Vocabulary("question", "model", "accuracy", percent=True)
+
+
+def printed(parts: list[object], width: int = 100) -> str:
+    """The parts as a terminal of this width shows them."""
+    stream = io.StringIO()
+    console(stream, width).print(*parts, sep="\n", crop=False)
+    return stream.getvalue()
+
+
+def hits(shares: dict[str, float], n: int = 200, seed: int = 0) -> Comparison:
+    """Models that answer these shares of the questions, independently of each other."""
+    rng = np.random.default_rng(seed)
+    results = [
+        result_from_values(
+            name,
+            range(n),
+            {"accuracy": rng.random(n) < share},
+            chance={"accuracy": 0.07},
+            settings={UNIT_NOUN: "question"},
+        )
+        for name, share in shares.items()
+    ]
+    return compare_results(results, config=QUICK)
+
+
+def test_the_best_model_is_named_with_the_difference_and_its_certainty() -> None:
+    answer = comparison_answer(hits({"good": 0.9, "bad": 0.3}), AnswerOptions(QUESTIONS))
+    assert answer.headline.startswith("good is the best of 2 models on 200 questions: its accuracy is ")
+    assert "adjusted p " in answer.headline
+    assert answer.columns[0].cells == ["1", "2"]
+
+
+def test_tied_models_are_listed_and_the_sample_size_is_stated() -> None:
+    comparison = hits({"a": 0.62, "b": 0.6, "c": 0.1})
+    answer = comparison_answer(comparison, AnswerOptions(QUESTIONS))
+    first, second, third = comparison.order
+    assert answer.headline.startswith(f"Not decided: {first} has the highest accuracy on 200 questions")
+    assert answer.headline.endswith(f"but {second} is not significantly worse.")
+    statuses = next(column for column in answer.columns if column.head == "vs. best").cells
+    assert dict(zip(comparison.order, statuses, strict=True)) == {first: "", second: "tied", third: "worse"}
+    assert any(" questions would separate " in note for note in answer.notes)
+
+
+def test_percent_and_fractions_are_not_mixed() -> None:
+    comparison = hits({"a": 0.62, "b": 0.6})
+    percent = printed(comparison_answer(comparison, AnswerOptions(QUESTIONS)).parts())
+    assert "0.6" not in percent
+    assert "Random" not in percent
+    assert "A random baseline scores 7 %." in percent
+    fractions = printed(comparison_answer(comparison, AnswerOptions(Vocabulary("question"))).parts())
+    assert "A random baseline scores 0.07" in fractions
+    assert "points" not in fractions
+
+
+def test_units_have_their_own_name_everywhere() -> None:
+    ranking = {
+        name: Ranking.from_ranks(ranks, candidates=50) for name, ranks in (("x", [1, 2, 9] * 9), ("y", [2, 1, 9] * 9))
+    }
+    comparison = compare(ranking, "MRR", config=QUICK)
+    assert comparison.unit_noun == "query"
+    text = printed(comparison_answer(comparison, AnswerOptions(Vocabulary(comparison.unit_noun))).parts())
+    assert "27 queries" in text
+    assert "unit" not in text
+
+
+def test_results_of_different_kinds_have_no_common_noun() -> None:
+    one, other = (
+        result_from_values(name, range(9), {"m": np.arange(9.0) / 9}, settings={UNIT_NOUN: noun})
+        for name, noun in (("a", "node"), ("b", "case"))
+    )
+    assert compare_results([one, other], config=QUICK).unit_noun == "unit"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_least_important_columns_are_dropped_first(width: int) -> None:
+    comparison = hits({"a-model-with-a-long-name": 0.62, "b": 0.6})
+    columns = (ReportColumn("chunks", ["100/20 top 8"] * 2, rank=4), ReportColumn("size", ["384 dims"] * 2, rank=5))
+    answer = comparison_answer(comparison, AnswerOptions(QUESTIONS, columns=columns))
+    table = printed(answer.parts(quiet=True), width)
+    assert max(map(len, table.splitlines())) <= width
+    heads = table.splitlines()[0]
+    assert "accuracy" in heads
+    assert ("size" in heads) <= ("chunks" in heads) <= ("95 % interval" in heads)
+
+
+def test_findings_of_one_code_take_one_line_with_a_count() -> None:
+    many = [Finding("EQ110", Severity.NOTE, name, "the corpus size is unknown", "") for name in "abc"]
+    issue = Finding("EQ302", Severity.ISSUE, "b", "is at chance " * 20, "hint")
+    lines = printed(finding_lines([*many, issue]), 80).splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("! EQ302  b: is at chance")
+    assert lines[0].endswith("…")
+    assert lines[1] == "- EQ110  a (and 2 more): the corpus size is unknown"
+
+
+def test_many_codes_are_only_counted_and_the_sample_size_is_not_repeated() -> None:
+    findings = [Finding(f"EQ90{number}", Severity.TIP, "a", "x", "") for number in range(7)]
+    findings.append(Finding("EQ304", Severity.TIP, "a, b", "an n of about 9", ""))
+    lines = printed(finding_lines(findings)).splitlines()
+    assert len(lines) == 5
+    assert lines[-1].strip() == "and EQ904, EQ905, EQ906"
+
+
+def test_quiet_is_the_table_and_verbose_leaves_findings_to_the_details() -> None:
+    answer = comparison_answer(hits({"a": 0.62, "b": 0.6}), AnswerOptions(QUESTIONS, details="Details: add -v."))
+    answer = replace(answer, findings=(Finding("EQ1", Severity.ISSUE, "a", "is wrong", ""),))
+    assert len(printed(answer.parts(quiet=True)).splitlines()) == 4
+    assert "EQ1" in printed(answer.parts())
+    assert "Details" in printed(answer.parts())
+    assert "EQ1" not in printed(answer.parts(verbose=True))
+
+
+def test_one_model_alone_asks_for_a_baseline() -> None:
+    comparison = hits({"bm25:": 0.6, "b": 0.6})
+    answer = single_answer("bm25:", comparison.estimates["bm25:"][comparison.primary], AnswerOptions(QUESTIONS))
+    assert answer.headline.startswith("bm25: accuracy ")
+    assert "add a baseline" in answer.headline
+
+
+def test_costs_are_columns_and_unknown_ones_are_dashes() -> None:
+    columns = cost_report_columns(
+        ["a", "b"], {"a": {"dims": 384.0, "documents_per_second": 500.0}, "b": {"dims": None}}
+    )
+    assert [(column.head, list(column.cells)) for column in columns] == [
+        ("dims", ["384", "-"]),
+        ("seconds per 1,000 texts", ["2", "-"]),
+    ]
+
+
+def test_percent_has_as_many_digits_as_the_interval_supports() -> None:
+    from equipoise.stats.intervals import Interval
+
+    few, many = Interval(0.5, 0.7), Interval(0.600, 0.602)
+    assert ScoreFormat.of([few], percent=True).value(0.6123) == "61 %"
+    assert ScoreFormat.of([many], percent=True).value(0.6123) == "61.2 %"
+    assert ScoreFormat.of([few], percent=True).interval(few) == "50-70 %"
