@@ -292,7 +292,6 @@ OPTION_POINTERS: dict[str, tuple[str, ...]] = {
     "--ci": ("--confidence-level",),
     "--resamples": ("--n-resamples",),
     "--bootstrap": ("--n-resamples",),
-    "--flips": ("--n-permutations",),
     "--permutations": ("--n-permutations",),
     "--adjust": ("--correction",),
     "--min": ("--require",),
