@@ -26,7 +26,6 @@ def format_parts(parts: Iterable[Any], to: str) -> str:
     | a\\|b | 0.5 |
     <BLANKLINE>
     Two queries.
-    <BLANKLINE>
     >>> print(format_parts([table, Paragraph("Two queries.")], "csv"), end="")
     model,MRR
     a|b,0.5
