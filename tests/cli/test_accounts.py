@@ -193,9 +193,9 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "4", "-o", "results", "-q")
     assert done.exit_code == 0, done.stderr
     assert (folder / "results" / "charts" / "disk.svg").is_file()
-    compared = eq("compare", "results/runs/lorentz-2", "results/runs/random-2", "--primary", "MR")
+    compared = eq("compare", "results/runs/lorentz-2", "results/runs/random-2", "--primary", "MR", "--json")
     assert compared.exit_code == 0, compared.stderr
-    assert compared.stdout.startswith("lorentz-2 is the best of 2 systems on 40 nodes")
+    assert json.loads(compared.stdout)["leader"] == "lorentz-2"
     drawn = eq("accounts", "plot", "results", "-o", "disk.html")
     assert drawn.exit_code == 0, drawn.stderr
     page = (folder / "disk.html").read_text()

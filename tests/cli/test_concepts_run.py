@@ -97,19 +97,9 @@ def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -
     assert (folder / "results" / "results.json").is_file()
     command = done.stdout.split("Next: ")[1].split()
     assert command[:2] == ["eq", "compare"]
-    compared = eq(*command[1:])
+    compared = eq(*command[1:], "--json")
     assert compared.exit_code == 0, compared.output
-    assert "semantic_similarity_score" in compared.stdout.splitlines()[0]
-
-
-def test_the_folder_of_several_tasks_gives_a_page_per_task(concepts: Run, eq: Run, folder: Path) -> None:
-    words = ("--models", "hash,dim=64", "hash,dim=128", "--task", "similarity", "quality", "-o", "results", "-q")
-    assert concepts(*words).exit_code == 0
-    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
-    tasks = {path.name for path in (folder / "results" / "runs").iterdir()}
-    pages = {path.name for path in folder.glob("page*.html")}
-    assert len(pages) == len(tasks)
-    assert "semantic_similarity_score" in (folder / "page-similarity.html").read_text()
+    assert json.loads(compared.stdout)["primary"] == "semantic_similarity_score"
 
 
 def test_weights_change_the_composite(concepts: Run) -> None:

@@ -87,9 +87,9 @@ def test_runs_are_compared_by_their_files_and_gated_by_their_folders(eq) -> None
     for name, more in (("default", ()), ("top_term", ("--top-term-only",))):
         eq(*GROUP, "run", *COMMON, *QUICK, *more, "-o", f"results/{name}")
     files = [f"results/{name}/extraction_results.json" for name in ("default", "top_term")]
-    compared = eq(*GROUP, "compare", *files, "-m", "F1(mode=id)", "-m", "P(average=macro,mode=id)")
+    compared = eq(*GROUP, "compare", *files, "-m", "F1(mode=id)", "-m", "P(average=macro,mode=id)", "--json")
     assert compared.exit_code == 0, compared.stderr
-    assert "F1(mode=id)" in compared.stdout
+    assert json.loads(compared.stdout)["primary"] == "F1(mode=id)"
     # Another configuration in the same folder takes the place of the one before it.
     eq(*GROUP, "run", *COMMON, *QUICK, "--num-results", "2", "--top-term-only", "-o", "results/top_term")
     gated = eq("gate", "results/top_term", "--no-worse-than", "results/default", "--margin", "0.01")

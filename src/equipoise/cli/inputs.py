@@ -239,7 +239,7 @@ UNIT_COLUMNS = ("unit_id", *QUERY_COLUMNS, "id")
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """The source of the clusters: a column of a table, or a pattern of unit ids."""
+    """Where clusters come from: a column of a table, or a pattern of unit ids."""
 
     table: str | None = None
     pattern: str | None = None

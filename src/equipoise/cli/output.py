@@ -243,7 +243,7 @@ def _as_ours(error: click.ClickException) -> EquipoiseError:
     message = error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
         message = f"{context.command_path} has no option {error.option_name}"
-        hint = suggest_option(error.option_name, context.command) or hint
+        hint = suggest_option(error.option_name, context) or hint
     return EquipoiseError(message[:1].lower() + message[1:].rstrip("."), hint=hint)
 
 
@@ -252,6 +252,7 @@ OPTION_POINTERS: dict[str, tuple[str, ...]] = {
     "--documents": ("--doc", "--data"),
     "--docs": ("--doc", "--data"),
     "--corpus": ("--doc", "--data"),
+    "--data": ("--doc",),
     "--dataset": ("--data", "--doc"),
     "--input": ("--data", "--doc"),
     "--questions": ("--qa",),
@@ -291,7 +292,6 @@ OPTION_POINTERS: dict[str, tuple[str, ...]] = {
     "--ci": ("--confidence-level",),
     "--resamples": ("--n-resamples",),
     "--bootstrap": ("--n-resamples",),
-    "--flips": ("--n-permutations",),
     "--permutations": ("--n-permutations",),
     "--adjust": ("--correction",),
     "--min": ("--require",),
@@ -322,17 +322,20 @@ OPTION_POINTERS: dict[str, tuple[str, ...]] = {
 }
 """Names that users try, and the options that do it. The first that the command has is suggested."""
 
-RUN_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system")
+INPUT_OPTIONS = ("--run", "--runs", "--logits", "--systems", "--system", "--data", "--input", "--file", "--results")
+"""Options that users try for inputs, which are arguments of most commands."""
 
 
-def suggest_option(name: str, command: click.Command) -> str:
-    """The option that is meant, or the one with the nearest name, compared without the leading dashes."""
-    known = {name.lstrip("-"): name for parameter in command.params for name in parameter.opts if name[0] == "-"}
+def suggest_option(name: str, context: click.Context) -> str:
+    """The option or argument that is meant, or the option with the nearest name without its leading dashes."""
+    parameters = context.command.params
+    known = {name.lstrip("-"): name for parameter in parameters for name in parameter.opts if name[0] == "-"}
     for pointer in OPTION_POINTERS.get(name, ()):
         if pointer in known.values():
             return f"write {pointer}"
-    if name in RUN_OPTIONS and any(isinstance(parameter, click.Argument) for parameter in command.params):
-        return f"run files need no option: eq {command.name} a.trec b.trec"
+    arguments = [parameter.human_readable_name for parameter in parameters if isinstance(parameter, click.Argument)]
+    if name in INPUT_OPTIONS and arguments:
+        return f"write it without an option: {context.command_path} {' '.join(arguments)}"
     near = get_close_matches(name.lstrip("-"), known, n=1)
     return f"did you mean {known[near[0]]}?" if near else ""
 

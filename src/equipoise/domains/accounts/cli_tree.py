@@ -65,7 +65,7 @@ class TreeSource:
         return tree.rooted() if self.add_root else tree
 
     def _read_source(self, kind: str, word: str) -> Tree:
-        """The whole tree of the source."""
+        """The whole tree."""
         if kind == "database":
             return self._from_database(word)
         if kind == "edges":

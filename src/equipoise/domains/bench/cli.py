@@ -62,13 +62,7 @@ dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
 
 @click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Compare models on your data sets.")
 @click.argument("data", nargs=-1, metavar="DATA [DATA ...]")
-@click.option(
-    "--models",
-    cls=MultiValueOption,
-    type=options.ModelType(),
-    metavar="MODEL ...",
-    help="The models; see eq ls models.",
-)
+@options.models_option()
 @click.option("--text", cls=MultiValueOption, metavar="COLUMN ...", help="Columns of text, such as title body.")
 @click.option("--split", metavar="NAME", help="Split of the qrels of BEIR folders.  [default: test]")
 @click.option(
@@ -102,12 +96,13 @@ dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
     metavar="MODEL=USD ...",
     help="Price of a hosted model per million tokens.",
 )
-@click.option("--device", metavar="NAME", help="Device of sentence-transformers models: cuda, mps, cpu.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per model.")
+@options.device_option
+@options.threads_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write results and runs here, and resume from here.")
 @options.stats_options()
 @engine_options
 @options.fail_option
+@options.table_options(file=False)
 @options.output_options
 @pass_output
 def run(
@@ -200,6 +195,7 @@ List the kinds of data, their formats, and their metrics. The first metric decid
 
 
 @click.command(help=LS_HELP, short_help="List kinds of data, formats and metrics.")
+@options.table_options()
 @options.output_options
 @pass_output
 def ls(out: Output, /) -> int:
