@@ -2,7 +2,8 @@
 
 ``engines("torch")`` names packages of the extras ``engines`` and ``peers``, ``browser("chromium")`` programs
 that ``make browser`` installs. A test is skipped where one of them is missing, so ``-m "engines or browser"``
-selects what a machine without them skips. ``slow`` tests start processes or servers, or load models.
+selects what a machine without them skips. ``slow`` tests start processes or servers, load models or a whole
+ontology, or simulate for a second and more.
 """
 
 from __future__ import annotations

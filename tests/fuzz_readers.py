@@ -274,7 +274,7 @@ def _single() -> list[Target]:
         ("qrels.json", read_qrels, json.dumps(ROWS).encode()),
         ("rows.json", read_rows, json.dumps(ROWS).encode()),
         ("rows.jsonl", read_rows, jsonl),
-        ("pairs.csv", read_data, text("text_a,text_b,score,split\na,b,1\nc,d,2.5\n")),
+        ("pairs.csv", read_data, text("text_a,text_b,score,split\na,b,1,test\nc,d,2.5,test\n")),
         ("labels.jsonl", read_data, text('{"text": "a", "label": 1}\n{"text": "b", "label": 2}\n' * 4)),
         ("rerank.jsonl", read_data, text('{"query": "a", "positives": ["b"], "negatives": ["c", "d"]}\n' * 2)),
         ("edges.csv", edges, text("child,parent\na,b\nb,c\n")),

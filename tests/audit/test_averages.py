@@ -18,7 +18,7 @@ def table(average: float, name: str = "Average", *, header: str = "dataset", **m
 
 
 def codes(rows: Any) -> list[str]:
-    return [each.code for each in audit_table(rows).findings]
+    return [finding.code for finding in audit_table(rows).findings]
 
 
 @pytest.mark.parametrize("name", ["Average", "Avg.", "avg", "Mean", "**Average**", "Macro average"])
@@ -64,7 +64,7 @@ def test_averages_over_columns_that_are_not_shown_are_only_noted() -> None:
     ]
     audit = audit_table(rows)
     assert audit.issues == ()
-    assert {each.code for each in audit.findings} == {"EQ450"}
+    assert {finding.code for finding in audit.findings} == {"EQ450"}
 
 
 def test_sizes_of_the_data_sets_may_be_the_weights() -> None:

@@ -60,7 +60,7 @@ def result(name: str) -> dict[str, Any]:
 
 
 def codes(source: Any) -> list[tuple[str, str]]:
-    return [(each.code, each.subject) for each in audit_table(source).issues]
+    return [(issue.code, issue.subject) for issue in audit_table(source).issues]
 
 
 def folder_of(tmp_path: Path, results: list[dict[str, Any]]) -> Path:
@@ -71,7 +71,7 @@ def folder_of(tmp_path: Path, results: list[dict[str, Any]]) -> Path:
 
 def test_the_collapsed_model_that_is_ranked_first_is_flagged(tmp_path: Path) -> None:
     audit = audit_table(folder_of(tmp_path, list(map(result, MODELS))))
-    (collapsed,) = [each for each in audit.issues if each.code == "EQ418"]
+    (collapsed,) = [issue for issue in audit.issues if issue.code == "EQ418"]
     assert collapsed.subject == "huge-chat"
     assert "highest composite_score of 3 systems" in collapsed.message
     assert audit.impossible == ()
@@ -79,7 +79,7 @@ def test_the_collapsed_model_that_is_ranked_first_is_flagged(tmp_path: Path) -> 
 
 def test_graph_statistics_that_no_model_changes_are_flagged_across_files(tmp_path: Path) -> None:
     audit = audit_table(folder_of(tmp_path, list(map(result, MODELS))))
-    constant = [each.message.split()[0] for each in audit.issues if each.code == "EQ414"]
+    constant = [issue.message.split()[0] for issue in audit.issues if issue.code == "EQ414"]
     assert constant == ["graph_density", "clustering_coefficient"]
 
 

@@ -13,7 +13,7 @@ TABLES = Path(__file__).parent / "tables"
 
 
 def found(name: str, code: str, **options: bool) -> list[Finding]:
-    return [each for each in audit_table(TABLES / name, **options).findings if each.code == code]
+    return [finding for finding in audit_table(TABLES / name, **options).findings if finding.code == code]
 
 
 def test_a_median_rank_of_three_does_not_allow_a_parent_map_of_93_percent() -> None:
@@ -29,7 +29,7 @@ def test_a_median_rank_of_three_does_not_allow_a_parent_map_of_93_percent() -> N
 def test_without_a_single_parent_the_median_only_makes_a_note() -> None:
     audit = audit_table(TABLES / "accounts.md")
     assert audit.impossible == ()
-    notes = [each for each in audit.findings if each.code == "EQ450"]
+    notes = [finding for finding in audit.findings if finding.code == "EQ450"]
     assert len(notes) == 5
     assert "impossible if every unit has one relevant item (EQ404); otherwise it may be correct" in notes[0].message
     assert "--one-relevant" in notes[0].hint
@@ -157,8 +157,8 @@ def test_a_formula_of_the_same_file_says_what_average_precision_is_over(tmp_path
     (tmp_path / "whole.md").write_text(f"{formula}\n\n{(TABLES / 'phenotypes.md').read_text()}")
     accused = [each for each in audit_table(tmp_path / "whole.md", binary=True).impossible if each.code == "EQ406"]
     assert len(accused) == 3
-    notes = [each for each in audit_table(tmp_path / "whole.md").findings if each.code == "EQ450"]
-    assert {each.hint for each in notes} == {"if it holds, declare it with --binary"}
+    notes = [finding for finding in audit_table(tmp_path / "whole.md").findings if finding.code == "EQ450"]
+    assert {note.hint for note in notes} == {"if it holds, declare it with --binary"}
 
 
 BEST = {

@@ -68,7 +68,7 @@ def test_one_relevant_item_makes_recall_the_hit_rate() -> None:
 def test_recall_that_falls_is_accused_where_items_are_judged_and_noted_elsewhere() -> None:
     fallen = {"R@3": "0.61", "R@5": "0.58"}
     assert codes(fallen | {"nDCG@5": "0.60"}) == ["EQ402"]
-    assert [each.code for each in audit_table(fallen).findings] == ["EQ450"]
+    assert [finding.code for finding in audit_table(fallen).findings] == ["EQ450"]
     assert [each.code for each in audit_table(fallen, one_relevant=True).impossible] == ["EQ402"]
     assert audit_table([fallen | {"index": "HNSW", "QPS": 8123}]).findings == ()
 
@@ -366,7 +366,7 @@ def test_figures_out_of_bounds_are_accused(table: dict[str, str]) -> None:
 
 def test_percent_beside_fractions_are_read_both_ways() -> None:
     audit = audit_table({"HR@1": 0.62, "HR@5": 58.0})
-    assert [each.code for each in audit.findings] == ["EQ412"]
+    assert [finding.code for finding in audit.findings] == ["EQ412"]
     assert audit.impossible == ()
     audit = audit_table({"HR@1": 0.9, "HR@3": 0.004, "HR@5": 58.0})
     assert "EQ402" in [each.code for each in audit.impossible], "0.9 % is above 0.004, and 0.9 all the more"

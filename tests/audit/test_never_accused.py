@@ -311,4 +311,6 @@ def test_results_with_their_intervals_are_not_accused(seed: int) -> None:
         config=StatsConfig(clusters=clusters, n_resamples=30),
     )
     refuse_accusation(result.to_dict())
-    assert audit_table(result.to_dict()).n_values == sum(not np.isnan(each.value) for each in result.estimates.values())
+    assert audit_table(result.to_dict()).n_values == sum(
+        not np.isnan(estimate.value) for estimate in result.estimates.values()
+    )

@@ -30,7 +30,9 @@ def test_deciding_column_by_column_finds_what_trying_all_mixtures_finds(seed: in
         combinations(sorted(reading.ambiguous_columns, key=str), size)
         for size in range(len(reading.ambiguous_columns) + 1)
     )
-    allowed = any(not verdicts._is_impossible(draft.row(reading.percent_columns | set(each))) for each in mixtures)
+    allowed = any(
+        not verdicts._is_impossible(draft.row(reading.percent_columns | set(mixture))) for mixture in mixtures
+    )
     assert bool(audit_table(row).impossible) == (not allowed)
 
 
@@ -83,4 +85,4 @@ def test_a_bare_mr_below_one_may_be_a_miss_rate() -> None:
 
 def test_a_pair_that_is_accused_is_not_noted_as_well() -> None:
     audit = audit_table({"HR@10": 0.40, "nDCG@10": 0.52})
-    assert [each.code for each in audit.findings] == ["EQ406"]
+    assert [finding.code for finding in audit.findings] == ["EQ406"]

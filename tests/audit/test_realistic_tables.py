@@ -108,7 +108,7 @@ def drawn(seed: int) -> tuple[Drawn, Style]:
     by_data = bool(rng.random() < 0.5)
     names = [str(each) for each in rng.permutation(DATA if by_data else MODELS)[: rng.integers(3, 8)]]
     skills = rng.uniform(0.02, 0.7, len(names))
-    units = [int(each) for each in rng.integers(50, 800, len(names))]
+    units = [int(integer) for integer in rng.integers(50, 800, len(names))]
     values = [measured(rng.geometric(skill, n)) for skill, n in zip(skills, units, strict=True)]
     labels = {name: str(rng.choice(LABELS.get(name, [name]))) for name in metrics}
     header = ["dataset" if by_data else "model", *(style.label(labels[name]) for name in metrics)]
@@ -140,7 +140,7 @@ def drawn(seed: int) -> tuple[Drawn, Style]:
         rows.append(
             [
                 name,
-                *(f"{100 * each:+.1f}%" if relative else style.number(each, sign=True) for each in changes),
+                *(f"{100 * change:+.1f}%" if relative else style.number(change, sign=True) for change in changes),
             ]
         )
     if extra == "spread row":
@@ -164,7 +164,7 @@ def test_a_true_table_is_not_accused(seed: int, tmp_path: Path) -> None:
     table, _ = drawn(seed)
     file = table.write(tmp_path)
     audit = audit_table(file)
-    assert audit.issues == (), (file.read_text(), [(each.code, each.message) for each in audit.issues])
+    assert audit.issues == (), (file.read_text(), [(issue.code, issue.message) for issue in audit.issues])
     assert audit.n_values
 
 

@@ -65,7 +65,7 @@ def test_everything_that_is_given_is_used(eq) -> None:
 def test_people_are_told_about_ties_users_and_slices(eq) -> None:
     done = eq(*SCORE, "--user", "user.npy", "--slice", "hour=units.csv:hour", "--n-resamples", "100", "-v")
     assert "Ties: no target shares its score" in done.stdout
-    assert "Every user counted alike: 6 users (percent)" in done.stdout
+    assert "Mean over users: 6 users (percent)" in done.stdout
     assert "Lowest Acc@1: u" in done.stdout
     assert "Acc@1 by slice (percent)" in done.stdout
     assert "Whole users are resampled (6)" in done.stdout

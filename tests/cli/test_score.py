@@ -18,7 +18,7 @@ def test_the_table_is_what_it_should_be(eq, monkeypatch) -> None:
     done = eq(*SCORE, "bad.trec", "-m", "HR@{1,3}", "--corpus-size", "5", "-q")
     assert done.exit_code == 0
     assert done.stdout == (
-        "2 systems on 12 units\n"
+        "2 systems on 12 queries\n"
         "\n"
         "metric  system  estimate  95 % interval   n  undefined  chance\n"
         "──────────────────────────────────────────────────────────────\n"
@@ -159,7 +159,7 @@ def test_clusters_widen_what_is_claimed(eq, folder: Path) -> None:
     by_name = json.loads(eq(*words, "--cluster-by", "^q(.)").stdout)["results"][0]
     assert by_name["clusters"] == 2
     printed = eq(*words[:-1], "--cluster-by", "^q(.)").stdout
-    assert printed.startswith("middle on 12 units in 2 clusters\n")
+    assert printed.startswith("middle on 12 queries in 2 clusters\n")
 
 
 def test_untagged_lines_are_accepted_when_a_tag_is_named(eq, folder: Path) -> None:
@@ -195,7 +195,7 @@ def test_ties_are_treated_as_asked(eq, folder: Path) -> None:
 def test_one_unit_is_not_called_units(eq, folder: Path) -> None:
     (folder / "one.qrels").write_text("q00 0 d1 1\n")
     printed = eq("score", "good.trec", "--qrels", "one.qrels", "-m", "MRR").stdout
-    assert printed.startswith("good on 1 unit\n")
+    assert printed.startswith("good on 1 query\n")
 
 
 def test_without_the_size_of_the_corpus_chance_is_a_bound(eq, folder: Path) -> None:

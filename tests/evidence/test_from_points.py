@@ -73,8 +73,8 @@ def one_by_one(points: Floats, pairs: Ints, space: Geometry, ids: list[str]) -> 
     for node, relative in pairs.tolist():
         far = arranged.excess(np.broadcast_to(rows[node], rows.shape), rows)
         others = [each for each in range(len(rows)) if each not in (node, relative)]
-        equal = [each for each in others if far[each] == far[relative]]
-        above = sum(far[each] < far[relative] for each in others)
+        equal = [other for other in others if far[other] == far[relative]]
+        above = sum(far[other] < far[relative] for other in others)
         found[ids[node]].append((above, len(equal), sum(ids[each] > ids[relative] for each in equal)))
     return {unit: sorted(places) for unit, places in found.items()}
 

@@ -50,7 +50,7 @@ def test_the_nearest_are_those_of_the_host(device: str, geometry: str, block_byt
 def test_ranks_are_those_of_the_host(device: str, geometry: str, block_bytes: int | None) -> None:
     corpus = points(geometry, 90, 3)
     rng = np.random.default_rng(4)
-    relevant = [sorted({int(each) for each in rng.integers(0, 90, 1 + unit % 40)} - {unit}) for unit in range(90)]
+    relevant = [sorted({int(integer) for integer in rng.integers(0, 90, 1 + unit % 40)} - {unit}) for unit in range(90)]
     options = {"geometry": geometry, "exclude": np.arange(90)}
     mine = Ranking.from_embeddings(corpus, corpus, relevant, device=device, block_bytes=block_bytes, **options)
     hosts = Ranking.from_embeddings(corpus, corpus, relevant, **options)

@@ -135,7 +135,7 @@ def test_the_work_can_travel_to_other_processes_and_progress_is_told() -> None:
     def sent(work: Any, shards: Any) -> Any:
         return map(*pickle.loads(pickle.dumps((work, shards))))
 
-    found = nearest_in_shards(queries, cut(corpus, 3), 2, over=sent, progress=seen.append)
+    found = nearest_in_shards(queries, cut(corpus, 3), 2, map_function=sent, progress=seen.append)
     assert found.indices.tolist() == [[0, 1], [1, 0]]
     assert seen == [2, 4, 6]
 

@@ -17,7 +17,7 @@ def test_what_is_written_is_what_stands_there_and_nothing_beside_it(tmp_path):
     write_text(tmp_path / "a.txt", "old")
     write_text(tmp_path / "a.txt", "new ä\n")
     assert (tmp_path / "a.txt").read_bytes() == "new ä\n".encode()
-    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_gz_names_are_compressed_to_equal_bytes(tmp_path):
@@ -39,7 +39,7 @@ def test_a_failure_leaves_the_old_file_and_no_parts(tmp_path, monkeypatch):
         write_text(path, "new")
     assert caught.value.hint
     assert path.read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_an_interrupt_leaves_the_old_file_and_no_parts(tmp_path, monkeypatch):
@@ -53,7 +53,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_parts(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         write_text(path, "new")
     assert path.read_text() == "old"
-    assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_targets_that_cannot_be_written_are_explained(tmp_path):
@@ -101,13 +101,13 @@ def test_the_part_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(
     with begin_writing(tmp_path / "alive.json", "waits") as alive:
         with begin_writing(tmp_path / "killed.json", "dies"):
             pass
-        names = sorted(each.name for each in tmp_path.iterdir())
+        names = sorted(file.name for file in tmp_path.iterdir())
         assert [name.split(".")[1] for name in names] == ["alive", "killed"]
         write_text(tmp_path / "other.txt", "done")
-        assert sorted(each.name for each in tmp_path.iterdir()) == [names[0], "other.txt"]
+        assert sorted(file.name for file in tmp_path.iterdir()) == [names[0], "other.txt"]
         alive.communicate("")
     assert alive.returncode == 0
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["alive.json", "other.txt"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["alive.json", "other.txt"]
 
 
 def test_only_parts_of_this_program_and_host_are_removed(tmp_path):
@@ -122,4 +122,4 @@ def test_only_parts_of_this_program_and_host_are_removed(tmp_path):
     for name in others:
         (tmp_path / name).write_bytes(b"x")
     write_text(tmp_path / "b.txt", "done")
-    assert sorted(each.name for each in tmp_path.iterdir()) == sorted([*others, "b.txt"])
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([*others, "b.txt"])

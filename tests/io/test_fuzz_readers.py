@@ -51,7 +51,7 @@ def test_the_samples_themselves_are_read(tmp_path: Path, place: int) -> None:
 def test_a_known_fault_is_an_explained_error(tmp_path: Path, name: str, data: bytes) -> None:
     from equipoise.errors import EquipoiseError
 
-    target = next(each for each in TARGETS if each.name == name)
+    target = next(target for target in TARGETS if target.name == name)
     (tmp_path / name).write_bytes(data)
     with pytest.raises(EquipoiseError) as caught:
         target.read(tmp_path / name)

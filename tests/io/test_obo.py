@@ -145,7 +145,7 @@ def test_every_text_comes_back_as_it_was_written(name, synonyms):
         return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
     lines = ["[Term]", "id: T:1", f"name: {name.replace(chr(92), chr(92) * 2)}"]
-    lines += [f'synonym: "{escaped(each)}" EXACT []' for each in synonyms]
+    lines += [f'synonym: "{escaped(synonym)}" EXACT []' for synonym in synonyms]
     term = parse_obo(text("\n".join(lines) + "\n")).terms[0]
     assert term.synonyms == tuple(synonyms)
     if not name.endswith("}"):  # a trailing {a="b"} is a qualifier, no part of the name

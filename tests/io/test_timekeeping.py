@@ -30,8 +30,8 @@ def test_all_categories_and_difficulties_have_their_share(sample: Sample) -> Non
     _, questions = sample
     n = len(questions)
     assert 110 <= n <= 130
-    categories = Counter(each.category for each in questions)
-    difficulties = Counter(each.difficulty for each in questions)
+    categories = Counter(question.category for question in questions)
+    difficulties = Counter(question.difficulty for question in questions)
     assert categories.keys() == set(CATEGORIES)
     assert difficulties.keys() == set(DIFFICULTIES)
     assert min(categories.values()) >= 20
@@ -43,22 +43,22 @@ def test_all_categories_and_difficulties_have_their_share(sample: Sample) -> Non
 def test_every_answer_stands_in_the_document_as_it_is_written(sample: Sample) -> None:
     document, questions = sample
     text = " ".join(document.split()).casefold()
-    for each in questions:
-        places = re.findall(rf"(?<!\w){re.escape(each.answer.casefold())}(?!\w)", text)
-        assert len(places) == 1, each
+    for question in questions:
+        places = re.findall(rf"(?<!\w){re.escape(question.answer.casefold())}(?!\w)", text)
+        assert len(places) == 1, question
 
 
 def test_no_answer_is_given_away_and_few_are_long(sample: Sample) -> None:
     _, questions = sample
-    assert not [each for each in questions if each.answer.casefold() in each.question.casefold()]
-    lengths = [len(each.answer.split()) for each in questions]
+    assert not [question for question in questions if question.answer.casefold() in question.question.casefold()]
+    lengths = [len(question.answer.split()) for question in questions]
     assert sum(length <= 8 for length in lengths) >= 0.9 * len(lengths)
 
 
 def test_no_question_or_answer_is_there_twice(sample: Sample) -> None:
     _, questions = sample
-    assert len({each.question.casefold() for each in questions}) == len(questions)
-    assert len({each.answer.casefold() for each in questions}) == len(questions)
+    assert len({question.question.casefold() for question in questions}) == len(questions)
+    assert len({question.answer.casefold() for question in questions}) == len(questions)
 
 
 def test_our_own_validation_has_nothing_to_say_against_it(sample: Sample) -> None:

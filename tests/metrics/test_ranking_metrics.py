@@ -105,7 +105,7 @@ def ranking_and_shuffles() -> tuple[Ranking, list[Ranking]]:
 def test_the_exact_chance_level_is_the_mean_over_shuffled_evidence(metric):
     ranking, shuffles = ranking_and_shuffles()
     (parsed,) = parse_metrics(metric)
-    values = [parsed.measure(each).value for each in shuffles]
+    values = [parsed.measure(shuffle).value for shuffle in shuffles]
     error = np.std(values) / np.sqrt(len(values))
     assert parsed.chance(ranking, np.random.default_rng(0)) == pytest.approx(np.mean(values), abs=4 * error)
 
@@ -116,7 +116,7 @@ def test_chance_of_truncated_lists_counts_what_a_random_list_of_that_depth_would
     shuffles = [ranking.shuffled(rng) for _ in range(300)]
     for metric in ("R@5", "MRR", "nDCG@5", "HR@2", "MAP@5"):
         (parsed,) = parse_metrics(metric)
-        shuffled = [parsed.measure(each).value for each in shuffles]
+        shuffled = [parsed.measure(shuffle).value for shuffle in shuffles]
         error = np.std(shuffled) / np.sqrt(len(shuffled))
         assert parsed.chance(ranking, rng) == pytest.approx(np.mean(shuffled), abs=4 * error)
 

@@ -58,7 +58,7 @@ def test_a_batch_takes_all_that_fits(lengths, limit):
 
 
 def test_a_limit_of_nothing_runs_each_text_alone():
-    assert [len(each) for each in token_batches([3, 1, 2], 0)] == [1, 1, 1]
+    assert [len(batch) for batch in token_batches([3, 1, 2], 0)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_processes_that_find_a_damaged_file_together_go_on_together(tmp_path: Pa
     texts = [f"{who} {batch} {number}" for who in range(6) for batch in range(10) for number in range(20)]
     for index, row in cache.get_many(MODEL, ROLE, texts, DIMS).items():
         assert row.tobytes() == vector(texts[index]).tobytes()
-    assert any(each.read_bytes().startswith(b"not a database") for each in tmp_path.glob("*.damaged-*"))
+    assert any(file.read_bytes().startswith(b"not a database") for file in tmp_path.glob("*.damaged-*"))
     cache.close()
 
 

@@ -57,7 +57,7 @@ def test_a_model_that_is_named_gives_the_same_bytes(spec: str) -> None:
     )
     with embedder(spec, cache=False) as model:
         here = model.embed_report(texts, Role.DOCUMENT)
-        there = model.embed_report(texts, Role.DOCUMENT, over=backwards)
+        there = model.embed_report(texts, Role.DOCUMENT, map_function=backwards)
     assert here.vectors.tobytes() == there.vectors.tobytes()
     assert here.report.tokens == there.report.tokens
     assert here.report.truncated == there.report.truncated
@@ -65,7 +65,7 @@ def test_a_model_that_is_named_gives_the_same_bytes(spec: str) -> None:
 
 def test_a_model_in_hand_travels_and_sees_the_same_blocks() -> None:
     model = embedder(Counted(), cache=False)
-    here, there = model.embed(TEXTS), model.embed_report(TEXTS, over=backwards).vectors
+    here, there = model.embed(TEXTS), model.embed_report(TEXTS, map_function=backwards).vectors
     assert here.tobytes() == there.tobytes()
 
 
@@ -73,9 +73,9 @@ def test_what_is_back_is_kept_and_the_next_call_asks_for_the_rest(tmp_path: Path
     counted = Counted()
     model = embedder(counted, cache=tmp_path / "kept.sqlite", identity="counted")
     with pytest.raises(InputError):
-        model.embed_report(TEXTS, over=after_one)
+        model.embed_report(TEXTS, map_function=after_one)
     assert counted.blocks == [256]
-    again = model.embed_report(TEXTS, over=lambda work, items: enumerate(map(work, items)))
+    again = model.embed_report(TEXTS, map_function=lambda work, items: enumerate(map(work, items)))
     assert (again.report.from_cache, again.report.embedded) == (256, 444)
     assert counted.blocks == [256, 256, 188]
     whole = embedder(Counted(), cache=False).embed(TEXTS)
@@ -91,7 +91,7 @@ def test_an_error_of_the_last_block_hides_behind_no_other() -> None:
         raise InputError("the first block failed")
 
     with pytest.raises(InputError):
-        embedder(Counted(), cache=False).embed_report(TEXTS, over=last_first)
+        embedder(Counted(), cache=False).embed_report(TEXTS, map_function=last_first)
 
 
 def test_another_model_under_the_same_name_is_refused() -> None:

@@ -117,7 +117,7 @@ def test_the_units_where_it_happens_are_named_with_their_values() -> None:
     run = {"tied": {"a": 0.5, "b": 0.5}, "plain": {"a": 0.9, "b": 0.1}}
     qrels = {"tied": {"a": 1}, "plain": {"a": 1}, "gone": {"a": 1}}
     found = explain_difference(run, qrels, "MRR", one="trec_eval", other="equipoise")
-    units = {each.unit: each for each in found.units}
+    units = {unit.unit: unit for unit in found.units}
     assert set(units) == {"tied", "gone"}
     assert (units["tied"].one, units["tied"].other) == (0.5, 0.75)
     assert units["tied"].because == ("equal scores",)

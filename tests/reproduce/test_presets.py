@@ -19,7 +19,7 @@ NDCG, MRR, MAP = parse_metrics(["nDCG@3", "MRR@3", "MAP@3"])
 
 
 def test_every_convention_has_words_for_every_value_that_a_preset_uses() -> None:
-    assert list(CONVENTIONS) == [each.name for each in fields(Conventions)]
+    assert list(CONVENTIONS) == [field.name for field in fields(Conventions)]
     for preset in PRESETS.values():
         for form in preset.calls:
             rules = preset.rules(parse_metrics(form.replace("@k", "@3"))[0])

@@ -68,7 +68,7 @@ def test_one_change_of_a_convention_is_found_and_no_pair_that_contains_it() -> N
     found = explain_published(RUN, QRELS, f"{value:.5f}", "nDCG@3", like="trec_eval")
     changes = [match.changes for match in found.matches]
     assert (("gain", "exp"),) in changes
-    assert not any(len(each) > 1 and ("gain", "exp") in each for each in changes)
+    assert not any(len(change) > 1 and ("gain", "exp") in change for change in changes)
     assert found.matches[changes.index((("gain", "exp"),))].says == ["the gain is 2^grade - 1"]
 
 

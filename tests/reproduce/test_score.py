@@ -26,7 +26,7 @@ def test_the_figure_is_the_librarys_and_the_rest_is_ours() -> None:
     theirs = pytrec_eval.RelevanceEvaluator(QRELS, {"ndcg_cut.2"}).evaluate(RUN)
     result = score_like(RUN, QRELS, "nDCG@2", like="trec_eval", system="bm25")
     estimate = result["nDCG@2"]
-    assert estimate.value == pytest.approx(np.mean([each["ndcg_cut_2"] for each in theirs.values()]), abs=1e-12)
+    assert estimate.value == pytest.approx(np.mean([their["ndcg_cut_2"] for their in theirs.values()]), abs=1e-12)
     assert (estimate.n, estimate.undefined) == (3, 1)
     assert estimate.interval.low <= estimate.value <= estimate.interval.high
     assert 0 < estimate.chance < 1

@@ -76,11 +76,11 @@ def test_answers_of_shards_that_are_finished_stay(disk: Path, tmp_path: Path) ->
     filler = leave(disk, 150 * KIB)
     kept = disk / "kept"
     with pytest.raises(PartialError, match="the disk is full"):
-        nearest_in_shards(VECTORS[:400], shards, 10, over=resumable_map(LocalExecutor(), kept))
+        nearest_in_shards(VECTORS[:400], shards, 10, map_function=resumable_map(LocalExecutor(), kept))
     finished = {file.name: file.stat().st_mtime_ns for file in kept.iterdir()}
     assert 1 <= len(finished) < 6
     filler.unlink()
-    found = nearest_in_shards(VECTORS[:400], shards, 10, over=resumable_map(LocalExecutor(), kept))
+    found = nearest_in_shards(VECTORS[:400], shards, 10, map_function=resumable_map(LocalExecutor(), kept))
     assert found.scores.tobytes() == nearest_in_shards(VECTORS[:400], shards, 10).scores.tobytes()
     assert finished.items() <= {file.name: file.stat().st_mtime_ns for file in kept.iterdir()}.items()
 

@@ -215,6 +215,10 @@ def test_a_map_function_raises_a_failure_after_all_other_values() -> None:
         next(values)
 
 
+def test_a_map_function_may_return_none() -> None:
+    assert list(executor_map(LocalExecutor())({1: "a"}.get, [1, 2])) == [(0, "a"), (1, None)]
+
+
 def test_stored_values_of_a_map_function_are_not_computed_again(tmp_path: Path) -> None:
     def mean(rows: Any) -> float:
         RAN.append("mean")

@@ -40,11 +40,11 @@ def shards(tmp_path: Path) -> Shards:
 
 def test_an_engine_gives_the_bytes_of_this_process(shards: Shards) -> None:
     over = resumable_map(Backwards())
-    here, there = nearest_in_shards(QUERIES, shards, 5), nearest_in_shards(QUERIES, shards, 5, over=over)
+    here, there = nearest_in_shards(QUERIES, shards, 5), nearest_in_shards(QUERIES, shards, 5, map_function=over)
     assert here.indices.tobytes() == there.indices.tobytes()
     assert here.scores.tobytes() == there.scores.tobytes()
     relevant = here.indices[:, 2]
-    ranked = [ranking_from_shards(QUERIES, shards, relevant, over=how) for how in (None, over)]
+    ranked = [ranking_from_shards(QUERIES, shards, relevant, map_function=how) for how in (None, over)]
     assert ranked[0].above.tobytes() == ranked[1].above.tobytes()
     assert ranked[0].ranks.tolist() == [3.0] * 9
 
@@ -52,7 +52,7 @@ def test_an_engine_gives_the_bytes_of_this_process(shards: Shards) -> None:
 def test_a_finished_shard_is_not_searched_again(shards: Shards, tmp_path: Path) -> None:
     first, second = Backwards(), Backwards()
     found = [
-        nearest_in_shards(QUERIES, shards, 5, over=resumable_map(engine, tmp_path / "kept"))
+        nearest_in_shards(QUERIES, shards, 5, map_function=resumable_map(engine, tmp_path / "kept"))
         for engine in (first, second)
     ]
     assert (first.cells, second.cells) == (5, 0)
@@ -62,7 +62,7 @@ def test_a_finished_shard_is_not_searched_again(shards: Shards, tmp_path: Path) 
 @pytest.mark.parametrize("change", ["k", "queries", "geometry", "file", "damage"])
 def test_what_was_kept_serves_nothing_else(shards: Shards, tmp_path: Path, change: str) -> None:
     kept = tmp_path / "kept"
-    nearest_in_shards(QUERIES, shards, 5, over=resumable_map(Backwards(), kept))
+    nearest_in_shards(QUERIES, shards, 5, map_function=resumable_map(Backwards(), kept))
     queries = -QUERIES if change == "queries" else QUERIES
     geometry = "dot" if change == "geometry" else "cosine"
     changed = 5
@@ -73,7 +73,7 @@ def test_what_was_kept_serves_nothing_else(shards: Shards, tmp_path: Path, chang
         next(kept.iterdir()).write_bytes(b"cut off")
         changed = 1
     engine, depth = Backwards(), 6 if change == "k" else 5
-    found = nearest_in_shards(queries, shards, depth, geometry=geometry, over=resumable_map(engine, kept))
+    found = nearest_in_shards(queries, shards, depth, geometry=geometry, map_function=resumable_map(engine, kept))
     assert engine.cells == changed
     plain = nearest_in_shards(queries, shards, depth, geometry=geometry)
     assert found.indices.tobytes() == plain.indices.tobytes()
@@ -84,5 +84,5 @@ def test_a_shard_that_fails_leaves_the_others(tmp_path: Path) -> None:
     broken[100, 3] = np.nan
     shards = write_shards(tmp_path / "shards", [broken], rows=70)
     with pytest.raises(NotFiniteError, match=r"00001.npy holds NaN or infinity in vector 100"):
-        nearest_in_shards(QUERIES, shards, 5, over=resumable_map(Backwards(), tmp_path / "kept"))
+        nearest_in_shards(QUERIES, shards, 5, map_function=resumable_map(Backwards(), tmp_path / "kept"))
     assert len(list((tmp_path / "kept").iterdir())) == 4

@@ -123,7 +123,7 @@ def test_intervals_of_sparse_differences_cover_what_they_should(n):
     columns = {f"m{at}": column for at, column in enumerate((moved * signs * draw.exponential(size=moved.shape)).T)}
     pair = [result("a", columns), result("b", {name: np.zeros(n) for name in columns})]
     comparison = compare_results(pair, config=StatsConfig(n_permutations=10, n_resamples=2000))
-    covered = np.mean([each.interval.covers(0.3 * 0.2) for each in comparison.contrasts])
+    covered = np.mean([contrast.interval.covers(0.3 * 0.2) for contrast in comparison.contrasts])
     assert 0.93 <= covered <= 0.99
 
 
@@ -156,8 +156,8 @@ def test_a_metric_that_happens_to_be_won_or_tied_everywhere_is_no_share_of_hits(
 def test_the_family_is_all_pairs_of_the_metric():
     comparison = compare_results(shifted([0.0, 0.08, 0.16]), config=FAST)
     assert comparison.family == "Holm over the 3 pairs on m"
-    p = sorted(each.p for each in comparison.contrasts)
-    adjusted = sorted(each.adjusted for each in comparison.contrasts)
+    p = sorted(contrast.p for contrast in comparison.contrasts)
+    adjusted = sorted(contrast.adjusted for contrast in comparison.contrasts)
     assert adjusted[0] == pytest.approx(min(1.0, 3 * p[0]))
     assert compare_results(shifted([0.0, 1.0]), config=FAST).family == "one pair on m, nothing to correct for"
 

@@ -63,7 +63,7 @@ def test_a_result_shows_direction_interval_chance_and_its_findings_below() -> No
     )
     page = Tables(replace(result, findings=(NOTE, ISSUE, NOTE))._repr_html_())
     figures, findings = page.tables
-    assert page.captions == [f"{NASTY}: 40 units in 20 clusters; 95 % intervals"]
+    assert page.captions == [f"{NASTY}: 40 queries in 20 clusters; 95 % intervals"]
     assert [row[0] for row in figures] == ["metric", "MRR ↑", "MR ↓"]
     reach = result["MR"].interval
     assert figures[2][1:6] == ["20.5", f"[{reach.low:.1f}, {reach.high:.1f}]", "40", "0", "25.5"]
@@ -110,4 +110,4 @@ def test_a_stored_run_shows_its_result(tmp_path: Path) -> None:
     result = evaluate(ranking(1, 2, 3), ["MRR"], system="a")
     run = load_run(save_run(tmp_path / "a", result, manifest=Manifest("a")))
     assert run._repr_html_() == run.result._repr_html_()
-    assert "a: 3 units" in run._repr_html_()
+    assert "a: 3 queries" in run._repr_html_()

@@ -30,7 +30,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 def brute_force(differences, alternative="two-sided"):
     """Every sign pattern, exact integers: differences are multiples of 1/8."""
-    whole = [round(8 * each) for each in differences]
+    whole = [round(8 * difference) for difference in differences]
     seen = sum(whole)
     totals = [sum(turned) for turned in product(*((-each, each) for each in whole))]
     extreme = {

@@ -85,7 +85,7 @@ def test_the_units_stated_show_the_best_in_80_percent_of_simulations(pilot: Floa
 
 
 def test_verdict_and_finding_state_the_same_numbers_with_power_and_adjustment(comparison: Comparison) -> None:
-    finding = next(each for each in run_checks(comparison) if each.code == "EQ304")
+    finding = next(finding for finding in run_checks(comparison) if finding.code == "EQ304")
     pair, best = comparison.contrast("a", "b").needed.value, comparison.needed_for_best.value
     for text in (comparison.verdict(), finding.message):
         assert "with 80 % power (Holm over 10 pairs)" in text

@@ -34,7 +34,7 @@ def results(spread: float, draws: tuple[str, str] = ("same", "same")) -> list[Re
 
 
 def test_small_errors_leave_the_verdict_to_the_test() -> None:
-    plain = compare([replace(each, errors={}) for each in results(0.01)], "nested")
+    plain = compare([replace(result, errors={}) for result in results(0.01)], "nested")
     judged = compare(results(0.01), "nested")
     fewest = 1 / 1001  # what a thousand bootstrap errors can say at most
     assert judged.contrasts[0].p == pytest.approx(max(plain.contrasts[0].p, fewest))
@@ -66,7 +66,7 @@ def test_as_many_draws_of_another_number_do_not_pair() -> None:
 
 def test_the_caption_says_that_choices_were_resampled() -> None:
     assert "bootstrap" in compare(results(0.1), "nested").family
-    assert "bootstrap" not in compare([replace(each, errors={}) for each in results(0.1)], "nested").family
+    assert "bootstrap" not in compare([replace(result, errors={}) for result in results(0.1)], "nested").family
 
 
 def test_p_is_the_share_of_errors_as_large_and_never_zero() -> None:
@@ -90,14 +90,14 @@ def test_p_from_few_units_is_that_of_student_s_test_where_nothing_is_chosen(unit
 
 
 def test_wider_errors_ask_for_more_units() -> None:
-    plain = compare([replace(each, errors={}) for each in results(3.0)], "nested").contrasts[0]
+    plain = compare([replace(result, errors={}) for result in results(3.0)], "nested").contrasts[0]
     judged = compare(results(3.0), "nested").contrasts[0]
     assert judged.needed.value > plain.needed.value
     assert judged.detectable.value > plain.detectable.value
 
 
 def test_ranks_are_as_uncertain_as_the_bootstrap_scores() -> None:
-    plain = compare([replace(each, errors={}) for each in results(3.0)], "nested")
+    plain = compare([replace(result, errors={}) for result in results(3.0)], "nested")
     judged = compare(results(3.0), "nested")
     assert plain.ranks == {"a": (1, 1), "b": (2, 2)}
     assert judged.ranks == {"a": (1, 2), "b": (1, 2)}
@@ -105,7 +105,7 @@ def test_ranks_are_as_uncertain_as_the_bootstrap_scores() -> None:
 
 def test_a_figure_without_units_is_compared_by_its_errors_alone() -> None:
     def blends(spread: float) -> list[Result]:
-        return [replace(each, per_unit={}) for each in results(spread)]
+        return [replace(result, per_unit={}) for result in results(spread)]
 
     (seen,) = compare(blends(0.01), "nested").contrasts
     assert seen.reason == ""
@@ -113,7 +113,7 @@ def test_a_figure_without_units_is_compared_by_its_errors_alone() -> None:
     assert seen.interval.method == "bootstrap-errors"
     (unsure,) = compare(blends(5.0), "nested").contrasts
     assert unsure.p > 0.3
-    (untold,) = compare([replace(each, errors={}) for each in blends(0.01)], "nested").contrasts
+    (untold,) = compare([replace(blend, errors={}) for blend in blends(0.01)], "nested").contrasts
     assert np.isnan(untold.p)
     assert untold.reason
 

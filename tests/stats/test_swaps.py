@@ -95,11 +95,11 @@ def test_a_comparison_says_which_test_was_made_of_each_metric() -> None:
     _, other = corpus(20, 2, 0.5)
     systems = {"one": Sets.of(gold, one), "other": Sets.of(gold, other)}
     found = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(n_permutations=300, n_resamples=100))
-    assert {each.test for each in found.contrasts} == {"randomisation"}
+    assert {contrast.test for contrast in found.contrasts} == {"randomisation"}
     assert "Paired randomisation test" in comparison_caption(found)
     assert "300 permutations" in comparison_caption(found)
     by_t = compare(systems, ["F1", "F1(average=macro)"], config=StatsConfig(test="t", n_resamples=100))
-    assert [each.test for each in by_t.contrasts] == ["paired bootstrap", "t"]
+    assert [contrast.test for contrast in by_t.contrasts] == ["paired bootstrap", "t"]
     assert comparison_caption(by_t).count("Paired bootstrap, two-sided") == 1
     assert "one pair on F1(average=macro), nothing" in other_metrics_caption(by_t, ["F1(average=macro)"])
 

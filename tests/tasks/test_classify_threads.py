@@ -113,8 +113,8 @@ def test_what_goes_wrong_in_another_thread_is_raised_here(crowd):
     ],
 )
 def test_the_environment_says_how_many_threads_there_may_be(monkeypatch, name, value, most):
-    for each in rank_counts_compiled.THREAD_VARIABLES:
-        monkeypatch.delenv(each, raising=False)
+    for variable in rank_counts_compiled.THREAD_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
     free = rank_counts_compiled.available_cores()
     monkeypatch.setenv(name, value)
     assert rank_counts_compiled.available_cores() == (free if most is None else min(free, most))

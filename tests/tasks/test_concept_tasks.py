@@ -116,7 +116,7 @@ def test_clusters_that_lie_apart_are_found_whatever_the_seed() -> None:
 def test_the_two_spaces_hold_the_same_points_under_both_partitions(field: ConceptSet) -> None:
     found = cluster_texts(Table(), field.clusters, seed=3)
     assert np.array_equal(found.space.vectors, found.found.vectors)
-    truth = [each.name for each in field.clusters for _ in each.concepts]
+    truth = [cluster.name for cluster in field.clusters for _ in cluster.concepts]
     assert found.space.classes[found.space.labels].tolist() == truth
     assert adjusted_rand_score(found.found.labels, found.labels.predicted) == 1.0
     assert found.method == "K-means with 10 clusters, 10 starts, seed 3"
@@ -239,7 +239,7 @@ def test_a_class_that_the_training_part_lacks_is_never_predicted() -> None:
 
 def slow_rank(table: Table, relation: Relation, relations: Sequence[Relation]) -> int:
     """The rank by counting, with everything that is no candidate left out by hand."""
-    names = dict.fromkeys(name for each in relations for name in (each.subject, each.object))
+    names = dict.fromkeys(name for relation in relations for name in (relation.subject, relation.object))
     same = {
         each.object for each in relations if (each.subject, each.predicate) == (relation.subject, relation.predicate)
     }
@@ -252,11 +252,11 @@ def slow_rank(table: Table, relation: Relation, relations: Sequence[Relation]) -
 def test_objects_are_ranked_among_all_entities_but_the_subject_and_other_answers(field: ConceptSet) -> None:
     table = Table()
     found = relation_evidence(table, field.relations)
-    assert found.ranking.ranks.tolist() == [slow_rank(table, each, field.relations) for each in field.relations]
-    entities_there = len({name for each in field.relations for name in (each.subject, each.object)})
+    assert found.ranking.ranks.tolist() == [slow_rank(table, relation, field.relations) for relation in field.relations]
+    entities_there = len({name for relation in field.relations for name in (relation.subject, relation.object)})
     assert found.ranking.candidates.max() == entities_there - 1
     assert found.ranking.candidates.min() < entities_there - 1
-    assert found.subjects.tolist() == [each.subject for each in field.relations]
+    assert found.subjects.tolist() == [relation.subject for relation in field.relations]
 
 
 def test_a_model_that_knows_nothing_finds_objects_at_the_chance_level(field: ConceptSet) -> None:

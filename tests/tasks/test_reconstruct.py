@@ -131,7 +131,7 @@ def test_the_chance_level_is_half_of_the_nodes() -> None:
 
 def test_ranks_are_raw_for_the_parent_and_filtered_for_the_rest_unless_said() -> None:
     tree, vectors = a_tree(), points_of(a_tree(), "euclidean")
-    assert [reconstruct(tree, vectors, relation=each).filtered for each in RELATIONS] == [False, True, True]
+    assert [reconstruct(tree, vectors, relation=relation).filtered for relation in RELATIONS] == [False, True, True]
     assert reconstruct(tree, vectors, relation="closure", filtered=False).filtered is False
     assert reconstruct(tree, vectors, filtered=True).filtered is True
 
@@ -193,15 +193,15 @@ def test_slices_by_depth_and_branch_leave_no_node_out() -> None:
     result = reconstruction_result(found, config=StatsConfig(n_resamples=50))
     slices = reconstruction_slices(found, result)
     for name, values in (("depth", found.depth.tolist()), ("branch", list(found.tree.branches))):
-        parts = [each for each in slices if each.name == name]
+        parts = [part for part in slices if part.name == name]
         assert {each.value for each in parts} == {str(each) for each in values}
-        assert sum(each.estimate.n for each in parts) == result[result.names[0]].n
-    depths = [int(each.value) for each in slices if each.name == "depth"]
+        assert sum(part.estimate.n for part in parts) == result[result.names[0]].n
+    depths = [int(part.value) for part in slices if part.name == "depth"]
     assert depths == sorted(depths)
     weights = result.weights[result.names[0]]
     at_two = found.depth == 2
     expected = np.average(result.per_unit[result.names[0]][at_two], weights=weights[at_two])
-    assert next(each.estimate.value for each in slices if each.value == "2") == pytest.approx(expected)
+    assert next(part.estimate.value for part in slices if part.value == "2") == pytest.approx(expected)
 
 
 def test_distances_to_parents_and_norms_are_described() -> None:
@@ -284,7 +284,7 @@ def test_points_too_far_out_for_their_digits_are_named(name: str) -> None:
     assert codes(reconstruct(tree, vectors, name, relation="closure")) == []
     for single in (vectors.astype(np.float32), vectors.astype(np.float32).astype(np.float64)):
         found = reconstruct(tree, single, name, relation="closure")
-        (finding,) = (each for each in run_checks(ReconstructedTree("mine", found)) if each.code == "EQ113")
+        (finding,) = (finding for finding in run_checks(ReconstructedTree("mine", found)) if finding.code == "EQ113")
         assert finding.evidence == ("n7",)
         assert "1 of 120 points are so far from the origin that rounding to float32" in finding.message
 

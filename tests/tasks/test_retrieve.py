@@ -44,4 +44,4 @@ def test_a_dataset_without_items_is_refused():
 def test_the_sample_is_whole():
     data = load_bread()
     assert (len(data.items), len(data.units), len(data.truth)) == (61, 80, 80)
-    assert {each["wording"] for each in data.slices.values()} == {"close", "far"}
+    assert {part["wording"] for part in data.slices.values()} == {"close", "far"}

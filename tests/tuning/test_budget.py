@@ -29,7 +29,7 @@ def beats(one: Trial, other: Trial) -> bool:
 
 @given(TRIALS)
 def test_the_frontier_is_exactly_what_no_trial_beats(trials: list[Trial]) -> None:
-    known = [each for each in trials if each.cost is not None and each.value == each.value]
+    known = [trial for trial in trials if trial.cost is not None and trial.value == trial.value]
     unbeaten = {(t.cost, t.value) for t in known if not any(beats(other, t) for other in known)}
     found = pareto_frontier(trials)
     assert {(t.cost, t.value) for t in found} == unbeaten

@@ -29,7 +29,7 @@ def slow_error(values: Any, groups: Any, drawn: Any, assigned: list[Any], **opti
     table = values[:, columns]
     scores = []
     for fold_of in assigned:
-        fold_of_unit = np.repeat(fold_of, [len(each) for each in members])
+        fold_of_unit = np.repeat(fold_of, [len(member) for member in members])
         dealt = [
             (np.flatnonzero(fold_of_unit != fold), np.flatnonzero(fold_of_unit == fold))
             for fold in range(int(fold_of.max()) + 1)

@@ -89,7 +89,7 @@ def test_exports_are_saved_and_not_shown(hostile) -> None:
 
 def test_a_file_name_that_is_no_text_is_spelled_out(tmp_path: Path, serve, store) -> None:
     store(tmp_path / "plain").rename(tmp_path / "b\udcffd")
-    (row,) = ResultsFolder(tmp_path).shelf().rows
+    (row,) = ResultsFolder(tmp_path).run_list().rows
     assert row.key == "b\\xffd"
     served = serve(tmp_path)
     assert served.get().status == 200

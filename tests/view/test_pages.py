@@ -209,7 +209,7 @@ def test_a_page_is_made_once_until_a_run_changes(tmp_path: Path, store) -> None:
     pages = PageCache()
 
     def page() -> bytes:
-        return pages.report(RunSelection.of(ResultsFolder(tmp_path).shelf(), ["a"])).result()
+        return pages.report(RunSelection.of(ResultsFolder(tmp_path).run_list(), ["a"])).result()
 
     first = page()
     assert page() is first

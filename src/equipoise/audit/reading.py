@@ -142,8 +142,8 @@ class RecordSums:
 
 def _share_names(cells: Iterable[TableCell]) -> Iterable[PublishedMetric]:
     for cell in cells:
-        found = parse_label(cell.label) if cell.text and parse_sum_label(cell.label) is None else None
-        metric = found.metric if found and found.role is ColumnRole.VALUE else None
+        parsed_label = parse_label(cell.label) if cell.text and parse_sum_label(cell.label) is None else None
+        metric = parsed_label.metric if parsed_label and parsed_label.role is ColumnRole.VALUE else None
         if metric is not None and metric.symbol in ("HR", "Acc", "MRR"):
             yield metric
 
@@ -265,11 +265,11 @@ def _with_units(drafts: list[UnresolvedValue]) -> list[UnresolvedValue]:
     """Resolve the units that sums prove: 56.9 next to 569 of 1,000 is percent."""
     means = {draft.column: ValueRange(draft.number.low, draft.number.high) for draft in drafts if draft.is_sum}
     decided = []
-    for each in drafts:
-        mean = None if each.is_sum or each.percent is not None else means.get(each.column)
-        percent = None if mean is None else unit_proven_by_mean(each.number, mean)
-        proven = replace(each, is_proven_percent=True) if percent else replace(each, percent=False)
-        decided.append(each if percent is None else proven)
+    for value in drafts:
+        mean = None if value.is_sum or value.percent is not None else means.get(value.column)
+        percent = None if mean is None else unit_proven_by_mean(value.number, mean)
+        proven = replace(value, is_proven_percent=True) if percent else replace(value, percent=False)
+        decided.append(value if percent is None else proven)
     return decided
 
 

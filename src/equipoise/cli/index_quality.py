@@ -118,13 +118,13 @@ def index_quality(
         parameters={"store": store_label(spec), "geometry": geometry, "k": top_k, **store_options},
     )
     target = collection or _collection(manifest, geometry, store_options)
-    with executor_context(engine, out, "a shard"), _mapper(engine, output, system) as over:
+    with executor_context(engine, out, "a shard"), _mapper(engine, output, system) as map_function:
         with (
             open_store(spec, collection=target, dims=shards.dims, geometry=geometry, **store_options) as opened_store,
             _StageBars(out) as bars,
         ):
             measurement = task.measure_index(
-                opened_store, shards, points, top_k, threads=threads, over=over, watch=bars.watch
+                opened_store, shards, points, top_k, threads=threads, map_function=map_function, watch=bars.watch
             )
             exact = opened_store.exact
         result = measurement.result(system, config=config)

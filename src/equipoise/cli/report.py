@@ -63,15 +63,11 @@ def report(
     if charts is not None:
         check_writable(charts)
     check_writable(output, example="report.html")
-    from equipoise.domains.bench.page import stored_suite, write_suite_page
+    from equipoise.domains.bench.page import stored_suite
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
 
-    if len(runs) == 1 and (suite := stored_suite(runs[0])) is not None:
-        with out.progress(len(suite["datasets"])) as step:
-            answer = write_suite_page(runs[0], output, config, charts=not plain, progress=step)
-        out.data({"report": output, "decision": answer.decision}) if out.json else out.text(answer.decision)
-        out.note(f"wrote {output}: open it in a browser")
-        return exits.DONE
+    if len(runs) == 1 and stored_suite(runs[0]) is not None:
+        return _report_suite(out, runs[0], output, config, plain=plain)
     with out.progress(STEPS) as step:
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
         page = write_report(named_runs(runs), output, chosen, split=len(runs) == 1, progress=step)
@@ -88,6 +84,20 @@ def report(
         if charts is not None:
             out.note(f"wrote the charts to {charts}")
     return exits.FAILED_UNITS if page.cautions else exits.DONE
+
+
+def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *, plain: bool) -> int:
+    """Write the page of a benchmark with several data sets, and a report per data set."""
+    from equipoise.domains.bench.page import write_suite_page
+
+    with out.progress(0) as step:
+        answer = write_suite_page(folder, output, config, charts=not plain, progress=step)
+    if out.json:
+        out.data({"report": output, "decision": answer.decision})
+    else:
+        out.text(answer.decision)
+    out.note(f"wrote {output} and a report per data set: open it in a browser")
+    return exits.DONE
 
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:

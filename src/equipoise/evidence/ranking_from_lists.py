@@ -317,7 +317,7 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
     judgements = _judgements(qrels)
     units = list(judgements)
     if not units:
-        raise InputError("the judgements contain no units", hint="check the qrels")
+        raise InputError("the qrels contain no units", hint="check the qrels")
     if isinstance(run, str | Path):
         ranking = streamed_ranking(judgements, run, corpus_size=corpus_size)
         if ranking is not None:

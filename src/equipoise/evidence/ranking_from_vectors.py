@@ -263,7 +263,7 @@ def ranking_from_shards(
     gains: Any = None,
     unit_ids: Any = None,
     threads: int = 1,
-    over: MapFunction | None = None,
+    map_function: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Ranking:
     """Compute the ranks of the relevant rows among all rows of a corpus that need not fit into memory.
@@ -286,7 +286,7 @@ def ranking_from_shards(
         Ids of the queries.
     threads
         Threads that share the shards.
-    over
+    map_function
         Another map function over the shards, such as that of ``resumable_map``.
     progress
         Called with the number of vectors that were compared.
@@ -309,7 +309,7 @@ def ranking_from_shards(
     counts = ShardCounts.none(len(targets.rows))
     done = 0
     for shard, shard_counts in map_in_order(
-        partial(count_shard, prepared, limits), shards.split().parts, threads, over
+        partial(count_shard, prepared, limits), shards.split().parts, threads, map_function
     ):
         counts += shard_counts
         done += len(shard)

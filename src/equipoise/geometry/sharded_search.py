@@ -214,7 +214,7 @@ def nearest_in_shards(
     *,
     geometry: str | Geometry = "cosine",
     threads: int = 1,
-    over: MapFunction | None = None,
+    map_function: MapFunction | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Neighbors:
     """Find the k nearest corpus vectors of every query by exact search in a corpus that need not fit into memory.
@@ -234,7 +234,7 @@ def nearest_in_shards(
         ``cosine``, ``dot``, ``euclidean``, ``poincare`` or ``lorentz``.
     threads
         Threads that share the shards.
-    over
+    map_function
         Another map function over the shards, such as that of ``resumable_map``.
     progress
         Called with the number of vectors that were compared.
@@ -258,7 +258,7 @@ def nearest_in_shards(
     best = RunningTopK(len(prepared), width)
     work = partial(search_shard, prepared, k=width)
     done = 0
-    for shard, neighbors in map_in_order(work, shards.split().parts, threads, over):
+    for shard, neighbors in map_in_order(work, shards.split().parts, threads, map_function):
         at, column = np.nonzero(neighbors.indices >= 0)
         best.offer(at, neighbors.indices[at, column], neighbors.scores[at, column].astype(np.float64))
         done += len(shard)
@@ -292,11 +292,11 @@ def tiles(queries: PreparedQueries, shard: Shard) -> Iterator[tuple[int, CorpusT
 
 
 def map_in_order(
-    work: Callable[[T], R], items: Iterable[T], threads: int, over: MapFunction | None
+    work: Callable[[T], R], items: Iterable[T], threads: int, map_function: MapFunction | None
 ) -> Iterator[tuple[T, R]]:
     """Every item with its answer, in order; no more answers wait than there are threads."""
-    if over is not None:
-        yield from zip(items, over(work, items), strict=True)
+    if map_function is not None:
+        yield from zip(items, map_function(work, items), strict=True)
         return
     if threads == 1:
         yield from ((item, work(item)) for item in items)

@@ -200,8 +200,8 @@ def average_precision(scores: Floats, positive: Bools) -> float:
     order = np.argsort(-scores, kind="stable")
     values, hits = scores[order], np.cumsum(positive[order])
     last = np.append(values[1:] != values[:-1], True)
-    found, retrieved = hits[last], np.flatnonzero(last) + 1
-    return float((np.diff(found, prepend=0) * (found / retrieved)).sum() / found[-1])
+    n_hits, retrieved = hits[last], np.flatnonzero(last) + 1
+    return float((np.diff(n_hits, prepend=0) * (n_hits / retrieved)).sum() / n_hits[-1])
 
 
 def best_f1_threshold(scores: Floats, positive: Bools) -> float:

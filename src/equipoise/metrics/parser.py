@@ -182,7 +182,7 @@ def name_from_other_library(name: str, catalogue: MetricCatalogue) -> str:
 def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
     """The error for a metric that the catalogue does not have."""
     symbol = name.partition("(")[0].partition("@")[0].strip()
-    ours = name_from_other_library(name, catalogue)
-    if ours:
-        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {ours}")
+    own_name = name_from_other_library(name, catalogue)
+    if own_name:
+        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {own_name}")
     return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")

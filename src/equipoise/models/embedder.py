@@ -80,17 +80,17 @@ class Embedder:
         role: Role | str = Role.DOCUMENT,
         *,
         progress: Progress | None = None,
-        over: ExecutorMap | None = None,
+        map_function: ExecutorMap | None = None,
     ) -> EmbedResult:
         """The vectors, with the numbers of cached, embedded and truncated texts.
 
-        ``over`` embeds the blocks remotely, such as on a cluster; each block is cached as soon as it arrives.
+        ``map_function`` embeds the blocks remotely, such as on a cluster; each block is cached as soon as it arrives.
         """
         start = perf_counter()
         role = _role(role)
         text_list = check_texts(texts)
         once = unique_texts(text_list)
-        work = EncodePass(self, once, len(text_list), role, progress, over)
+        work = EncodePass(self, once, len(text_list), role, progress, map_function)
         missing = work.from_cache()
         work.embed(missing)
         vectors = work.vectors()

@@ -202,7 +202,7 @@ class EncodePass:
         total: int,
         role: Role,
         progress: Progress | None,
-        over: ExecutorMap | None = None,
+        map_function: ExecutorMap | None = None,
     ) -> None:
         self.lengths = TruncationCounter(model.encoder, model.cache, model.variant(role), model.prompts[role])
         self._model = model
@@ -210,7 +210,7 @@ class EncodePass:
         self._total = total
         self._role = role
         self._progress = progress or (lambda done, total: None)
-        self._over = over
+        self._map_function = map_function
         self._has = np.zeros(len(once.texts), dtype=bool)
         self._done = 0
         self._out: Vectors | None = None
@@ -273,8 +273,8 @@ class EncodePass:
     def _encoded(self, inputs: Iterable[list[str]]) -> Iterator[tuple[int, EncodedBatch]]:
         """Each block's number and vectors; from other processes, in the order in which they finish."""
         encoder = self._model.encoder
-        if self._over is not None:
-            return encode_remote(self._model, list(inputs), self._role, self._over)
+        if self._map_function is not None:
+            return encode_remote(self._model, list(inputs), self._role, self._map_function)
         if isinstance(encoder, WorkerPoolEncoder):
             return encoder.encode_blocks(inputs, self._role)
         return enumerate(encode_with_token_counts(encoder, texts, self._role) for texts in inputs)

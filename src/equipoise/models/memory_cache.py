@@ -36,7 +36,7 @@ class MemoisedEmbedder(Embedder):
         role: Role | str = Role.DOCUMENT,
         *,
         progress: Progress | None = None,
-        over: ExecutorMap | None = None,
+        map_function: ExecutorMap | None = None,
     ) -> EmbedResult:
         """The vectors, from memory where they were made before; the report is of what was made now."""
         start = perf_counter()
@@ -44,7 +44,7 @@ class MemoisedEmbedder(Embedder):
         rows = self._rows[Role(role)]
         new = [text for text in dict.fromkeys(text_list) if text not in rows]
         if new:
-            new_report = super().embed_report(new, role, progress=progress, over=over)
+            new_report = super().embed_report(new, role, progress=progress, map_function=map_function)
             rows.update(zip(new, new_report.vectors, strict=True))
             self.cached += new_report.report.from_cache
         report = EmbedStats(

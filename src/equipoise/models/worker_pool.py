@@ -198,7 +198,7 @@ ExecutorMap = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int
 
 
 def encode_remote(
-    model: Embedder, blocks: Sequence[list[str]], role: Role, over: ExecutorMap
+    model: Embedder, blocks: Sequence[list[str]], role: Role, map_function: ExecutorMap
 ) -> Iterator[tuple[int, EncodedBatch]]:
     """The number of a block and its vectors, in the order of completion.
 
@@ -212,7 +212,7 @@ def encode_remote(
         work = partial(encode_by_spec, pickle.dumps(alone), identity, role)
     else:
         work = partial(encode_block, encoder, role)
-    return over(work, blocks)
+    return map_function(work, blocks)
 
 
 def encode_by_spec(packed: bytes, identity: str, role: Role, texts: list[str]) -> EncodedBatch:

@@ -1,4 +1,4 @@
-"""Findings as people read them: mark, code, subject, sentence, hint."""
+"""Findings in a report: severity, code, subject, message and hint."""
 
 from __future__ import annotations
 
@@ -24,25 +24,27 @@ def sort_by_severity(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def at_least_severity(findings: Iterable[Finding], severity: str) -> list[Finding]:
-    """The findings of this severity or a graver one."""
+    """The findings of this severity or higher."""
     limit = SEVERITY_ORDER[Severity(severity)]
     return [finding for finding in findings if SEVERITY_ORDER[finding.severity] <= limit]
 
 
-def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> list[Paragraph]:
-    """The part of a report that lists the findings; nothing when there are none.
-
-    Findings of one code and hint stand together, and the hint once beneath them.
-    """
-    if not findings:
-        return []
+def grouped_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings of one code and hint together, most severe first."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in sort_by_severity(findings):
         groups.setdefault((finding.code, finding.hint), []).append(finding)
+    return list(groups.values())
+
+
+def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> list[Paragraph]:
+    """The findings for the terminal; nothing if there are none. A hint is printed once per group."""
+    if not findings:
+        return []
     parts = [Paragraph(""), heading("Findings")]
-    for (code, hint), group in groups.items():
-        severity = group[0].severity
-        mark = f"{MARKS[severity]} {severity:<5} {code}  "
+    for group in grouped_findings(findings):
+        severity, hint = group[0].severity, group[0].hint
+        mark = f"{MARKS[severity]} {severity:<5} {group[0].code}  "
         for number, finding in enumerate(group):
             lead = mark if number == 0 else " " * len(mark)
             parts.append(Paragraph(with_label(finding.subject, finding.message), lead=lead, mark=STYLES[severity]))
@@ -53,22 +55,16 @@ def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> l
     return parts
 
 
-# Findings by code: what is wrong, with whom, by what evidence, and what to do.
-
-
 def group_findings(subject: RunSet) -> tuple[FindingGroup, ...]:
-    """Gravest first; those of one code and one hint together."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in sort_by_severity(subject.findings):
-        groups.setdefault((finding.code, finding.hint), []).append(finding)
+    """The findings of the view model, with the titles of their checks."""
     titles = {check.code: check.title for check in all_checks()}
     return tuple(
         FindingGroup(
-            code=code,
+            code=group[0].code,
             severity=str(group[0].severity),
-            title=titles.get(code, ""),
-            items=tuple(FindingItem(each.subject, each.message, each.evidence) for each in group),
-            hint=hint,
+            title=titles.get(group[0].code, ""),
+            items=tuple(FindingItem(finding.subject, finding.message, finding.evidence) for finding in group),
+            hint=group[0].hint,
         )
-        for (code, hint), group in groups.items()
+        for group in grouped_findings(subject.findings)
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
 
 _UNITS = {"fraction": "", "queries a second": "queries/s"}
-"""Units as they stand beside a figure: a share needs none."""
+"""The unit after a value; a fraction has none."""
 
 
 def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What results and comparisons show of themselves in a notebook: a table, its caption, the findings below."""
+"""Results and comparisons in a notebook: a table with a caption, and the findings below."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from equipoise.stats.formatting import (
     n_decimals,
     shared_decimals,
 )
+from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Finding, Severity
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ FINDING_HEADS = ("severity", "code", "subject", "finding", "hint", "evidence")
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "") -> str:
-    """A table whose first row are its heads; whatever stands in the cells is shown as it is.
+    """A table with headers; all cells are escaped.
 
     >>> html_table(["system"], [["<b>"]], caption="a & b")
     '<table><caption>a &amp; b</caption><tr><th>system</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
@@ -39,7 +40,7 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: 
 
 
 def findings_html(findings: Iterable[Finding]) -> str:
-    """One row a finding."""
+    """One row per finding."""
     rows = [
         (each.severity, each.code, each.subject, each.message, each.hint, "; ".join(each.evidence)) for each in findings
     ]
@@ -51,23 +52,22 @@ def _row(tag: str, cells: Iterable[str]) -> str:
 
 
 ARROWS = {Direction.UP: "↑", Direction.DOWN: "↓"}
-GRAVITY = list(Severity)
 
 
 def result_html(result: Result) -> str:
-    """One row a metric; the caption says who, on how many units, and whether the run is whole."""
+    """One row per metric; the caption has the system, the number of units and whether the run is complete."""
     heads = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
     clusters = "" if result.clusters is None else f" in {format_count(len(set(result.clusters.tolist())))} clusters"
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
     levels = dict.fromkeys(format_percent(each.interval.confidence_level) for each in result.estimates.values())
-    caption = f"{result.system}{status}: {format_count(len(result.unit_ids))} units{clusters}"
+    caption = f"{result.system}{status}: {Vocabulary(unit_noun([result])).units(len(result.unit_ids))}{clusters}"
     caption += f"; {' and '.join(levels)} intervals" if levels else ""
     rows = [_estimate_cells(estimate) for estimate in result.estimates.values()]
     return html_table(heads, rows, caption=caption) + _findings(result.findings)
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """One row a system, best first: the primary metric in full, the others beside it with their bands."""
+    """One row per system, best first: the primary metric in full, then the others with their tie groups."""
     others = [name for name in comparison.metrics if name != comparison.primary]
     level = format_percent(comparison.config.confidence_level)
     heads = (
@@ -75,7 +75,7 @@ def comparison_html(comparison: Comparison) -> str:
         "system",
         _head(comparison, comparison.primary),
         f"{level} interval",
-        "to the leader",
+        "to best",
         "diff. interval",
         "p" if comparison.correction == "none" else "adjusted p",
         "win/tie/loss",
@@ -87,17 +87,16 @@ def comparison_html(comparison: Comparison) -> str:
         for name in comparison.order
     ]
     caption = (
-        f"{comparison.verdict()} Systems that share a letter cannot be told apart at {level}: "
+        f"{comparison.verdict()} Systems that share a letter do not differ significantly at {level}: "
         f"{comparison.test}, two-sided; {comparison.family}."
     )
     return html_table(heads, rows, caption=caption) + _findings(comparison.findings)
 
 
 def _findings(findings: Iterable[Finding]) -> str:
-    """Every finding once, the gravest first; nothing where there is none."""
-    unique = dict.fromkeys(findings)
-    gravest_first = sorted(unique, key=lambda finding: GRAVITY.index(finding.severity))
-    return findings_html(gravest_first) if gravest_first else ""
+    """Every finding once, most severe first; nothing if there is none."""
+    ordered = sorted(dict.fromkeys(findings), key=lambda finding: list(Severity).index(finding.severity))
+    return findings_html(ordered) if ordered else ""
 
 
 def _estimate_cells(estimate: Estimate) -> tuple[str, ...]:

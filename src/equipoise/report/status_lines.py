@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ThresholdStatus(StrEnum):
-    """How a thing stands: as wished, just so, not good enough, or unknown."""
+    """Good, acceptable, not good enough, or unknown."""
 
     GOOD = "✓"
     FAIR = "~"
@@ -41,6 +41,6 @@ class StatusLine:
     indent: int = 2
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The mark, then the sentence as a block beside it."""
+        """The mark, then the sentence as an indented block."""
         sign = _ASCII.get(self.mark, str(self.mark)) if options.ascii_only else str(self.mark)
         yield Paragraph(self.text, indent=self.indent, lead=f"{sign} ", mark=_STYLES[self.mark])

@@ -19,6 +19,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def score_columns(results: Sequence[Result]) -> list[ReportColumn]:
 
 def _size(result: Result) -> str:
     """The number of units and clusters."""
-    units = pluralize(len(result.unit_ids), "unit")
+    units = Vocabulary(unit_noun([result])).units(len(result.unit_ids))
     if result.clusters is None:
         return units
     return f"{units} in {pluralize(len(set(result.clusters.tolist())), 'cluster')}"

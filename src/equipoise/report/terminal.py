@@ -27,7 +27,7 @@ WIDE = PIPE_WIDTH - 1
 
 
 def console(stream: TextIO, width: int | None = None) -> Console:
-    """A console for the stream: plain where nobody watches or ``NO_COLOR`` is set."""
+    """A console for the stream: plain if it is not a terminal or ``NO_COLOR`` is set."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -64,7 +64,7 @@ class Paragraph:
     mark: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lead, then the text as a block beside it."""
+        """The lead, then the text as an indented block."""
         from rich.cells import cell_len
         from rich.text import Text
 
@@ -267,7 +267,7 @@ def shorten(text: str, width: int, what: str = "middle") -> str:
     return f"{set_cell_size(text, width - 1 - tail).rstrip()}{ELLIPSIS}{end}"
 
 
-# Reports as plain text, for whoever asks for a string or has no command line.
+# Reports as plain text.
 
 
 def render_text(*parts: Any) -> str:

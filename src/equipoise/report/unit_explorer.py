@@ -91,7 +91,7 @@ class TextPool:
         self._places = {"": 0}
 
     def place(self, text: str) -> int:
-        """Where the text stands."""
+        """The index of the text."""
         found = self._places.get(text)
         if found is None:
             found = self._places[text] = len(self.texts)

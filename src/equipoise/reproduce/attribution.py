@@ -75,8 +75,8 @@ class ConventionPath:
 def differing_units(one: EmulatedScore, other: EmulatedScore) -> Bools:
     """Units with another value, or with one on one side only."""
     gone = np.isnan(one.per_unit) != np.isnan(other.per_unit)
-    apart = np.abs(np.nan_to_num(one.per_unit) - np.nan_to_num(other.per_unit)) > NO_DIFFERENCE
-    differs: Bools = gone | apart
+    is_different = np.abs(np.nan_to_num(one.per_unit) - np.nan_to_num(other.per_unit)) > NO_DIFFERENCE
+    differs: Bools = gone | is_different
     return differs
 
 

@@ -1,7 +1,7 @@
 """Job outputs as files: dataclasses, containers and arrays in an npz archive, without pickle.
 
 The archive has the arrays, and a JSON text that describes how they are nested. Reading it creates only
-dataclasses, named tuples and enumerations of this package, so a file from somebody else cannot run code.
+dataclasses, named tuples and enumerations of this package, so a changed file cannot run code.
 """
 
 from __future__ import annotations

@@ -125,7 +125,10 @@ class JobResult(Generic[Output]):
         if self.exception is None or isinstance(self.exception, EquipoiseError):
             return self.exception
         kind = type(self.exception).__name__
-        error = PartialError(f"{self.name} failed with {kind}: {self.exception}", hint="the others are not affected")
+        error = PartialError(
+            f"{self.name} failed with {kind}: {self.exception}",
+            hint="the model or its data raised this; other jobs are not affected",
+        )
         error.__cause__ = self.exception
         return error
 
@@ -229,7 +232,7 @@ def iter_jobs(
         n_consecutive = 0
         output, seconds = completed.outcome
         key = output.key or job.key
-        if output.value is None:
+        if output.value is None and key and index in stored and stored[index].key == key:
             yield JobResult(index, job.name, stored[index].value, key, resumed=True, seconds=seconds)
             continue
         if store is not None:
@@ -291,12 +294,12 @@ def resumable_map(executor: Executor, folder: Path | str | None = None) -> MapFu
     Returns
     -------
     callable
-        The argument ``over`` of ``nearest_in_shards`` and ``ranking_from_shards``.
+        The argument ``map_function`` of ``nearest_in_shards`` and ``ranking_from_shards``.
 
     Examples
     --------
     >>> from equipoise.geometry.sharded_search import nearest_in_shards
-    >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, over=resumable_map(LocalExecutor())).indices.tolist()
+    >>> nearest_in_shards(np.eye(2), [np.eye(2)], 1, map_function=resumable_map(LocalExecutor())).indices.tolist()
     [[0], [1]]
     """
     return partial(_map_in_order, executor, None if folder is None else Path(folder))

@@ -223,7 +223,9 @@ class Comparison:
     @property
     def any_significant(self) -> bool:
         """Whether some pair is significantly different on the primary metric."""
-        return any(each.metric == self.primary and each.winner(self.alpha) is not None for each in self.contrasts)
+        return any(
+            contrast.metric == self.primary and contrast.winner(self.alpha) is not None for contrast in self.contrasts
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason."""

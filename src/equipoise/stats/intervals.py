@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import ParameterError
-from equipoise.stats.equality import nan_equal
+from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
     from equipoise.types import Floats
@@ -136,7 +136,7 @@ def wilson_interval(
     """
     if n < 0 or not 0 <= successes <= n:
         raise ParameterError(
-            f"{successes} successes in {n} trials cannot be", hint="successes are counted among the trials"
+            f"{successes} successes in {n} trials are impossible", hint="successes are counted among the trials"
         )
     if n == 0:
         return Interval.unknown("no defined unit", confidence_level=confidence_level)

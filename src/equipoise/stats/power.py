@@ -8,8 +8,8 @@ from math import ceil, isfinite, nan, sqrt
 from statistics import NormalDist
 
 from equipoise.errors import ParameterError
-from equipoise.stats.equality import nan_equal
 from equipoise.stats.intervals import normal_critical, t_critical, wilson_interval
+from equipoise.types import nan_equal
 
 MOST_UNITS = 10**12
 MANY_DEGREES = 1000

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.stats.equality import nan_equal
+from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence

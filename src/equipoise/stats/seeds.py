@@ -11,9 +11,9 @@ import numpy as np
 
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.bootstrap import checked_seed
-from equipoise.stats.equality import nan_equal
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
+from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
     from equipoise.stats.result import Result

@@ -127,7 +127,7 @@ def measure_index(
     k: int = 10,
     *,
     threads: int = 1,
-    over: MapFunction | None = None,
+    map_function: MapFunction | None = None,
     watch: Watch | None = None,
 ) -> IndexMeasurement:
     """Fill the open_store with the corpus and measure it; ids are the numbers of the rows.
@@ -135,7 +135,7 @@ def measure_index(
     ``corpus`` is a ``Shards`` or what ``Shards.of`` takes, so it need not fit into memory. What the open_store
     holds already, from a call that was interrupted, is not sent again; other vectors in it are refused. A hit
     beyond the exact answer counts where its row of the corpus ties with the last one. A open_store that fails
-    between two queries leaves those that were answered. ``over`` maps the shards of the exact search, such
+    between two queries leaves those that were answered. ``map_function`` maps the shards of the exact search, such
     as over machines.
 
     >>> from equipoise.models.stores import open_store
@@ -163,7 +163,7 @@ def measure_index(
         width,
         geometry=store.geometry,
         threads=threads,
-        over=over,
+        map_function=map_function,
         progress=lambda done: told("searching exactly", done, len(shards)),
     )
     return IndexMeasurement(

@@ -12,7 +12,7 @@ import numpy as np
 
 from equipoise.errors import DuplicateError, ParameterError
 from equipoise.io import json
-from equipoise.stats.equality import nan_equal
+from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
     from equipoise.types import Floats

@@ -223,17 +223,17 @@ class Viewer:
 
     async def runs(self, request: Request) -> Response:
         """The list of all runs."""
-        shelf = await self._shelf()
-        version = f"{shelf.version}-{__version__}"
+        run_list = await self._run_list()
+        version = f"{run_list.version}-{__version__}"
         return responses.not_modified(request, version) or responses.viewer_page(
-            render("runs.html", shelf=shelf, root=str(self.root), program=f"equipoise {__version__}"),
+            render("runs.html", run_list=run_list, root=str(self.root), program=f"equipoise {__version__}"),
             version,
         )
 
     async def state(self, request: Request) -> Response:
         """The same as data; its version tells the list whether to draw itself anew."""
-        shelf = await self._shelf()
-        return responses.not_modified(request, shelf.version) or responses.data(state_of(shelf), shelf.version)
+        run_list = await self._run_list()
+        return responses.not_modified(request, run_list.version) or responses.data(state_of(run_list), run_list.version)
 
     async def report(self, request: Request) -> Response:
         """The report of one run, or of several and their comparison."""
@@ -264,22 +264,22 @@ class Viewer:
         """The script of the list."""
         return Response(asset("view.js"), media_type="text/javascript")
 
-    async def _shelf(self) -> RunList:
-        return await asyncio.wrap_future(in_background(self.library.shelf))
+    async def _run_list(self) -> RunList:
+        return await asyncio.wrap_future(in_background(self.library.run_list))
 
     async def _choice(self, request: Request) -> RunSelection:
         asked = request.query_params
-        return RunSelection.of(await self._shelf(), asked.getlist("run"), asked.get("primary", ""))
+        return RunSelection.of(await self._run_list(), asked.getlist("run"), asked.get("primary", ""))
 
 
-def state_of(shelf: RunList) -> dict[str, Any]:
+def state_of(run_list: RunList) -> dict[str, Any]:
     """The list as plain values."""
-    under_way = [asdict(each) | {"folder": each.folder.as_posix()} for each in shelf.under_way]
+    under_way = [asdict(each) | {"folder": each.folder.as_posix()} for each in run_list.under_way]
     return {
-        "version": shelf.version,
-        "runs": [row.to_dict() for row in shelf.rows],
+        "version": run_list.version,
+        "runs": [row.to_dict() for row in run_list.rows],
         "under_way": under_way,
-        "note": shelf.note,
+        "note": run_list.note,
     }
 
 

@@ -168,18 +168,18 @@ class ResultsFolder:
         self.root = root.resolve()
         self._lock = Lock()
         self._rows: dict[str, RunSummary] = {}
-        self._shelf: RunList | None = None
+        self._run_list: RunList | None = None
         self._until = 0.0
 
-    def shelf(self) -> RunList:
+    def run_list(self) -> RunList:
         """The folder as it is now, or was a moment ago."""
         with self._lock:
-            if self._shelf is None or monotonic() >= self._until:
+            if self._run_list is None or monotonic() >= self._until:
                 start = monotonic()
-                self._shelf = self._look()
+                self._run_list = self._look()
                 took = monotonic() - start
                 self._until = start + took + max(RESCAN_SECONDS, MAX_SCAN_SHARE * took)
-            return self._shelf
+            return self._run_list
 
     def _look(self) -> RunList:
         paths, note = self._found()
@@ -206,9 +206,9 @@ class ResultsFolder:
         known = self._rows.get(key)
         if known is not None and known.fingerprint == fingerprint:
             return known
-        stray = path_outside_root(path, self.root)
-        if stray:
-            return RunSummary.unreadable(key, path, fingerprint, f"{stray} is a link that leads out of the folder")
+        outside = path_outside_root(path, self.root)
+        if outside:
+            return RunSummary.unreadable(key, path, fingerprint, f"{outside} is a link that leads out of the folder")
         try:
             return summarise_run(key, path, fingerprint)
         except EquipoiseError as error:
@@ -261,9 +261,9 @@ class RunSelection:
     others: tuple[RunSummary, ...] = ()
 
     @classmethod
-    def of(cls, shelf: RunList, keys: Sequence[str], primary: str = "") -> RunSelection:
+    def of(cls, run_list: RunList, keys: Sequence[str], primary: str = "") -> RunSelection:
         """The rows with these keys. Only what the list has can be asked for, whatever a key says."""
-        known = shelf.by_key
+        known = run_list.by_key
         if not keys:
             raise ParameterError("no run was chosen", hint="tick one run or more in the list")
         for key in keys:
@@ -273,7 +273,7 @@ class RunSelection:
                 raise StoreError(f"the run {key} cannot be shown: {known[key].note}")
         rows = tuple(known[key] for key in dict.fromkeys(keys))
         data = {row.data for row in rows}
-        others = (row for row in shelf.rows if row.data in data and row.score is not None and row not in rows)
+        others = (row for row in run_list.rows if row.data in data and row.score is not None and row not in rows)
         return cls(rows, primary, tuple(others)[:MAX_OTHERS])
 
     def hiding(self, row: RunSummary) -> RunSelection:

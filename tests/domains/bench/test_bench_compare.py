@@ -308,3 +308,36 @@ def test_an_executor_gives_the_same_scores(tmp_path: Path) -> None:
     here, there = (run(["hash", "hash,dim=16"], data, engine=engine) for engine in (None, PickledExecutor()))
     assert [system.name for system in there.datasets[0].systems] == [system.name for system in here.datasets[0].systems]
     assert [row["value"] for row in there.rows()] == [row["value"] for row in here.rows()]
+
+
+def test_a_page_names_every_system_and_escapes_names(tmp_path: Path) -> None:
+    data = [bench.Retrieval(retrieval_rows(), name="r<b>"), bench.Similarity(pair_rows(), name="s")]
+    for part in (data, data[:1]):
+        page = run(["hash"], part).report(tmp_path / "page.html", charts=False).read_text()
+        assert "r&lt;b&gt;" in page
+        assert "r<b>" not in page
+        assert "tfidf:" in page
+
+
+def test_resampled_scores_have_the_standard_error_of_the_mean() -> None:
+    from equipoise.domains.bench.aggregate import resampled_scores
+
+    found = run(["hash", "tfidf:"], bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    config = StatsConfig(n_resamples=2_000)
+    table = resampled_scores(found.datasets[0], ["hash", "tfidf:"], config, 0)
+    values = found.datasets[0].result("hash").per_unit["nDCG@10"]
+    assert table[:, 0].mean() == pytest.approx(values.mean(), abs=0.01)
+    assert table[:, 0].std() == pytest.approx(values.std() / np.sqrt(len(values)), rel=0.1)
+
+
+def test_the_two_directions_of_a_sentence_pair_are_resampled_together() -> None:
+    from equipoise.domains.bench.aggregate import resampled_scores
+
+    rows = [{"en": row["query"], "de": row["positive"]} for row in retrieval_rows()]
+    found = run(["hash", "tfidf:"], bench.Bitext(rows, name="b"), baselines=False)
+    result = found.datasets[0].result("hash")
+    assert result.clusters is not None
+    assert len(set(result.clusters.tolist())) == len(result.unit_ids) / 2
+    table = resampled_scores(found.datasets[0], ["hash", "tfidf:"], StatsConfig(n_resamples=2_000), 0)
+    pairs = result.per_unit["HR@1"].reshape(2, -1).mean(axis=0)
+    assert table[:, 0].std() == pytest.approx(pairs.std() / np.sqrt(len(pairs)), rel=0.1, abs=1e-3)

@@ -122,6 +122,16 @@ def test_the_test_split_is_the_default_and_others_are_named(tmp_path: Path) -> N
     assert error.value.code == "E300"
 
 
+def test_trec_judgements_and_numeric_ids_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "truth.qrels"
+    file.write_text("q1 0 d1 1\nq2 0 d2 2\n")
+    table = bench.Retrieval(DOCUMENTS, QUERIES, QRELS)
+    assert bench.Retrieval(DOCUMENTS, QUERIES, str(file)).fingerprint == table.fingerprint
+    documents = [{"id": 1, "text": "rye"}, {"id": 2, "text": "bus"}]
+    judgements = [{"query_id": 7.0, "doc_id": 1.0, "score": 1.0}]
+    assert bench.Retrieval(documents, [{"id": 7, "text": "rye"}], judgements).size == "1 query, 2 documents"
+
+
 def test_text_columns_are_joined() -> None:
     rows = [{"_id": "d1", "head": "rye", "body": "a grass"}, {"_id": "d2", "head": "bus", "body": ""}]
     qrels = [{"query-id": "q1", "corpus-id": "d1", "score": 1}]

@@ -15,6 +15,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.jobs import score
 from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec
+from equipoise.io.tables import read_rows
 from equipoise.stats.result import Result
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -148,6 +149,51 @@ def test_bitext_accuracy_equals_mteb_in_both_directions(model: GivenVectors) -> 
         assert evaluate(half, "HR@1", config=FAST)["HR@1"].value == pytest.approx(theirs["accuracy"], abs=1e-6)
 
 
+class SentenceModel:
+    """What the evaluators of sentence-transformers call: the given vectors as tensors."""
+
+    similarity_fn_name = "cosine"
+
+    def __init__(self, given: GivenVectors) -> None:
+        self.given = given
+
+    def encode(
+        self, texts: Any, *, convert_to_numpy: bool = True, convert_to_tensor: bool = False, **options: Any
+    ) -> Any:
+        """One vector for a text, a matrix for a list."""
+        import torch
+
+        single = isinstance(texts, str)
+        rows = self.given.encode([texts] if single else list(texts))
+        found = torch.from_numpy(rows) if convert_to_tensor or not convert_to_numpy else rows
+        return found[0] if single else found
+
+    encode_query = encode_document = encode
+
+
+@pytest.mark.engines("sentence_transformers")
+def test_similarity_and_pairs_equal_sentence_transformers(model: GivenVectors) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        from sentence_transformers.evaluation import BinaryClassificationEvaluator, EmbeddingSimilarityEvaluator
+
+    # Equal texts have a cosine of 1 here; in single precision it is 1 with a random rounding error.
+    rows = [row for row in pair_rows(12) if row["sentence1"] != row["sentence2"]]
+    columns = [[row[name] for row in rows] for name in ("sentence1", "sentence2", "score")]
+    theirs = EmbeddingSimilarityEvaluator(*columns, write_csv=False, similarity_fn_names=["cosine"])
+    theirs.store_metrics_in_model_card_data = lambda *given: None  # the model has no card
+    found = theirs(SentenceModel(model))
+    ours = scored(bench.Similarity(rows), model)
+    assert ours["Spearman"].value == pytest.approx(found["spearman_cosine"], abs=1e-6)
+    assert ours["Pearson"].value == pytest.approx(found["pearson_cosine"], abs=1e-6)
+    labels = [int(row["score"] > 4) for row in rows]
+    binary = BinaryClassificationEvaluator(*columns[:2], labels, write_csv=False, similarity_fn_names=["cosine"])
+    scores = binary.compute_metrices(SentenceModel(model))
+    pairs = scored(
+        bench.PairClassification([{**row, "label": label} for row, label in zip(rows, labels, strict=True)]), model
+    )
+    assert pairs["AP"].value == pytest.approx(scores["cosine"]["ap"], abs=1e-6)
+
+
 @pytest.mark.engines("sentence_transformers")
 def test_reranking_equals_sentence_transformers(model: GivenVectors) -> None:
     with warnings.catch_warnings(action="ignore"):
@@ -162,20 +208,8 @@ def test_reranking_equals_sentence_transformers(model: GivenVectors) -> None:
     samples = [{"query": row["query"], "positive": row["positives"], "negative": row["negatives"]} for row in rows]
     evaluator = RerankingEvaluator(samples, at_k=10, use_batched_encoding=False)
 
-    class Model:
-        """What the evaluator calls."""
-
-        def encode(self, texts: Any, **options: Any) -> Any:
-            import torch
-
-            single = isinstance(texts, str)
-            rows = torch.from_numpy(model.encode([texts] if single else list(texts)))
-            return rows[0] if single else rows
-
-        encode_query = encode_document = encode
-
     evaluator.truncate_dim = None
-    theirs = evaluator.compute_metrices(Model())
+    theirs = evaluator.compute_metrices(SentenceModel(model))
     ours = scored(bench.Reranking(rows), model)
     assert ours["MAP"].value == pytest.approx(theirs["map"], abs=1e-6)
     assert ours["MRR"].value >= theirs["mrr"] - 1e-9  # theirs is 0 below rank 10
@@ -243,3 +277,24 @@ def test_cranfield_equals_pytrec_eval() -> None:
     # Hashed words give many tied scores, and pytrec_eval orders ties by id.
     assert result["nDCG@10"].value == pytest.approx(theirs["ndcg_cut_10"], abs=0.005)
     assert result["MAP"].value == pytest.approx(theirs["map"], abs=0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.engines("wordllama")
+@pytest.mark.skipif(not BENCH.is_dir(), reason="the shared data are not here")
+@pytest.mark.parametrize(("name", "least"), [("en-dev.csv", 0.82), ("de-dev.csv", 0.69)])
+def test_the_stsb_correlations_of_wordllama_equal_scipy(name: str, least: float) -> None:
+    from scipy.stats import pearsonr, spearmanr
+
+    from equipoise import embedder
+
+    rows = read_rows(BENCH / "stsb" / name)
+    with embedder("wordllama", cache=False) as model:
+        one, other = (model.embed([row[f"sentence{side}"] for row in rows]).astype(np.float64) for side in (1, 2))
+        found = bench.compare(["wordllama"], str(BENCH / "stsb" / name), baselines=False, config=FAST, cache=False)
+    cosines = (one * other).sum(axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    gold = [float(row["score"]) for row in rows]
+    result = found.datasets[0].result("wordllama")
+    assert result["Spearman"].value == pytest.approx(spearmanr(cosines, gold)[0], abs=1e-6)
+    assert result["Pearson"].value == pytest.approx(pearsonr(cosines, gold)[0], abs=1e-6)
+    assert result["Spearman"].value > least

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from equipoise import load_run, run_fair_comparison
-from equipoise.domains.fair import config, experiment
+from equipoise.config import StatsConfig
+from equipoise.domains.fair import config, experiment, model_outcome
 from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS, METRIC
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
 from equipoise.io.documents import TextDocument
@@ -134,11 +135,18 @@ def test_a_model_that_is_added_is_the_only_one_computed(tmp_path: Path, first: A
     assert len(found) == 3
 
 
+def test_a_run_of_another_version_is_computed_again(
+    tmp_path: Path, first: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_outcome, "VERSION", "another version")
+    assert ran(tmp_path).resumed == ()
+
+
 def test_a_run_with_another_number_of_resamples_is_computed_again(
     tmp_path: Path, first: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Results of an older version are neither loaded nor paired with new ones."""
-    monkeypatch.setattr(config, "FAIR_STATS", replace(config.FAIR_STATS, n_resamples=2_000))
+    """Bootstrap errors are only paired if they come from the same resamples."""
+    monkeypatch.setattr(config, "FAIR_STATS", StatsConfig(n_resamples=2_000))
     new = ran(tmp_path)
     assert new.resumed == ()
     assert first[0].result.settings["draws"] != new[0].result.settings["draws"]

@@ -45,7 +45,7 @@ def test_seeds_are_tested_as_scipy_tests_them() -> None:
         assert pair.seeds.difference == pytest.approx(differences.mean())
         assert pair.seeds.differences.deviation == pytest.approx(np.std(differences, ddof=1))
         flipped = [abs(np.dot(signs, differences)) for signs in product((-1, 1), repeat=5)]
-        assert pair.p_seed_flips == np.mean(np.array(flipped) >= abs(differences.sum()) - 1e-12)
+        assert pair.p_seed_permutation == np.mean(np.array(flipped) >= abs(differences.sum()) - 1e-12)
 
 
 def test_users_are_tested_on_their_own_means_averaged_over_seeds() -> None:
@@ -63,12 +63,12 @@ def test_users_are_tested_on_their_own_means_averaged_over_seeds() -> None:
             means.setdefault(model, []).append(sum(values) / len(values))
     pair = found.pair("good", "bad", "MRR")
     assert pair.t is not None
-    assert pair.flips is not None
+    assert pair.permutation is not None
     assert pair.t.p == pytest.approx(ttest_rel(means["good"], means["bad"]).pvalue)
     differences = np.subtract(means["good"], means["bad"])
-    assert pair.flips.difference == pytest.approx(differences.mean())
+    assert pair.permutation.difference == pytest.approx(differences.mean())
     flipped = np.array([abs(np.dot(signs, differences)) for signs in product((-1, 1), repeat=10)])
-    assert pair.flips.p == pytest.approx(np.mean(flipped >= abs(differences.sum()) - 1e-12))
+    assert pair.permutation.p == pytest.approx(np.mean(flipped >= abs(differences.sum()) - 1e-12))
     row = next(row for row in found.rows if (row.metric, row.system) == ("MRR", "good"))
     assert row.by_user is not None
     assert row.pooled is not None
@@ -96,8 +96,8 @@ def test_one_seed_says_one_seed_and_gives_no_spread() -> None:
     assert str(found.rows[0].seeds).endswith("(one seed)")
     assert isnan(found.pairs[0].p_seeds)
     assert found.pairs[0].seeds.reason == "one seed"
-    assert found.pairs[0].flips is not None
-    assert found.pairs[0].flips.p < 0.05
+    assert found.pairs[0].permutation is not None
+    assert found.pairs[0].permutation.p < 0.05
     assert any(line.startswith("One seed") for line in method_notes(found.edition))
     assert "it may be due to the seed" in found.verdict()
 
@@ -106,9 +106,9 @@ def test_a_corpus_metric_is_compared_over_seeds_alone() -> None:
     found = compare_across_seeds({"a": seeds_of(2.0, 3), "b": seeds_of(1.0, 3, start=9)}, config=QUICK)
     pair = found.pair("a", "b", "F1")
     assert pair.t is None
-    assert pair.flips is None
+    assert pair.permutation is None
     assert not isnan(pair.p_seeds)
-    assert found.pair("a", "b", "Acc@1").flips is not None
+    assert found.pair("a", "b", "Acc@1").permutation is not None
 
 
 def test_seeds_pair_by_name_whatever_their_order() -> None:
@@ -195,4 +195,4 @@ def test_swapping_the_models_turns_the_differences_round(figures: list[tuple[flo
     back = compare_across_seeds({"b": b, "a": a}, config=QUICK).pairs[0]
     assert there.seeds.difference == pytest.approx(-back.seeds.difference)
     assert there.p_seeds == pytest.approx(back.p_seeds, nan_ok=True)
-    assert there.p_seed_flips == pytest.approx(back.p_seed_flips)
+    assert there.p_seed_permutation == pytest.approx(back.p_seed_permutation)

@@ -154,7 +154,7 @@ def test_mentions_of_a_term_are_one_entry_and_other_assertions_are_not(tmp_path:
     ]
     file.write_text(json.dumps(document(annotations=gold)))
     entries = read_annotated_corpus(file).documents[0].annotations
-    assert [(each.assertion, each.spans) for each in entries] == [
+    assert [(entry.assertion, entry.spans) for entry in entries] == [
         ("affirmed", ((0, 3), (8, 16))),
         ("negated", ()),
     ]
@@ -179,12 +179,12 @@ def test_nothing_to_read_is_an_error(tmp_path: Path) -> None:
 
 def test_our_notes_are_exact_and_use_every_assertion() -> None:
     notes = read_annotated_corpus("notes")
-    counts = Counter(each.assertion for found in notes.documents for each in found.annotations)
+    counts = Counter(annotation.assertion for found in notes.documents for annotation in found.annotations)
     assert notes.problems == ()
     assert len(notes) >= 20
     assert {each.language for each in notes.documents} == {"en", "de"}
     assert set(counts) == set(ASSERTIONS)
-    assert all(each.spans for found in notes.documents for each in found.annotations)
+    assert all(annotation.spans for found in notes.documents for annotation in found.annotations)
 
 
 @pytest.mark.slow
@@ -197,9 +197,9 @@ def test_our_notes_name_live_terms_by_their_labels() -> None:
     hpo = load_ontology()
     for folder in (files("equipoise.io") / "samples" / "notes").iterdir():
         for file in (folder / "annotations").iterdir():
-            for each in json.loads(file.read_text(encoding="utf-8"))["annotations"]:
-                found = hpo.resolve(each["hpo_id"])
-                assert (found.how, hpo.labels[found.term]) == ("live", each["label"])
+            for record in json.loads(file.read_text(encoding="utf-8"))["annotations"]:
+                found = hpo.resolve(record["hpo_id"])
+                assert (found.how, hpo.labels[found.term]) == ("live", record["label"])
 
 
 def test_readers_and_detectors_call_assertions_alike() -> None:

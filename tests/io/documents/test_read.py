@@ -51,12 +51,15 @@ def test_a_folder_gives_its_documents_in_the_order_of_their_paths(write, tmp_pat
 
 def test_files_come_in_the_order_they_are_named(write):
     paths = [write("b.txt", "bee"), write("a.txt", "ay")]
-    assert [(each.name, each.text) for each in read_documents(*paths)] == [("b.txt", "bee"), ("a.txt", "ay")]
+    assert [(document.name, document.text) for document in read_documents(*paths)] == [
+        ("b.txt", "bee"),
+        ("a.txt", "ay"),
+    ]
 
 
 def test_documents_of_the_same_name_are_told_apart_by_their_paths(write):
     paths = [write("one/a.txt"), write("two/a.txt")]
-    assert [each.name for each in read_documents(*paths)] == [path.as_posix() for path in paths]
+    assert [document.name for document in read_documents(*paths)] == [path.as_posix() for path in paths]
 
 
 def test_the_same_file_twice_is_refused(write, tmp_path):

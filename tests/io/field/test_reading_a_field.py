@@ -85,8 +85,8 @@ def test_all_parts_are_read_in_the_forms_of_the_source(tmp_path: Path) -> None:
         ConceptPair("duty", "obligation", 0.9),
         ConceptPair("duty", "plate tectonics", 0.0),
     )
-    assert [(each.text, each.start) for each in field.sentences[0].entities] == [("Plato", 1), ("Laws", None)]
-    assert [each.object for each in field.relations] == ["Laws", "Kant"]
+    assert [(entity.text, entity.start) for entity in field.sentences[0].entities] == [("Plato", 1), ("Laws", None)]
+    assert [relation.object for relation in field.relations] == ["Laws", "Kant"]
     assert "Plato relates to" in field.texts
     assert len(field.texts) == len(set(field.texts))
 
@@ -163,7 +163,7 @@ def test_a_table_of_texts_and_labels_is_clusters(tmp_path: Path) -> None:
 
 def test_labels_that_are_numbers_are_names(tmp_path: Path) -> None:
     rows = [{"text": "a", "label": 0}, {"text": "b", "label": 1}]
-    assert [each.name for each in read_concept_set(write(tmp_path, rows=rows) / "rows.json").clusters] == [
+    assert [cluster.name for cluster in read_concept_set(write(tmp_path, rows=rows) / "rows.json").clusters] == [
         "0",
         "1",
     ]
@@ -187,7 +187,7 @@ def test_a_scale_is_never_guessed(tmp_path: Path) -> None:
     path.write_text("sentence1,sentence2,score\na,b,3.8\nc,d,0.4\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"line 2 expects.*3\.8.*0.*1") as caught:
         read_concept_set(path)
-    assert "--scale 5" in caught.value.hint
+    assert "--similarity-scale 5" in caught.value.hint
     assert "a,b,3.8" in caught.value.excerpt
 
 
@@ -223,7 +223,7 @@ def test_parquet_and_csv_hold_the_same_field(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pa.Table.from_pylist(RELATIONS), tmp_path / "one.parquet")
-    rows = "".join(",".join(each.values()) + "\n" for each in RELATIONS)
+    rows = "".join(",".join(relation.values()) + "\n" for relation in RELATIONS)
     (tmp_path / "two.csv").write_text(f"subject,predicate,object\n{rows}", encoding="utf-8")
     one, two = (read_concept_set(tmp_path / name) for name in ("one.parquet", "two.csv"))
     assert one.relations == two.relations

@@ -108,10 +108,10 @@ def test_the_caption_states_test_correction_n_and_level(stored) -> None:
     made = stored(["one", "two", "three"])
     caption = next(line for line in export(made.runs, made.comparison, "latex").splitlines() if r"\caption" in line)
     for words in (
-        "on 40 units, best first on MRR",
+        "on 40 queries, best first on MRR",
         r"95 \% intervals",
-        r"cannot be told apart at 95 \%",
-        "Paired randomisation test, two-sided, 500 flips, seed 0",
+        r"do not differ significantly at 95 \%",
+        "Paired randomisation test, two-sided, 500 permutations, seed 0",
         "Holm over the 3 pairs on each metric",
     ):
         assert words in caption
@@ -134,7 +134,7 @@ def test_one_system_has_neither_letters_nor_a_best(stored) -> None:
     assert "textbf" not in text
     assert "textsuperscript" not in text
     assert "share a letter" not in text
-    assert "MRR, MR and HR@1 of only on 40 units." in text
+    assert "MRR, MR and HR@1 of only on 40 queries." in text
 
 
 def test_a_partial_run_is_marked_and_explained(stored) -> None:
@@ -160,7 +160,7 @@ def test_negative_figures_have_a_real_minus(tmp_path: Path) -> None:
 def test_undefined_units_and_a_chance_that_is_only_a_bound_are_told(tmp_path: Path) -> None:
     truth = {"q1": {"x": 1}, "q2": {"x": 0}, "q3": {"x": 1}}
     text = export([run_of(Ranking.from_runs(truth, {"q1": {"x": 1.0, "y": 0.5}}), "HR@1", tmp_path)], None, "latex")
-    assert "Undefined units, left out of the figure: HR@1 of a (1 unit)." in text
+    assert "Undefined values are excluded: HR@1 of a (1 query)." in text
     assert r"\emph{chance} & $\leq$ 0." in text
     assert "A chance level with an inequality sign is only a bound" in text
 

@@ -83,7 +83,7 @@ def test_verdict_and_caption_stand_below(stored) -> None:
     text = export(made.runs, made.comparison, "md")
     assert made.comparison.verdict().split()[0] in text
     assert "one pair on each metric, nothing to correct for" in text
-    assert "on 40 units" in export(made.runs[:1], None, "md")
+    assert "on 40 queries" in export(made.runs[:1], None, "md")
 
 
 @pytest.mark.parametrize("name", ["1. list", "- list", "+ list", "# head", "> quote"])

@@ -177,12 +177,12 @@ def test_shards_searched_on_a_cluster_give_the_same_bytes(engine: RayExecutor) -
     corpus = [rng.normal(size=(rows, 8)).astype(np.float32) for rows in (40, 25, 35)]
     queries = rng.normal(size=(6, 8)).astype(np.float32)
     here = nearest_in_shards(queries, corpus, 5)
-    there = nearest_in_shards(queries, corpus, 5, over=resumable_map(engine))
+    there = nearest_in_shards(queries, corpus, 5, map_function=resumable_map(engine))
     assert here.indices.tobytes() == there.indices.tobytes()
     assert here.scores.tobytes() == there.scores.tobytes()
     relevant = here.indices[:, 3:4]
     ranks = [
-        ranking_from_shards(queries, corpus, relevant=relevant, over=over).ranks
+        ranking_from_shards(queries, corpus, relevant=relevant, map_function=over).ranks
         for over in (None, resumable_map(engine))
     ]
     assert ranks[0].tobytes() == ranks[1].tobytes()

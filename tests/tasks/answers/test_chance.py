@@ -24,7 +24,7 @@ WITHIN = 5 * 0.5 / MAX_SAMPLES**0.5
 
 
 def held_and_asked(texts, answers, rule):
-    asked = check_questions({"question": "Which?", "answer": each} for each in answers)
+    asked = check_questions({"question": "Which?", "answer": answer} for answer in answers)
     return locate_answers(asked, [Chunk(text, 0, len(text), 1) for text in texts], rule), asked
 
 

@@ -115,7 +115,7 @@ def test_a_question_that_no_chunk_answers_is_a_miss_and_not_undefined(name):
     assert HitRate(3).per_unit(found.ranking).tolist() == [1.0, 0.0]
     assert ReciprocalRank().per_unit(found.ranking).tolist() == [1.0, 0.0]
     assert HitRate(3).per_unit(found.ranking.uninformed()).tolist() == [1.0, 0.0]
-    assert [each.tolist() for each in found.holders] == [[0], []]
+    assert [holder.tolist() for holder in found.holders] == [[0], []]
 
 
 def test_the_source_rule_finds_an_answer_across_two_retrieved_chunks():

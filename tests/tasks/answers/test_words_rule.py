@@ -79,7 +79,9 @@ def test_an_answer_is_not_held(answer, text):
 
 
 def test_an_answer_across_two_texts_is_held_by_neither():
-    assert [len(each) for each in answer_matcher("words").holders(["rye bread"], ["dark rye", "bread rolls"])] == [0]
+    assert [len(holder) for holder in answer_matcher("words").holders(["rye bread"], ["dark rye", "bread rolls"])] == [
+        0
+    ]
 
 
 def test_the_first_text_in_order_that_holds_the_answer_is_counted():

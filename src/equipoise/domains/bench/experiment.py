@@ -86,6 +86,8 @@ def compare(
         Called with the progress over the jobs.
     command
         The command line that is recorded in the manifests.
+    engine
+        Executor of the jobs, such as a Ray cluster; results do not depend on it.
 
     Returns
     -------

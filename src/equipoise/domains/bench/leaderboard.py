@@ -293,8 +293,10 @@ def leaderboard(
         A file (CSV, TSV, Markdown, LaTeX, JSON, parquet) with models and data sets, a long table of model, data
         set, unit and score, a folder of MTEB results, a folder of run directories, a data frame, or
         ``{model: {data set: score}}``.
-    models, datasets
-        Only these. All by default; columns that are summaries, such as "Average", must be named.
+    models
+        Only these models; all by default.
+    datasets
+        Only these data sets; all by default. Columns that are summaries, such as "Average", must be named.
     lower
         Data sets on which a lower score is better.
     accuracy
@@ -312,8 +314,10 @@ def leaderboard(
         ``rows`` or ``columns`` of a wide table; by default the header decides.
     metric
         The metric to read where there are several.
-    split, subsets
-        The split and the subsets (languages) of MTEB results.
+    split
+        The split of MTEB results.
+    subsets
+        The subsets (languages) of MTEB results.
     config
         Confidence level, resamples, seed, paired test and correction.
     progress
@@ -324,6 +328,8 @@ def leaderboard(
     LeaderboardAnalysis
         With ``entries``, ``verdict()``, ``to_frame()``, ``export(form)`` and ``report(path)``.
 
+    Examples
+    --------
     >>> scores = {"a": {"x": 71.0, "y": 60.1}, "b": {"x": 69.0, "y": 60.3}}
     >>> [entry.model for entry in leaderboard(scores).entries]
     ['a', 'b']

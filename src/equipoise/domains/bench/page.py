@@ -60,7 +60,6 @@ def write_suite_page(
     content = stored_suite(folder)
     assert content is not None
     target = Path(output)
-    views = [AnswerView.from_dict(each) for each in content["answers"]]
     names = [each["name"] for each in content["datasets"]]
     places = folder_names(names)
     links: dict[str, str] = {}
@@ -70,25 +69,30 @@ def write_suite_page(
         runs = [("", run) for run in find_runs(Path(folder) / RUNS / places[name])]
         write_report(runs, page, ReportOptions(config=config, charts=charts))
         links[name] = page.name
-    write_text(target, _html(content, views, links, charts=charts))
-    return views[0]
+    write_text(target, suite_html(content, links, charts=charts))
+    return AnswerView.from_dict(content["answers"][0])
 
 
-def _html(content: Mapping[str, Any], views: Sequence[AnswerView], links: Mapping[str, str], *, charts: bool) -> str:
+def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = None, *, charts: bool = True) -> str:
+    """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set."""
+    views = [AnswerView.from_dict(each) for each in content["answers"]]
     style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
-    sections = [_section(views[0], "h1", "")]
-    if charts and (figure := _figure(suite_points(content), "mean score")):
-        sections.append(figure)
-    for view, dataset in zip(views[1:], content["datasets"], strict=True):
-        sections.append(_section(view, "h2", links[dataset["name"]]))
-        if charts and (figure := _figure(data_points(dataset), dataset["primary"])):
-            sections.append(figure)
+    sections = []
+    n_suite = len(views) - len(content["datasets"])  # 1 if there is an aggregate, else 0
+    for view in views[:n_suite]:
+        sections += [_section(view, "h1", ""), _figure(suite_points(content), "mean score") if charts else ""]
+    for place, (view, dataset) in enumerate(zip(views[n_suite:], content["datasets"], strict=True)):
+        level = "h2" if n_suite or place else "h1"
+        sections += [
+            _section(view, level, (links or {}).get(dataset["name"], "")),
+            _figure(data_points(dataset), dataset["primary"]) if charts else "",
+        ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{content_security_policy(style, script)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Benchmark: {escape(views[0].title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        + "\n".join(sections)
+        + "\n".join(filter(None, sections))
         + f"\n<script>{script}</script>\n</body>\n</html>\n"
     )
 

@@ -117,10 +117,12 @@ def _data_view(each: DataComparison, comparison: BenchComparison) -> AnswerView:
     estimates = [each.estimate(name) for name in names]
     places = shared_decimals(estimate.interval for estimate in estimates)
     ranks = each.comparison.ranks if each.comparison is not None else {}
+    groups = each.comparison.bands if each.comparison is not None else {}
     others = [name for name in each.data.metrics[1:] if name in each.systems[0].result.estimates][:3]
     columns = [
         AnswerColumn("rank", tuple(_rank_range(ranks.get(name, (1, 1))) for name in names)),
         AnswerColumn("system", tuple(names), right=False),
+        AnswerColumn("tied", tuple("".join(groups.get(name, ())) for name in names), right=False, rank=4),
         AnswerColumn(primary, tuple(format_value(estimate.value, places) for estimate in estimates)),
         AnswerColumn(
             f"{format_percent(estimates[0].interval.confidence_level)} interval",
@@ -132,6 +134,8 @@ def _data_view(each: DataComparison, comparison: BenchComparison) -> AnswerView:
         ),
         *_cost_columns([each.system(name).cost for name in names]),
     ]
+    if not groups:
+        columns = [column for column in columns if column.head != "tied"]
     remarks = [_chance(each), _sample_size(each), *(f"Data: {issue}." for issue in each.data.issues)]
     if comparison.aggregate is None:
         remarks += _common_remarks(comparison, data=False)

@@ -250,6 +250,14 @@ class BenchComparison:
         """Write results.json into a folder, beside the run directories."""
         return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
+    def report(self, path: str | Path, *, charts: bool = True) -> Path:
+        """Write one HTML page with the decision, every data set, and quality against cost."""
+        from equipoise.domains.bench.page import suite_html
+        from equipoise.io.atomic import write_text
+
+        write_text(path, suite_html(self.to_dict(), charts=charts))
+        return Path(path)
+
     def __repr__(self) -> str:
         from equipoise.domains.bench.report import bench_views
 

@@ -19,6 +19,7 @@ from equipoise.domains.bench.data import (
 from equipoise.domains.bench.tables import BenchTable, as_number, as_text, query_columns, stem_of, table_file, table_of
 from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
 from equipoise.io.dataset import Dataset
+from equipoise.io.run_files import read_qrels
 from equipoise.io.tables import table_format
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.tasks.retrieval import retrieve
@@ -72,12 +73,12 @@ class Retrieval(BenchData):
             folder = Path(corpus)
             name = name or folder.resolve().name
             corpus, queries, qrels = _beir_parts(folder, split)
+        self.name = name or "retrieval"
         if queries is None or qrels is None:
             parts = _from_positives(table_of(corpus, name=name), text, log)
-            self.name = name or "retrieval"
         else:
-            self.name = name or "retrieval"
-            parts = _from_tables(table_of(corpus), table_of(queries), _stacked_qrels(qrels), text, log)
+            files = qrels if isinstance(qrels, list) and all(isinstance(each, Path) for each in qrels) else [qrels]
+            parts = _from_tables(table_of(corpus), table_of(queries), [_qrels_table(each) for each in files], text, log)
         documents, texts, truth, slices = parts
         require_rows(list(truth), self.name, "query", log)
         self.dataset = Dataset(self.name, documents, texts, truth, slices)
@@ -141,7 +142,7 @@ def _beir_parts(folder: Path, split: str | None) -> tuple[Path, Path, list[Path]
     corpus, queries = table_file(folder, "corpus"), table_file(folder, "queries")
     below = folder / "qrels"
     if below.is_dir():
-        files = {stem_of(file): file for file in sorted(below.iterdir()) if table_format(file) is not None}
+        files = {stem_of(file): file for file in sorted(below.iterdir()) if file.is_file()}
     else:
         single = table_file(folder, "qrels")
         files = {} if single is None else {"qrels": single}
@@ -155,12 +156,19 @@ def _beir_parts(folder: Path, split: str | None) -> tuple[Path, Path, list[Path]
     return corpus, queries, [files[chosen]] if chosen else list(files.values())
 
 
-def _stacked_qrels(qrels: Any) -> list[BenchTable]:
-    return (
-        [table_of(each) for each in qrels]
-        if isinstance(qrels, list) and all(isinstance(each, Path) for each in qrels)
-        else [table_of(qrels)]
-    )
+def _qrels_table(source: Any) -> BenchTable:
+    """Judgements as a table; a file without the usual columns is read as TREC qrels."""
+    if isinstance(source, str | Path) and Path(source).is_file():
+        table = None if table_format(source) is None else table_of(source)
+        if table is None or table.find("query_id") is None:
+            rows = [
+                {"query_id": query, "doc_id": document, "relevance": gain}
+                for query, gains in read_qrels(source).items()
+                for document, gain in gains.items()
+            ]
+            return table_of(rows, name=Path(source).name)
+        return table
+    return table_of(source)
 
 
 Parts = tuple[dict[str, str], dict[str, str], dict[str, dict[str, float]], dict[str, dict[str, Any]]]
@@ -193,16 +201,10 @@ def _from_tables(
                     hint="keep one judgement per query and document",
                 )
     relevant = {query: truth[query] for query in asked if any(gain > 0 for gain in truth.get(query, {}).values())}
-    log.add(
-        "unknown_documents",
-        unknown_documents,
-    )
+    log.add("unknown_documents", unknown_documents)
     log.add("unknown_queries", unknown_queries)
     log.add("bad_relevance", bad_gains)
-    log.add(
-        "unjudged_queries",
-        [each for each in asked if each not in relevant],
-    )
+    log.add("unjudged_queries", [each for each in asked if each not in relevant])
     if truth == {} and (unknown_documents or unknown_queries):
         raise InputError(
             "no judgement names a known query and a known document",
@@ -224,10 +226,7 @@ def _documents(corpus: BenchTable, text: Sequence[str], log: IssueLog) -> dict[s
         title = corpus.find("title")
         columns = [*([title] if title else []), corpus.column("text")]
     documents = _by_id(corpus, id_column, corpus.joined(columns), log, "document")
-    log.add(
-        "empty_documents",
-        [each for each, body in documents.items() if not body],
-    )
+    log.add("empty_documents", [each for each, body in documents.items() if not body])
     return documents
 
 
@@ -235,10 +234,7 @@ def _queries(table: BenchTable, log: IssueLog) -> tuple[dict[str, str], dict[str
     id_column, text_column = table.column("id"), table.column("text")
     ids = table.texts(id_column)
     found = _by_id(table, id_column, table.texts(text_column), log, "query")
-    log.add(
-        "blank_queries",
-        [each for each, text in found.items() if not text],
-    )
+    log.add("blank_queries", [each for each, text in found.items() if not text])
     properties = dict(zip(ids, table.properties([id_column, text_column]), strict=True))
     return {each: text for each, text in found.items() if text}, properties
 

@@ -106,9 +106,15 @@ class BenchTable:
 
 
 def as_text(value: Any) -> str:
-    """A cell as text: missing values are empty, numbers as they print."""
+    """A cell as text: missing values are empty, 3.0 is 3.
+
+    >>> as_text(3.0), as_text(None), as_text(" a ")
+    ('3', '', 'a')
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
+    if isinstance(value, float) and value.is_integer():  # pandas reads integer ids with gaps as floats
+        return str(int(value))
     return str(value).strip()
 
 
@@ -119,15 +125,6 @@ def as_number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
-
-
-def is_table_source(source: Any) -> bool:
-    """Whether ``table_of`` reads this: a path, a frame, a dataset, a list of dicts or a dict of columns."""
-    return (
-        isinstance(source, str | PathLike | Mapping)
-        or any(hasattr(source, name) for name in ("to_dicts", "column_names", "to_dict"))
-        or (isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source))
-    )
 
 
 def table_of(source: Any, *, name: str = "") -> BenchTable:

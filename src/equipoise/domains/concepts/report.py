@@ -338,7 +338,7 @@ def _table(
     verbose: bool,
     chance: bool = False,
 ) -> TerminalTable:
-    """A column a model, the later ones the first to give way; in detail a row a model, with intervals."""
+    """One column per model, the last ones are dropped first; with ``verbose`` one row per model, with intervals."""
     digits = [_places(list(own.values())) for _, _, own in rows]
     if verbose:
         return TerminalTable(_detailed(first, second, rows, digits))

@@ -60,8 +60,8 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
             return JobOutput(None, key)
-        over = None if context.executor is None else executor_map(context.executor, n_cores=threads)
-        return JobOutput(evaluate_model(job.name, system, plan, context.progress, over), key)
+        map_function = None if context.executor is None else executor_map(context.executor, n_cores=threads)
+        return JobOutput(evaluate_model(job.name, system, plan, context.progress, map_function), key)
 
 
 def run_fair_comparison(

@@ -69,13 +69,13 @@ def run_grid(
     depth: int,
     matcher: AnswerMatcher,
     step: Progress,
-    over: ExecutorMap | None = None,
+    map_function: ExecutorMap | None = None,
 ) -> dict[ChunkingParams, GridEvidence]:
     """Search all questions in all chunkings, at every top_k up to the depth.
 
-    The system should be memoised, so that no text is embedded twice. ``over`` embeds on an executor.
+    The system should be memoised, so that no text is embedded twice. ``map_function`` embeds on an executor.
     """
-    _embed_all(system, [indexed.chunked for indexed in indexed_chunks.values()], dataset, over)
+    _embed_all(system, [indexed.chunked for indexed in indexed_chunks.values()], dataset, map_function)
     observed = {}
     for chunking, indexed in indexed_chunks.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
@@ -84,13 +84,13 @@ def run_grid(
 
 
 def _embed_all(
-    system: Retriever, chunkings: Sequence[ChunkedDocuments], dataset: QADataset, over: ExecutorMap | None
+    system: Retriever, chunkings: Sequence[ChunkedDocuments], dataset: QADataset, map_function: ExecutorMap | None
 ) -> None:
     """Embed all texts in one call per model and role, so that texts of similar length share a batch."""
     chunks = list(dict.fromkeys(text for chunked in chunkings for text in chunked.texts))
     for model in dense_models(system):
-        model.embed_report(chunks, Role.DOCUMENT, over=over)
-        model.embed_report(dataset.texts, Role.QUERY, over=over)
+        model.embed_report(chunks, Role.DOCUMENT, map_function=map_function)
+        model.embed_report(dataset.texts, Role.QUERY, map_function=map_function)
 
 
 def _observe(

@@ -66,12 +66,14 @@ class FairModelResult:
 
 
 def evaluate_model(
-    name: str, system: Retriever, plan: Plan, step: Progress, over: ExecutorMap | None = None
+    name: str, system: Retriever, plan: Plan, step: Progress, map_function: ExecutorMap | None = None
 ) -> FairModelResult:
-    """Tune one model and score it on held-out questions; ``over`` embeds its texts on an executor."""
+    """Tune one model and score it on held-out questions; ``map_function`` embeds its texts on an executor."""
     start, begun = perf_counter(), Manifest.start(name)
     system = memoise_retriever(system)
-    observed = run_grid(system, plan.indexed_chunks, plan.dataset, plan.settings.depth, plan.matcher, step, over)
+    observed = run_grid(
+        system, plan.indexed_chunks, plan.dataset, plan.settings.depth, plan.matcher, step, map_function
+    )
     tuned = select_configuration(name, observed, plan.dataset, plan.settings, plan.splits)
     best = observed[tuned.best]
     profile = _measured_profile(name, system, tuned, observed, perf_counter() - start)

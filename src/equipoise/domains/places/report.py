@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.stats.seeds import SeedContrast, SeedSummary
     from equipoise.stats.slices import Slice
 
-# What people see of next-location scores: percent, all units and the answerable ones, beside baselines.
+# Next-location scores in percent, on all and on answerable visits, with baselines.
 
 _SPARSE = "*"
 _OUTER = 3
@@ -165,7 +165,7 @@ def tie_note(edition: PlacesReportData) -> str:
 
 
 def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]:
-    """Every user counted alike, and on request the users at both ends."""
+    """The mean over users, and with ``verbose`` the users with the lowest and highest scores."""
     result = edition.by_user
     if result is None:
         return []
@@ -182,7 +182,7 @@ def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]
             ),
         ]
     )
-    title = f"Every user counted alike: {pluralize(len(result.unit_ids), 'user')} (percent)"
+    title = f"Mean over users: {pluralize(len(result.unit_ids), 'user')} (percent)"
     parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
     return [*parts, *_outer_users(result)] if verbose else parts
 
@@ -294,9 +294,9 @@ class SeedDifference:
     better: Direction
     seeds: SeedContrast
     p_seeds: float
-    p_seed_flips: float
+    p_seed_permutation: float
     t: Contrast | None = None
-    flips: Contrast | None = None
+    permutation: Contrast | None = None
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class ReplicateReportData:
 
     @property
     def alpha(self) -> float:
-        """The p below which two systems are told apart."""
+        """The significance level."""
         return round(1 - self.confidence_level, 12)
 
 
@@ -371,11 +371,11 @@ def seed_difference_table(edition: ReplicateReportData) -> list[ReportColumn]:
         ReportColumn("difference", [f"{pair.a} - {pair.b}" for pair in pairs], shortens="middle"),
         ReportColumn("over seeds", [_spread(pair.seeds.differences, sign=True) for pair in pairs], right=True),
         ReportColumn("seeds: t p", [format_p(pair.p_seeds, reason=_why(pair)) for pair in pairs], right=True),
-        ReportColumn("flips p", [format_p(pair.p_seed_flips) for pair in pairs], right=True, rank=3),
-        ReportColumn(f"over {who}", [_difference(pair.flips) for pair in pairs], right=True),
-        ReportColumn(f"{level} interval", [_span(pair.flips) for pair in pairs], right=True, rank=1),
+        ReportColumn("permutation p", [format_p(pair.p_seed_permutation) for pair in pairs], right=True, rank=3),
+        ReportColumn(f"over {who}", [_difference(pair.permutation) for pair in pairs], right=True),
+        ReportColumn(f"{level} interval", [_span(pair.permutation) for pair in pairs], right=True, rank=1),
         ReportColumn(f"{who}: t p", [_adjusted(pair.t) for pair in pairs], right=True, rank=2),
-        ReportColumn("flips p", [_adjusted(pair.flips) for pair in pairs], right=True),
+        ReportColumn("permutation p", [_adjusted(pair.permutation) for pair in pairs], right=True),
     ]
 
 
@@ -385,7 +385,7 @@ def method_notes(edition: ReplicateReportData) -> list[str]:
     own = "each user's mean" if who == "users" else "each visit"
     told = [
         f"Over seeds: would other seeds show the same order on these {who}? Over {who} ({own}, averaged over "
-        f"seeds): would other {who} show it with these models? t is the paired t test, flips the "
+        f"seeds): would other {who} show it with these models? t is the paired t test, permutation the "
         f"randomisation test; {edition.family}."
     ]
     whole = dict.fromkeys(display_metric(row.metric) for row in edition.rows if row.pooled is None)
@@ -413,7 +413,7 @@ def _verdict(pair: SeedDifference, edition: ReplicateReportData) -> str:
     leads, behind = (pair.a, pair.b) if up == (pair.better == Direction.UP) else (pair.b, pair.a)
     gap = format_value(100 * abs(pair.seeds.difference), PLACES)
     by_seeds = pair.p_seeds < edition.alpha
-    by_users = pair.flips is not None and pair.flips.adjusted < edition.alpha
+    by_users = pair.permutation is not None and pair.permutation.adjusted < edition.alpha
     if pair.seeds.difference == 0:
         return f"On {name} {pair.a} and {pair.b} are equal."
     ahead = f"On {name} {leads} is ahead of {behind} by {gap} points"
@@ -471,5 +471,5 @@ def _adjusted(contrast: Contrast | None) -> str:
 
 
 def _why(pair: SeedDifference) -> str:
-    """The reason for no test, unless the column beside it has just given it."""
+    """The reason for no test, unless another column has it."""
     return "" if pair.seeds.seeds < 2 else pair.seeds.reason

@@ -356,20 +356,20 @@ def _pair(row: SeedDifference) -> dict[str, Any]:
             "t_p": row.seeds.p,
             "t_adjusted_p": row.p_seeds,
             "permutation_p": row.seeds.p_permutation,
-            "permutation_adjusted_p": row.p_seed_flips,
+            "permutation_adjusted_p": row.p_seed_permutation,
             "reason": row.seeds.reason,
         },
         "users": None
-        if row.flips is None or row.t is None
+        if row.permutation is None or row.t is None
         else {
-            "difference": row.flips.difference,
-            "low": row.flips.interval.low,
-            "high": row.flips.interval.high,
-            "n": row.flips.n,
+            "difference": row.permutation.difference,
+            "low": row.permutation.interval.low,
+            "high": row.permutation.interval.high,
+            "n": row.permutation.n,
             "t_p": row.t.p,
             "t_adjusted_p": row.t.adjusted,
-            "permutation_p": row.flips.p,
-            "permutation_adjusted_p": row.flips.adjusted,
+            "permutation_p": row.permutation.p,
+            "permutation_adjusted_p": row.permutation.adjusted,
         },
     }
 

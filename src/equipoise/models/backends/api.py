@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
@@ -130,25 +130,29 @@ def run_concurrently(jobs: Sequence[Job[T]], workers: int) -> list[RequestOutcom
     >>> [outcome.value for outcome in run_concurrently([lambda stop: 1, lambda stop: 2], workers=2)]
     [1, 2]
     """
-    stop = Event()
+    stop, lock = Event(), Lock()
     outcomes: list[RequestOutcome[T]] = [RequestOutcome() for _ in jobs]
+    numbers = iter(range(len(jobs)))
 
-    def run(number: int) -> None:
-        if stop.is_set():
-            return
-        try:
-            outcomes[number] = RequestOutcome(jobs[number](stop))
-        except Exception as error:
-            stop.set()
-            outcomes[number] = RequestOutcome(error=error)
+    def work() -> None:
+        while True:
+            with lock:  # a job that was taken is run, even if a later one fails before it starts
+                number = None if stop.is_set() else next(numbers, None)
+            if number is None:
+                return
+            try:
+                outcomes[number] = RequestOutcome(jobs[number](stop))
+            except Exception as error:
+                stop.set()
+                outcomes[number] = RequestOutcome(error=error)
 
-    if min(workers, len(jobs)) < 2:
-        for number in range(len(jobs)):
-            run(number)
+    threads = min(workers, len(jobs))
+    if threads < 2:
+        work()
         return outcomes
-    with ThreadPoolExecutor(min(workers, len(jobs))) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         try:
-            wait([pool.submit(run, number) for number in range(len(jobs))])
+            wait([pool.submit(work) for _ in range(threads)])
         finally:
             stop.set()
     return outcomes

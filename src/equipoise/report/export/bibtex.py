@@ -41,7 +41,7 @@ def as_bibtex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
 
 
 def bibtex_entry(source: str) -> str:
-    """The entry of a source that is named in short; one that is not listed is quoted as it stands.
+    """The entry of a source that is named in short; one that is not listed is quoted unchanged.
 
     >>> print(bibtex_entry("Spearman, American Journal of Psychology 15, 1904").splitlines()[0])
     @article{spearman1904,
@@ -55,7 +55,7 @@ def bibtex_entry(source: str) -> str:
         author, year = key[:-4], key[-4:]
         if author in known and year in known:
             return text
-    # A brace that stands alone would end the entry, even behind a backslash.
+    # An unmatched brace would end the entry, even behind a backslash.
     title = escape_latex(source.replace("{", "(").replace("}", ")"))
     return f"@misc{{{'-'.join(words) or 'unnamed'},\n  title = {{{title}}}\n}}\n"
 

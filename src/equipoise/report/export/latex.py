@@ -54,7 +54,7 @@ _PUNCTUATION = frozenset("–—‘’“”…")
 
 
 def as_latex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
-    """One row of figures and one of intervals a system, best first; then what luck would score."""
+    """One row of scores and one of intervals per system, best first; then the chance level."""
     sheet = PaperTable.of(runs, comparison)
     body = _long(sheet) if len(sheet.systems) > LONG else _float(sheet)
     glyphs = [GLYPH] if r"\eqglyph" in body else []

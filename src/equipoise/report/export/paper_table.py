@@ -18,6 +18,7 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
+from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate
 
 PARTIAL = "*"
-"""Stands behind the name of a system whose run is not complete."""
+"""Appended to the name of a system whose run is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,12 @@ class ReportCell:
     best: bool
 
 
+DEFAULT_WORDS = Vocabulary()
+
+
 @dataclass(frozen=True)
 class PaperTable:
-    """Estimates by system and metric, the systems from best to worst, and what must stand beside them."""
+    """Estimates by system and metric, the systems from best to worst, and the notes that belong to them."""
 
     systems: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -53,6 +57,7 @@ class PaperTable:
     bounded: frozenset[str]
     comparison: Comparison | None = None
     like: str = ""
+    words: Vocabulary = DEFAULT_WORDS
 
     @classmethod
     def of(cls, runs: Sequence[StoredRun], comparison: Comparison | None) -> PaperTable:
@@ -70,6 +75,7 @@ class PaperTable:
                 frozenset(bounded_systems(comparison.findings)),
                 comparison,
                 emulated_library(runs),
+                Vocabulary(comparison.unit_noun),
             )
         result = single_run(runs).result
         clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
@@ -79,6 +85,7 @@ class PaperTable:
         return cls(
             *((result.system,), result.names, estimates, {}, units, clusters, cautions, bounded),
             like=emulated_library(runs),
+            words=Vocabulary(unit_noun([result])),
         )
 
     def column(self, metric: str) -> list[Estimate]:
@@ -102,7 +109,7 @@ class PaperTable:
         return self.bands.get(metric, {}).get(system, ())
 
     def chance(self, metric: str) -> str:
-        """What luck would score: a figure, a range where the systems differ in it, or a bound."""
+        """The chance level: a value, a range if it differs between the systems, or a bound."""
         known = [each.chance for each in self.column(metric) if not isnan(each.chance)]
         if not known:
             return "n/a"
@@ -144,7 +151,7 @@ def _best_of(values: Sequence[float], better: Direction) -> float:
     return max(values) if better == Direction.UP else min(values)
 
 
-# What must be said beside a table, so that it can stand alone in a paper: test, correction, n, level.
+# What a table in a paper must state: test, correction, n, confidence level.
 
 
 def table_caption(sheet: PaperTable) -> list[str]:
@@ -153,7 +160,7 @@ def table_caption(sheet: PaperTable) -> list[str]:
     if sheet.comparison is not None:
         said += [_letters(sheet.comparison), "The best of a column is bold."]
     said += [
-        "Arrows point to where figures are better. Chance is what a system that knows nothing would score.",
+        "Arrows show the better direction. Chance is the expected score of a random baseline.",
         "A chance level with an inequality sign is only a bound: the number of candidates is not known."
         if sheet.bounded
         else "",
@@ -179,7 +186,7 @@ def _subject(sheet: PaperTable) -> str:
     systems = sheet.systems[0] if len(sheet.systems) == 1 else f"{len(sheet.systems)} systems"
     within = f" in {pluralize(sheet.clusters, 'cluster')}" if sheet.clusters is not None else ""
     order = f", best first on {sheet.comparison.primary}" if sheet.comparison else ""
-    return f"{_listed(sheet.metrics)} of {systems} on {pluralize(sheet.units, 'unit')}{within}{order}."
+    return f"{_listed(sheet.metrics)} of {systems} on {sheet.words.units(sheet.units)}{within}{order}."
 
 
 def _intervals(sheet: PaperTable) -> str:
@@ -196,9 +203,12 @@ def _letters(comparison: Comparison) -> str:
     """What the letters mean, and which test and correction they come from."""
     config = comparison.config
     test = f"{comparison.test[:1].upper()}{comparison.test[1:]}, two-sided"
-    permutations = "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} flips"
+    permutations = (
+        "" if comparison.n_permutations is None else f", {format_count(comparison.n_permutations)} permutations"
+    )
+    level = format_percent(config.confidence_level)
     return (
-        f"Systems that share a letter on a metric cannot be told apart at {format_percent(config.confidence_level)}. "
+        f"Systems that share a letter on a metric do not differ significantly at {level}. "
         f"{test}{permutations}, seed {config.seed}; {comparison.families_of(comparison.metrics)}."
     )
 
@@ -209,12 +219,12 @@ def _like(sheet: PaperTable) -> str:
 
 def _undefined(sheet: PaperTable) -> str:
     gaps = [
-        f"{metric} of {system} ({pluralize(estimate.undefined, 'unit')})"
+        f"{metric} of {system} ({sheet.words.units(estimate.undefined)})"
         for metric in sheet.metrics
         for system, estimate in zip(sheet.systems, sheet.column(metric), strict=True)
         if estimate.undefined
     ]
-    return f"Undefined units, left out of the figure: {_listed(gaps)}." if gaps else ""
+    return f"Undefined values are excluded: {_listed(gaps)}." if gaps else ""
 
 
 def _unknown(sheet: PaperTable) -> str:

@@ -24,7 +24,7 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
     """The lists of one system, its name as the tag. White space in names becomes an underscore.
 
     Scores are those of the system where every list falls by them; elsewhere they are 1 / rank, so that
-    whoever sorts by score finds the order that was retrieved.
+    sorting by score gives the order that was retrieved.
     """
     if len(runs) != 1:
         raise ParameterError(

@@ -1,5 +1,5 @@
 /* Charts in a page: a mark that is pointed at, or reached by the arrow keys, says what it is; maps can be
-   looked at closer. Works on every svg[data-chart]; without it the charts are pictures. */
+   looked at closer. Works on every svg[data-chart]; without it the charts are static images. */
 (() => {
   "use strict";
   const charts = document.querySelectorAll("svg[data-chart]");
@@ -33,7 +33,7 @@
     tip.style.top = (above < 8 ? y + 18 : above) + "px";
   };
 
-  const beside = (mark) => {
+  const neighbour = (mark) => {
     const box = mark.getBoundingClientRect();
     show(mark, box.left + box.width / 2, box.top);
   };
@@ -43,7 +43,7 @@
     if (!marks.length) return;
     const here = marks.indexOf(marked);
     const next = here < 0 ? (step > 0 ? 0 : marks.length - 1) : here + step;
-    beside(marks[(next + marks.length) % marks.length]);
+    neighbour(marks[(next + marks.length) % marks.length]);
   };
 
   const zoomed = (svg) => {

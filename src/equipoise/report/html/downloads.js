@@ -1,4 +1,4 @@
-// Texts and pictures to take away.
+// Texts and charts to save.
 const say = (button, words) => {
   const status = button.parentElement.querySelector(".status-text");
   status.textContent = words;

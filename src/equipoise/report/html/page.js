@@ -38,7 +38,7 @@ const sight = new IntersectionObserver((entries) => {
 }, { rootMargin: "-15% 0px -60% 0px" });
 for (const id of partLinks.keys()) sight.observe(byId(id));
 
-// Paper cannot be unfolded. What is drawn as a picture stands in a table already, and texts to copy are no reading.
+// Paper cannot be unfolded. Charts repeat tables, and texts to copy are not needed on paper.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("details.fold:not(.also-table)")) fold.open = true;
 });

@@ -5,7 +5,7 @@ if (island) explore(JSON.parse(island.textContent), byId("explorer"));
 function explore(data, home) {
   const PAGE = 20;
   const MARKED = 200;
-  const CROWD = 6;
+  const MAX_NAMED = 6;
   const START = "#units?";
   const systems = data.systems;
   const state = { metric: 0, won: -1, lost: -1, slices: data.slices.map(() => -1), q: "", sort: "spread", down: true, page: 0, unit: -1 };
@@ -172,7 +172,7 @@ function explore(data, home) {
   const draw = () => {
     select();
     headRow.replaceChildren(header("id", upper(data.nouns[0])), ...(texts ? [make("th", { scope: "col" }, "Text")] : []),
-      ...systems.map((_, system) => header(String(system), badge(system, systems.length > CROWD))),
+      ...systems.map((_, system) => header(String(system), badge(system, systems.length > MAX_NAMED))),
       ...(systems.length > 1 ? [header("spread", "Spread")] : []));
     const first = state.page * PAGE;
     body.replaceChildren(...shown.slice(first, first + PAGE).map(drawRow));
@@ -287,8 +287,8 @@ function explore(data, home) {
       panel.querySelector(`[data-step="${event.key === "ArrowLeft" ? -1 : 1}"]:not(:disabled)`)?.click();
     } else if (body.contains(event.target) && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       const row = event.target.closest("tr");
-      const beside = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
-      beside?.querySelector("a").focus();
+      const neighbour = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
+      neighbour?.querySelector("a").focus();
     } else return;
     event.preventDefault();
   });

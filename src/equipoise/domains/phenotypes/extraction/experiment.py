@@ -230,7 +230,7 @@ def run_extraction(
     ontology
         The ontology, its path, or ``hpo``.
     dataset
-        One dataset of the source.
+        One dataset of the corpus.
     tuned
         Parameters and fixed settings of a tuning. A conflicting setting, model or ontology is an error.
     output

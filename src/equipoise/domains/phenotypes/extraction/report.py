@@ -285,18 +285,18 @@ def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, qui
     nested = bool(first.folds)
     documents = pluralize(edition.documents, "document")
     title = (
-        f"{first.trial_metric} on {documents} that had no say in the parameters"
+        f"Held-out {first.trial_metric} on {documents} (nested cross-validation)"
         if nested
-        else f"{first.metric} on the very {documents} that chose the parameters (optimistic)"
+        else f"Optimistic {first.metric} on {documents} (selected and scored on the same documents)"
     )
     parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(model_table(edition))]
     parts += [Paragraph(""), *map(Paragraph, _deployment_lines(edition))]
     if quiet:
         return parts
+    if edition.comparison is not None:
+        parts = [Paragraph(edition.comparison.verdict("document"), style="bold"), Paragraph(""), *parts]
     parts += [Paragraph(""), Paragraph(_tuning_caption(edition, nested))]
     parts += [Paragraph(f"{note}.") for note in edition.notes]
-    if edition.comparison is not None:
-        parts += [Paragraph(""), Paragraph(edition.comparison.verdict(), style="bold")]
     for part in edition.parts:
         parts += _frontier_table(part)
         if verbose:
@@ -349,7 +349,7 @@ def _deployment_lines(edition: TuningReportData) -> list[str]:
         usual = None if tuning.baseline is None else tuning.trials[tuning.baseline]
         if usual is not None and not usual.value < tuning.optimistic:
             line += (
-                f" No trial beats the parameters that nobody tuned ({format_params(usual.params)}), which have "
+                f" No trial is better than the default parameters ({format_params(usual.params)}), which have "
                 f"{format_value(usual.value, _TUNING_DECIMALS)} on the same documents: keep those, or try more."
             )
         lines.append(line)

@@ -314,7 +314,7 @@ def _embed_texts(
     if not len(new) and old is not None:
         return old.vectors[rows], (len(rows), 0, 0), 0.0
     embedded = model.embed_report(
-        [texts.texts[index] for index in new], Role.DOCUMENT, progress=progress, over=executor
+        [texts.texts[index] for index in new], Role.DOCUMENT, progress=progress, map_function=executor
     )
     report, vectors = embedded.report, embedded.vectors
     if old is not None and len(new) < len(rows):
