@@ -63,6 +63,15 @@ def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) 
     assert first["settings"]["chunk_sizes"] == [16, 24]
 
 
+def test_the_options_of_the_statistics_reach_the_intervals_and_the_tests(fair: Run) -> None:
+    words = ("--models", "bm25:", "hash", *GRID, "--n-resamples", "200", "--json")
+    wide, narrow = (json.loads(fair(*words, "--confidence-level", level).stdout) for level in ("0.95", "0.8"))
+    for one, other in zip(wide["models"], narrow["models"], strict=True):
+        for kind in ("", "nested_"):
+            assert one[f"{kind}ci_lower"] < other[f"{kind}ci_lower"] <= other[f"{kind}ci_upper"]
+    assert fair(*words, "--test", "t", "--correction", "none").exit_code == 0
+
+
 @pytest.mark.slow
 def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run, folder: Path, eq: Run) -> None:
     first = fair("--models", "bm25:", *GRID, "-o", "results")

@@ -17,11 +17,11 @@ HELP = """
   eq audit paper.tex --one-relevant
   eq audit results/ --json
 
-Find values that cannot be true: identities that fail, hit rates that fall, reciprocal ranks that
-hit rates do not allow, means that n units cannot give, and more (eq ls checks). TABLE is JSON, CSV,
-TSV, Markdown, LaTeX or a folder of such files, ours or someone else's, or - for standard input.
-Printed digits are respected: a value is impossible only if no number behind its digits fits, and each
-finding shows its derivation.
+Find values that cannot be true: violated identities, hit rates that decrease with k, reciprocal
+ranks that contradict hit rates, means that n units cannot give, and more (eq ls checks). TABLE is
+JSON, CSV, TSV, Markdown, LaTeX or a folder of such files, or - for standard input. Rounding is
+taken into account: a value is impossible only if no unrounded number fits. Each finding shows its
+derivation.
 
 A column of shares without a percent sign is read as percent or as fractions by all of its values;
 --percent and --fractions decide it. A file that cannot be read is reported, and the others are audited.
@@ -46,7 +46,7 @@ be read, 0 otherwise.
 def audit(out: Output, /, tables: tuple[str, ...], n: int | None, **declared: bool) -> int:
     """See ``HELP``."""
     if not tables:
-        raise ParameterError("no table was given", hint="name a table: eq audit table.csv")
+        raise ParameterError("there is no table", hint="eq audit table.csv")
     audits: list[Audit] = []
     failures: list[EquipoiseError] = []
     for table in tables:

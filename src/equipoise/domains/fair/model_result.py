@@ -149,8 +149,8 @@ def optimization_result(profile: ModelProfile, tuning: TuningRecord, result: Res
     total = len(result.unit_ids)
     best = tuning.trials[tuning.best]
     baseline = tuning.trials[tuning.baseline] if tuning.baseline is not None else best
-    interval = wilson_interval(best.value * total, total)
     (estimate,) = result.estimates.values()
+    interval = wilson_interval(best.value * total, total, estimate.interval.confidence_level)
     held_out = estimate if estimate.metric == METRIC else _undefined_estimate(estimate)
     return OptimizationResult(
         model_spec=profile.spec,
