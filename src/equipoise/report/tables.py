@@ -124,8 +124,8 @@ def caption(results: Sequence[Result]) -> str:
 METHOD_NAMES = {
     "wilson": "Wilson",
     "wilson-effective": "Wilson with the effective sample size",
-    "wilson-redrawn": "Wilson with the variance of a bootstrap of the whole cross-validation",
-    "redrawn": "bootstrap of the whole cross-validation",
+    "wilson-bootstrap-errors": "Wilson with the variance of a bootstrap of the whole cross-validation",
+    "bootstrap-errors": "bootstrap of the whole cross-validation",
     "gaffke": "Gaffke",
     "subsample": "subsampling",
     "bca": "BCa bootstrap",
