@@ -48,28 +48,44 @@ _ALIAS_HINTS = dict.fromkeys(
 class TrainingConfig:
     """The configuration of one training run.
 
+    On the hyperboloid numba trains in stages that share the epochs. There the sample is three times as large and shared
+    by many nodes, distances are squared at eight times the temperature, learning rates are multiples of those given,
+    and patience counts within a stage.
+
     Parameters
     ----------
-    epochs : passes over all pairs of a node and a positive
-    learning_rate, final_learning_rate : longest step that one pair can cause; decays geometrically from the first to
-        the second
-    burn_in_epochs : the first epochs run at a tenth of the learning rate
-    temperature : temperature of the softmax
-    n_negatives : negatives sampled from the pool per chunk of positives
-    n_branch_negatives : negatives from the ancestors and descendants of a random ancestor
-    n_neighbor_negatives : negatives from the hard negatives of hard negatives
-    n_hard_negatives : nearest negatives kept per node
-    negative_sampling : how the pool is sampled: "uniform", "degree" (degree^0.75) or "depth" (nodes of equal depth)
-    patience, tol : training stops before ``epochs`` when the mean loss of the last ``patience`` epochs is not lower,
-        by the fraction ``tol``, than that of as many epochs before; patience 0 disables early stopping
-    backend : "auto" is numba if it is installed, else numpy
-    refinement_epochs : last epochs, spent on refinement; None is a tenth of all epochs on the hyperboloid and 0 in
-        Euclidean space; numpy has no refinement
-    train_relation : the positives of a node: "parent", "ancestors", or "closure" (ancestors and descendants)
-
-    On the hyperboloid numba trains in stages that share the epochs. There the sample is three times as large and
-    shared by many nodes, distances are squared at eight times the temperature, learning rates are multiples of those
-    given, and patience counts within a stage.
+    epochs
+        Passes over all pairs of a node and a positive.
+    learning_rate
+        Longest step that one pair can cause at the start; it decays geometrically.
+    final_learning_rate
+        The learning rate at the end.
+    burn_in_epochs
+        Number of first epochs that run at a tenth of the learning rate.
+    temperature
+        Temperature of the softmax.
+    n_negatives
+        Negatives sampled from the pool per chunk of positives.
+    n_branch_negatives
+        Negatives from the ancestors and descendants of a random ancestor.
+    n_neighbor_negatives
+        Negatives from the hard negatives of hard negatives.
+    n_hard_negatives
+        Nearest negatives kept per node.
+    negative_sampling
+        How the pool is sampled: ``uniform``, ``degree`` (degree^0.75) or ``depth`` (nodes of equal depth).
+    patience
+        Training stops before ``epochs`` if the mean loss of the last ``patience`` epochs is not lower, by the fraction
+        ``tol``, than that of as many epochs before; 0 disables early stopping.
+    tol
+        See ``patience``.
+    backend
+        ``auto`` is numba if it is installed, else numpy.
+    refinement_epochs
+        Number of last epochs that are spent on refinement; None is a tenth of all epochs on the hyperboloid and 0 in
+        Euclidean space. numpy has no refinement.
+    train_relation
+        The positives of a node: ``parent``, ``ancestors``, or ``closure`` (ancestors and descendants).
     """
 
     epochs: int = 300
