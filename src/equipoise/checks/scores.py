@@ -200,7 +200,7 @@ SCORE_CHECKS: tuple[Check, ...] = (
 Truncated lists do not tell how many items could have been retrieved. The metrics need no
 more than the lists, but the chance level does: ten of twelve items found by chance are likely, ten of a
 million are not. Without the size of the corpus the chance level counts only the items that were retrieved or
-judged relevant. That is higher than the true one, so "not above chance" (EQ302) is not decided by it.""",
+labelled relevant. That is higher than the true one, so "not above chance" (EQ302) is not decided by it.""",
         hint="give the number of items that could have been retrieved: corpus_size=N or --corpus-size N",
         example="""\
 from equipoise import Ranking, evaluate
