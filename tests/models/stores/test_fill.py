@@ -116,7 +116,7 @@ def test_building_tells_what_the_store_holds_and_how_to_ask_it(
     assert shlex.split(told)[-1].partition("?") == (shown, "?", postgres.partition("?")[2])
     assert "without its password" in first.stderr
     again = eq(*words, "-v")
-    assert f"{shown}: 17 vectors, all there already" in again.stdout
+    assert f"{shown}: 17 vectors, all of them were already stored" in again.stdout
     facts = json.loads(eq(*words, "--json").stdout)["indexes"][0]["store"]
     assert (facts["store"], facts["vectors"], facts["sent"]) == (shown, 17, 0)
     assert facts["collection"] in again.stdout
