@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
+MAX_DATASETS = 5
+"""Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v. The meaning of a code: eq explain CODE."
 
 
@@ -107,7 +109,7 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> BenchView:
         f"Mean of {metrics} over {count} data sets; * is not significantly worse than the best on that data set. "
         f"{suite.leader} is best on {best_on} of {count}.",
         _other_datasets(suite),
-        *(_data_note(dataset) for dataset in comparison.datasets),
+        *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
         *_skipped(comparison),
     ]
     if suite.incomplete:
@@ -137,11 +139,11 @@ def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -
 def _other_datasets(suite: Aggregate) -> str:
     """What the data sets say about other data sets of the same kind."""
     worse = [row.system for row in suite.rows[1:] if suite.significant_elsewhere[suite.leader][row.system]]
-    low, high = suite.rows[0].interval_elsewhere
-    shown = f"significantly worse than {suite.leader}: {join_names(worse)}" if worse else "no difference is significant"
+    verb = "is" if len(worse) == 1 else "are"
+    shown = f"{join_names(worse)} {verb} significantly worse" if worse else "no system is significantly worse"
     return (
-        f"On other data sets like these {len(suite.datasets)}: {shown}; the mean of {suite.leader} is in "
-        f"{_ends((low, high))} (Student's t over data sets)."
+        f"On other data sets like these {len(suite.datasets)}, {shown}, and the mean of {suite.leader} is in "
+        f"{_ends(suite.rows[0].interval_elsewhere)} (Student's t over data sets)."
     )
 
 
@@ -207,8 +209,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
 
 def _data_note(dataset: DataComparison) -> str:
     data = dataset.data
-    issues = f" Left out or special: {'; '.join(map(str, data.issues))}." if data.issues else ""
-    return f"{data.name}: {data.kind}, {data.size}.{issues}"
+    return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
 
 
 # Shared sentences.
