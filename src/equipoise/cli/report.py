@@ -91,11 +91,11 @@ def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *,
     from equipoise.domains.bench.page import write_suite_page
 
     with out.progress(0) as step:
-        answer = write_suite_page(folder, output, config, charts=not plain, progress=step)
+        headline = write_suite_page(folder, output, config, charts=not plain, progress=step)
     if out.json:
-        out.data({"report": output, "decision": answer.decision})
+        out.data({"report": output, "decision": headline})
     else:
-        out.text(answer.decision)
+        out.text(headline)
     out.note(f"wrote {output} and a report per data set: open it in a browser")
     return exits.DONE
 

@@ -12,8 +12,7 @@ import pytest
 
 from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.aggregate import _ranks
-from equipoise.domains.bench.report import AnswerView, bench_views
+from equipoise.domains.bench.report import BenchView, bench_views
 from equipoise.runs.executors import LocalExecutor
 
 FAST = StatsConfig(n_resamples=200, n_permutations=200)
@@ -124,10 +123,6 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
     assert rows["hash"].borda + rows["hash,dim=16"].borda == 2
 
 
-def test_tied_scores_share_their_ranks() -> None:
-    assert _ranks(np.array([0.5, 0.9, 0.5])).tolist() == [2.5, 1.0, 2.5]
-
-
 def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
     model = CountingModel()
     found = run({"mine": model}, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
@@ -199,7 +194,7 @@ def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_b
 def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     first = run(["hash"], data, output=tmp_path / "out")
-    monkeypatch.setattr("equipoise.domains.bench.jobs.run_job", _forbidden)
+    monkeypatch.setattr("equipoise.domains.bench.experiment.evaluate_job", _forbidden)
     again = run(["hash"], data, output=tmp_path / "out")
     assert again.resumed
     assert not first.resumed
@@ -262,7 +257,8 @@ def test_views_survive_json() -> None:
 
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     views = bench_views(run(["hash"], data))
-    assert [AnswerView.from_dict(json.loads(json.dumps(asdict(view)))) for view in views] == views
+    stored = json.dumps([asdict(view) for view in views])
+    assert json.dumps([asdict(BenchView.from_dict(view)) for view in json.loads(stored)]) == stored
     assert len(views) == 3
 
 
@@ -280,25 +276,39 @@ def test_data_that_cannot_beat_random_vectors_say_so() -> None:
     assert "random" not in found.decision.tied
 
 
-def test_systems_that_share_an_encoder_are_one_job_of_a_cluster() -> None:
-    from equipoise.domains.bench.experiment import plan_benchmark
-    from equipoise.domains.bench.jobs import job_groups
+def test_the_jobs_of_a_worker_process_share_encoders() -> None:
+    from equipoise.domains.bench.systems import SystemPool, SystemSpec
 
-    data = bench.Retrieval(retrieval_rows(), name="r")
-    plan = plan_benchmark(["hash", "sum:hash+tfidf:", "hash:,dims=32"], data, dims=[16])
-    names = [[job.system.name for job in group] for group in job_groups(plan.jobs)]
-    assert ["hash", "hash,dim=16", "sum:hash+tfidf:"] in names
-    assert ["hash:,dims=32", "hash:,dims=32,dim=16"] in names
+    pool = SystemPool(cache=False)
+    specs = [SystemSpec("hash", "hash"), SystemSpec("hash,dim=16", "hash,dim=16")]
+    first, second = (pickle.loads(pickle.dumps(pool)) for _ in specs)
+    encoders = [worker.encoder_of(worker.open(spec)) for worker, spec in zip((first, second), specs, strict=True)]
+    assert encoders[0] is encoders[1] is not None
+    assert pickle.loads(pickle.dumps(SystemPool(cache=False))) is not first
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempts = []
+
+    def fail(*given: Any) -> Any:
+        attempts.append(given)
+        raise RuntimeError("no weights")
+
+    monkeypatch.setattr("equipoise.domains.bench.systems.SystemPool._load", fail)
+    data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
+    found = run(["hash", "tfidf:"], data, baselines=False)
+    assert list(found.failures) == ["hash on r", "hash on s"]
+    assert len(attempts) == 1
 
 
 class PickledExecutor(LocalExecutor):
-    """Sends every cell and result through pickle, as a cluster does, and finishes the last cell first."""
+    """Sends every item and result through pickle, as a cluster does, and finishes the last item first."""
 
     name = "pickled"
+    is_remote = True
 
-    def map(self, function: Any, cells: Any, shared: Any, **options: Any) -> Any:
-        options.pop("cores", None)
-        sent = pickle.loads(pickle.dumps((list(cells), shared)))
+    def map(self, function: Any, items: Any, shared: Any, **options: Any) -> Any:
+        sent = pickle.loads(pickle.dumps((list(items), shared)))
         for completed in reversed(list(super().map(function, *sent, **options))):
             yield pickle.loads(pickle.dumps(completed))
 

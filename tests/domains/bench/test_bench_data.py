@@ -234,3 +234,21 @@ def test_malformed_files_stop_with_a_code(content: str, tmp_path: Path) -> None:
 def test_every_kind_is_listed_with_formats_and_metrics() -> None:
     assert len(KINDS) == 7
     assert all(kind.formats and kind.title and kind.metrics for kind in KINDS.values())
+
+
+def test_a_folder_of_tables_is_one_data_set_per_table(tmp_path: Path) -> None:
+    from equipoise.domains.bench.recognition import read_suite
+
+    folder = tmp_path / "stsb"
+    folder.mkdir()
+    for language in ("de", "en"):
+        (folder / f"{language}-dev.csv").write_text("sentence1,sentence2,score\na b,a c,1.5\nd,e,0.5\nf,f,5\n")
+    (folder / "README.md").write_text("two languages")
+    assert [(data.name, data.kind) for data in read_suite([str(folder)])] == [
+        ("stsb/de-dev", "similarity"),
+        ("stsb/en-dev", "similarity"),
+    ]
+    assert [data.name for data in read_suite(f"sts:{folder}")] == ["stsb/de-dev", "stsb/en-dev"]
+    with pytest.raises(EquipoiseError) as error:
+        bench.read_data(folder)
+    assert error.value.code == "E204"

@@ -14,7 +14,6 @@ from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
-from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -124,6 +123,7 @@ def run(
     if not models and no_baselines:
         raise ParameterError("no model was named", hint="name models with --models; eq ls models lists them")
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
+    from equipoise.domains.bench.report import findings_from_dicts
     from equipoise.runs.experiment import exit_code
 
     threads = settings.pop("threads")
@@ -133,7 +133,7 @@ def run(
     content = plan.stored()
     failures: Mapping[str, EquipoiseError] = {}
     if content is None:
-        with executor_context(engine, out, "a group of systems"), out.progress(len(plan.jobs)) as step:
+        with executor_context(engine, out, "a system on a data set"), out.progress(len(plan.jobs)) as step:
             comparison = run_benchmark(
                 plan,
                 prices=_prices(prices),
@@ -151,8 +151,7 @@ def run(
     for name, error in failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")
-    findings = [Finding(**{**each, "severity": Severity(each["severity"])}) for each in content["findings"]]
-    return exit_code(failures) or exits.gate(out, findings, fail_on)
+    return exit_code(failures) or exits.gate(out, findings_from_dicts(content["findings"]), fail_on)
 
 
 def _prices(words: tuple[str, ...]) -> dict[str, float]:
@@ -170,12 +169,12 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
 def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
     """Print the answer or the JSON data, and the next command."""
     from equipoise.cli.output import suggestion
-    from equipoise.domains.bench.report import AnswerView, answer_parts
+    from equipoise.domains.bench.report import BenchView, answer_parts
 
     if out.json:
         out.data(content)
         return
-    views = [AnswerView.from_dict(each) for each in content["answers"]]
+    views = [BenchView.from_dict(each) for each in content["answers"]]
     out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
     if out.quiet:
         return

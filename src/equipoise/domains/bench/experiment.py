@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.data import BenchData
-from equipoise.domains.bench.jobs import BenchContext, BenchJob, Outcome, plan_jobs, run_jobs
+from equipoise.domains.bench.jobs import BenchContext, BenchRunStore, JobInputs, evaluate_job, plan_jobs
 from equipoise.domains.bench.recognition import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
-from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemSpec, expand_systems
-from equipoise.errors import EquipoiseError, StoreError
+from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemPool, SystemSpec, expand_systems
+from equipoise.errors import EquipoiseError, InputError
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.runs.experiment import RESULTS, check_writable
+from equipoise.runs.experiment import RESULTS, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
+from equipoise.runs.runner import Job, JobResults, resume_key, run_jobs
 
 if TYPE_CHECKING:
     from equipoise.models.cache import VectorCache
@@ -126,26 +126,34 @@ class BenchPlan:
 
     suite: Sequence[BenchData]
     systems: Sequence[SystemSpec]
-    jobs: Sequence[BenchJob]
-    folder: Path | None
+    jobs: Sequence[Job[JobInputs]]
+    folder: ExperimentFolder | None
     config: StatsConfig
 
     @property
     def key(self) -> str:
-        """Equal for plans with equal results."""
-        return hashlib.sha256("".join(job.key for job in self.jobs).encode()).hexdigest()
+        """Equal for plans with equal results; empty if a Python object is among the systems."""
+        keys = [job.key for job in self.jobs]
+        return resume_key(keys) if all(keys) else ""
+
+    def store(self, command: Sequence[str] = ()) -> BenchRunStore | None:
+        """Where the results of the jobs are stored; None without an output folder."""
+        if self.folder is None:
+            return None
+        return BenchRunStore(self.folder, self.systems, self.suite, self.config, tuple(command))
 
     def stored(self) -> dict[str, Any] | None:
         """The content of results.json, if the same plan has been finished before without failures."""
-        if self.folder is None or not all(system.repeatable for system in self.systems):
+        store = self.store()
+        if store is None or not self.key:
             return None
         try:
-            content: Any = parse_json(open_text(self.folder / RESULTS))
+            content: Any = parse_json(open_text(store.folder.path / RESULTS))
         except EquipoiseError:
             return None
         if not isinstance(content, dict) or content.get("key") != self.key or content.get("failures"):
             return None
-        return content if all(job.path is not None and job.path.is_dir() for job in self.jobs) else None
+        return content if all(store.path(job).is_dir() for job in self.jobs) else None
 
 
 def plan_benchmark(
@@ -175,10 +183,7 @@ def plan_benchmark(
         baselines=baselines,
         data=suite,
     )
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        check_writable(folder)
-    return BenchPlan(suite, systems, plan_jobs(systems, suite, folder, config), folder, config)
+    return BenchPlan(suite, systems, plan_jobs(systems, suite, config), ExperimentFolder.of(output), config)
 
 
 def run_benchmark(
@@ -192,38 +197,49 @@ def run_benchmark(
     engine: Executor | None = None,
 ) -> BenchComparison:
     """Run the jobs of a plan that are not stored, and compare all results."""
-    context = BenchContext(plan.config, prices or {}, cache, threads)
-    with report_progress(plan.folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
-        outcomes = list(run_jobs(plan.jobs, context, step, command, engine))
-    place = {id(job): index for index, job in enumerate(plan.jobs)}
-    comparison = collect(plan, sorted(outcomes, key=lambda outcome: place[id(outcome[0])]))
-    if plan.folder is not None:
-        comparison.write(plan.folder)
+    folder = None if plan.folder is None else plan.folder.path
+    pool = SystemPool(cache=cache, threads=threads)
+    try:
+        with report_progress(folder, "benchmark", len(plan.jobs), command=command, step=progress) as step:
+            results = run_jobs(
+                evaluate_job,
+                plan.jobs,
+                BenchContext(plan.systems, plan.suite, plan.config, prices or {}, pool),
+                executor=engine,
+                store=plan.store(command),
+                progress=step,
+                n_cores=threads,
+            )
+    finally:
+        pool.keep_only(())
+    comparison = collect(plan, results)
+    if folder is not None:
+        comparison.write(folder)
     return comparison
 
 
-def collect(plan: BenchPlan, outcomes: Sequence[Outcome]) -> BenchComparison:
+def collect(plan: BenchPlan, results: JobResults[ScoredSystem]) -> BenchComparison:
     """All results by data set, compared; if nothing could be evaluated, the first error is raised."""
-    suite, systems, config = plan.suite, plan.systems, plan.config
+    if not plan.jobs:
+        raise InputError(
+            "no system can be evaluated on these data: " + "; ".join(_skipped(plan)),
+            hint="name a model that embeds with --models",
+        )
+    results.raise_if_all_failed()
+    scored = {job.inputs: results.outputs[job.name] for job in plan.jobs if job.name in results.outputs}
     datasets = []
-    failures: dict[str, EquipoiseError] = {}
-    for data in suite:
-        here = [(job, outcome) for job, outcome in outcomes if job.data is data]
-        scored = [outcome for _, outcome in here if isinstance(outcome, ScoredSystem)]
-        failures |= {
-            f"{job.system.name} on {data.name}": outcome
-            for job, outcome in here
-            if not isinstance(outcome, ScoredSystem)
-        }
-        if scored:
-            datasets.append(DataComparison(data, scored, _compared(scored, data, config)))
-    if not datasets:
-        raise next(iter(failures.values())) if failures else StoreError("there is nothing to evaluate")
-    skipped = [
-        reason for data in suite for system in systems if not system.baseline and (reason := system.why_not(data))
-    ]
-    baselines = [system.name for system in systems if system.baseline]
-    return BenchComparison(datasets, failures, list(dict.fromkeys(skipped)), baselines, config, plan.key)
+    for place, data in enumerate(plan.suite):
+        here = [system for inputs, system in scored.items() if inputs.data == place]
+        if here:
+            datasets.append(DataComparison(data, here, _compared(here, data, plan.config)))
+    baselines = [system.name for system in plan.systems if system.baseline]
+    return BenchComparison(datasets, results.failures, _skipped(plan), baselines, plan.config, plan.key)
+
+
+def _skipped(plan: BenchPlan) -> list[str]:
+    """Why a requested system is not evaluated on a kind of data."""
+    reasons = [system.why_not(data) for data in plan.suite for system in plan.systems if not system.baseline]
+    return list(dict.fromkeys(filter(None, reasons)))
 
 
 def _compared(scored: Sequence[ScoredSystem], data: BenchData, config: StatsConfig) -> Any:

@@ -1,198 +1,94 @@
-"""The jobs of a benchmark: one system on one data set each, stored as soon as it is finished."""
+"""The jobs of a benchmark: one system on one data set each, stored as a run directory."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from equipoise import __version__
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.data import BenchData, BenchObservation
 from equipoise.domains.bench.results import ScoredSystem
-from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec, encoder_keys
-from equipoise.errors import EquipoiseError, PartialError
+from equipoise.domains.bench.systems import SystemPool, SystemSpec
+from equipoise.errors import EquipoiseError
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment import RUNS, folder_names
+from equipoise.runs.experiment import RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
+from equipoise.runs.run_directory import read_manifest
+from equipoise.runs.runner import Job, JobContext, JobOutput, StoredOutput, resume_key
 from equipoise.runs.store import load_run, save_run
 from equipoise.stats.estimate import result_from_values
+from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.runs.executors import Executor
-    from equipoise.runs.progress import ProgressCallback
     from equipoise.stats.result import Result
 
-PROTOCOL = "bench 1"
+PROTOCOL = "bench 2"
 """Part of the key of stored runs; it changes when the same inputs would give other scores."""
 
 
-@dataclass(frozen=True)
-class BenchJob:
-    """One system on one data set; ``path`` is where its run is stored."""
+class JobInputs(NamedTuple):
+    """The positions of a system and of a data set in the ``BenchContext``, which is sent once per run."""
 
-    system: SystemSpec
-    data: BenchData
-    path: Path | None
-    key: str
-
-    def stored(self) -> ScoredSystem | None:
-        """The result of an earlier call with the same key; None if there is none."""
-        if self.path is None or not self.system.repeatable:
-            return None
-        try:
-            run = load_run(self.path)
-        except EquipoiseError:
-            return None
-        if run.manifest.parameters.get("key") != self.key or not run.manifest.complete:
-            return None
-        return ScoredSystem(self.system.name, run.result, SystemCost.from_dict(run.manifest.cost), resumed=True)
-
-
-def plan_jobs(
-    systems: Sequence[SystemSpec], suite: Sequence[BenchData], folder: Path | None, config: StatsConfig
-) -> list[BenchJob]:
-    """The jobs in the order in which they run: all data sets of a system, one system after another."""
-    names = folder_names(system.name for system in systems)
-    data_folders = folder_names(data.name for data in suite)
-    return [
-        BenchJob(
-            system,
-            data,
-            None if folder is None else folder / RUNS / data_folders[data.name] / names[system.name],
-            _key(system, data, config),
-        )
-        for system in systems
-        for data in suite
-        if not system.why_not(data)
-    ]
-
-
-Outcome = tuple[BenchJob, ScoredSystem | EquipoiseError]
-"""A job with its result, or with the error of a system that failed."""
+    system: int
+    data: int
 
 
 @dataclass(frozen=True)
 class BenchContext:
-    """What all jobs share: statistics, prices, the vector cache and threads per model."""
+    """What all jobs share: systems, data sets, statistics, prices, and the systems that are loaded."""
 
+    systems: Sequence[SystemSpec]
+    suite: Sequence[BenchData]
     config: StatsConfig
     prices: Mapping[str, float]
-    cache: Any = None
-    threads: int = 1
+    pool: SystemPool
 
 
-def run_jobs(
-    jobs: Sequence[BenchJob],
-    context: BenchContext,
-    step: ProgressCallback,
-    command: Sequence[str],
-    engine: Executor | None = None,
-) -> Iterator[Outcome]:
-    """Every job once, in the order in which they are finished; each is stored before the next is awaited."""
-    todo = []
-    for job in jobs:
-        stored = job.stored()
-        if stored is None:
-            todo.append(job)
-        else:
-            step(f"{job.system.name} on {job.data.name}")
-            yield job, stored
-    if engine is None or engine.name == "local":
-        outcomes = evaluate_jobs(todo, context, step)
-    else:
-        outcomes = _evaluate_remotely(todo, context, step, engine)
-    for job, outcome in outcomes:
-        if isinstance(outcome, ScoredSystem) and job.path is not None:
-            _save(job, outcome, command, context.config)
-        yield job, outcome
+def plan_jobs(systems: Sequence[SystemSpec], suite: Sequence[BenchData], config: StatsConfig) -> list[Job[JobInputs]]:
+    """The jobs in the order in which they run: all data sets of a system, one system after another.
 
-
-def evaluate_jobs(jobs: Sequence[BenchJob], context: BenchContext, step: ProgressCallback) -> Iterator[Outcome]:
-    """Evaluate the jobs one after another in this process; a system that fails does not stop the others."""
-    pool = SystemPool(cache=context.cache, threads=context.threads)
-    opened: OpenSystem | None = None
-    broken: dict[str, EquipoiseError] = {}
-    for place, job in enumerate(jobs):
-        step(f"{job.system.name} on {job.data.name}")
-        if job.system.name in broken:
-            yield job, broken[job.system.name]
-            continue
-        try:
-            if opened is None or opened.spec is not job.system:
-                pool.keep_only(each.system for each in jobs[place:])
-                opened = None
-                opened = pool.open(job.system)
-            scored = run_job(job, opened, pool, context.config, context.prices.get(job.system.name))
-        except Exception as error:  # a failing model must not lose the results of the others
-            failure = _as_our_error(job, error)
-            if opened is None:
-                broken[job.system.name] = failure
-            yield job, failure
-        else:
-            yield job, scored
-    pool.keep_only(())
-
-
-def job_groups(jobs: Sequence[BenchJob]) -> list[list[BenchJob]]:
-    """Jobs that share an encoder, directly or through others, are in one group."""
-    groups: list[tuple[set[str], list[BenchJob]]] = []
-    for job in jobs:
-        keys = set(encoder_keys(job.system.model)) or {job.system.name}
-        joined = [group for group in groups if group[0] & keys]
-        groups = [group for group in groups if not group[0] & keys]
-        groups.append(
-            (keys.union(*(known for known, _ in joined)), [*(each for _, part in joined for each in part), job])
+    The job of a Python object has no key: its name does not identify it, so it is computed again.
+    """
+    return [
+        Job(
+            f"{system.name} on {data.name}",
+            JobInputs(row, column),
+            _key(system, data, config) if system.repeatable else "",
         )
-    return [part for _, part in groups]
+        for row, system in enumerate(systems)
+        for column, data in enumerate(suite)
+        if not system.why_not(data)
+    ]
 
 
-def _evaluate_remotely(
-    jobs: Sequence[BenchJob], context: BenchContext, step: ProgressCallback, engine: Executor
-) -> Iterator[Outcome]:
-    """Evaluate each group of jobs on an executor."""
-    groups = job_groups(jobs)
-    for completed in engine.map(_evaluate_group, groups, context, progress=step, n_cores=context.threads):
-        group = groups[completed.index]
-        if isinstance(completed.outcome, Exception):
-            yield from ((job, _as_our_error(job, completed.outcome)) for job in group)
-        else:
-            yield from zip(group, completed.outcome, strict=True)
-
-
-def _evaluate_group(
-    group: Sequence[BenchJob], context: BenchContext, step: ProgressCallback
-) -> list[ScoredSystem | EquipoiseError]:
-    return [outcome for _, outcome in evaluate_jobs(group, context, step)]
-
-
-def run_job(
-    job: BenchJob, system: OpenSystem, pool: SystemPool, config: StatsConfig, price: float | None
-) -> ScoredSystem:
-    """Evaluate an open system on a data set, and measure its cost."""
-    encoder = pool.encoder_of(system)
+def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobOutput[ScoredSystem]:
+    """Evaluate a system on a data set, and measure its cost."""
+    shared = context.shared
+    spec, data = shared.systems[job.inputs.system], shared.suite[job.inputs.data]
+    context.progress(job.name)
+    shared.pool.keep_only(shared.systems[job.inputs.system :])
+    system = shared.pool.open(spec)
+    encoder = shared.pool.encoder_of(system)
     before = None if encoder is None else deepcopy(encoder.use)
-    observed = job.data.observe(system, seed=config.seed)
-    result = score(job.data, observed, job.system.name, config)
-    if encoder is not None and before is not None and job.system.reranker is None:
-        used = deepcopy(encoder.use)
-        for role in used.texts:
-            used.texts[role] -= before.texts[role]
-            used.seconds[role] -= before.seconds[role]
-        cost = dense_cost(system, encoder, used, job.data, price)
+    observed = data.observe(system, seed=shared.config.seed)
+    result = score(data, observed, spec.name, shared.config)
+    if encoder is not None and before is not None and spec.reranker is None:
+        cost = dense_cost(system, encoder, encoder.use.since(before), data, shared.prices.get(spec.name))
     else:
-        cost = retriever_cost(system, job.data)
-    return ScoredSystem(job.system.name, result, cost, details=observed.details)
+        cost = retriever_cost(system, data)
+    return JobOutput(ScoredSystem(spec.name, result, cost, details=observed.details))
 
 
 def score(data: BenchData, observed: BenchObservation, system: str, config: StatsConfig) -> Result:
     """The result of a system: every metric of the kind with interval and chance level."""
     own = config if data.clusters is None else replace(config, clusters=data.clusters)
-    settings = {"data": {data.name: data.fingerprint}, "kind": data.kind}
+    settings = {"data": {data.name: data.fingerprint}, "kind": data.kind, UNIT_NOUN: data.unit}
     if observed.evidence is None:
         values, chance = dict(observed.values), dict(observed.chance)
         return result_from_values(system, data.unit_ids, values, chance=chance, config=own, settings=settings)
@@ -207,32 +103,61 @@ def score(data: BenchData, observed: BenchObservation, system: str, config: Stat
     return replace(result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings})
 
 
-def _save(job: BenchJob, scored: ScoredSystem, command: Sequence[str], config: StatsConfig) -> None:
-    assert job.path is not None
-    manifest = Manifest(
-        system=job.system.name,
-        command=redact_secrets(command),
-        seed=config.seed,
-        datasets={job.data.name: job.data.fingerprint},
-        parameters={"key": job.key, "model": job.system.name, "kind": job.data.kind, "dataset": job.data.name},
-        cost=scored.cost.to_dict(),
-    )
-    job.path.parent.mkdir(parents=True, exist_ok=True)
-    save_run(job.path, scored.result, manifest=manifest, details=scored.details)
+@dataclass(frozen=True)
+class BenchRunStore:
+    """The run directories ``runs/DATA/SYSTEM``; their manifests have the resume keys."""
+
+    folder: ExperimentFolder
+    systems: Sequence[SystemSpec]
+    suite: Sequence[BenchData]
+    config: StatsConfig
+    command: Sequence[str] = ()
+
+    def check_writable(self) -> None:
+        """Raise ``StoreError`` if the output folder cannot be written."""
+        self.folder.check_writable()
+
+    def load(self, job: Job[JobInputs]) -> StoredOutput[ScoredSystem] | None:
+        """The finished run with the key of the job; None if there is none."""
+        path = self.path(job)
+        try:
+            manifest = read_manifest(path)
+            if not job.key or manifest.parameters.get("key") != job.key or not manifest.complete:
+                return None
+            result = load_run(path).result
+        except (EquipoiseError, OSError):
+            return None
+        name = self.systems[job.inputs.system].name
+        return StoredOutput(job.key, ScoredSystem(name, result, SystemCost.from_dict(manifest.cost), resumed=True))
+
+    def save(self, job: Job[JobInputs], value: ScoredSystem, *, key: str, seconds: float) -> None:
+        """Write the run directory of a job."""
+        data, path = self.suite[job.inputs.data], self.path(job)
+        manifest = Manifest(
+            system=value.name,
+            command=redact_secrets(self.command),
+            seed=self.config.seed,
+            datasets={data.name: data.fingerprint},
+            parameters={"key": key, "model": value.name, "kind": data.kind, "dataset": data.name},
+            cost=value.cost.to_dict(),
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_run(path, value.result, manifest=manifest, details=value.details)
+
+    def path(self, job: Job[JobInputs]) -> Path:
+        """The run directory of a job."""
+        data, system = self.suite[job.inputs.data].name, self.systems[job.inputs.system].name
+        return self.folder.path / RUNS / self._data_folders[data] / self._system_folders[system]
+
+    @cached_property
+    def _data_folders(self) -> dict[str, str]:
+        return folder_names(data.name for data in self.suite)
+
+    @cached_property
+    def _system_folders(self) -> dict[str, str]:
+        return folder_names(system.name for system in self.systems)
 
 
 def _key(system: SystemSpec, data: BenchData, config: StatsConfig) -> str:
     """What a stored run depends on."""
-    parts = (PROTOCOL, __version__, system.version(), data.fingerprint, repr(config), repr(data.metrics))
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _as_our_error(job: BenchJob, error: Exception) -> EquipoiseError:
-    if isinstance(error, EquipoiseError):
-        return error
-    failure = PartialError(
-        f"{job.system.name} failed on {job.data.name} with {type(error).__name__}: {error}",
-        hint="the other systems are not affected",
-    )
-    failure.__cause__ = error
-    return failure
+    return resume_key(PROTOCOL, __version__, system.version(), data.fingerprint, config, data.metrics)

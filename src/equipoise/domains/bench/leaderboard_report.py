@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.errors import ParameterError, did_you_mean
+from equipoise.report.answer import Answer
 from equipoise.report.escaping import inert, inert_cell
 from equipoise.report.export.latex import escape_latex
 from equipoise.report.export.markdown import escape_markdown
-from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
 from equipoise.runs.unit_table import json_text
 from equipoise.stats.corrections import CORRECTIONS
@@ -45,22 +46,27 @@ def leaderboard_sections(
     analysis: LeaderboardAnalysis, *, verbose: bool = False, quiet: bool = False, details: str = ""
 ) -> list[Any]:
     """The decision, the best models, and one line each about ranks, order, missing scores and findings."""
-    entries = analysis.entries if verbose else analysis.entries[:SHOWN_MODELS]
-    parts: list[Any] = [Paragraph(analysis.verdict(), style="bold"), TerminalTable(_columns(analysis, entries))]
-    if quiet:
-        return parts
-    more = len(analysis.entries) - len(entries)
-    parts += [Paragraph(f"{pluralize(more, 'more model')}: -v shows all.")] if more else []
-    parts += [Paragraph(line) for line in summary_lines(analysis)]
-    if verbose:
+    answer = leaderboard_answer(analysis, details=details, n_shown=None if verbose else SHOWN_MODELS)
+    parts = answer.parts(quiet=quiet, verbose=verbose)
+    if verbose and not quiet:
         parts += [*_adjacent_section(analysis), *_dataset_section(analysis)]
         parts += [Paragraph(""), *(Paragraph(line) for line in method_lines(analysis))]
         parts += findings_section(analysis.findings, verbose=True)
-    else:
-        codes = ", ".join(dict.fromkeys(finding.code for finding in sort_by_severity(analysis.findings)))
-        found = f"{pluralize(len(analysis.findings), 'finding')} ({codes}). " if codes else ""
-        parts.append(Paragraph(f"{found}Details: {details or '-v, or a page with -o FOLDER'}"))
     return parts
+
+
+def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "", n_shown: int | None = None) -> Answer:
+    """The decision, the first models, and one line each about ranks, order and missing scores."""
+    entries = analysis.entries[:n_shown]
+    more = len(analysis.entries) - len(entries)
+    return Answer(
+        analysis.verdict(),
+        tuple(_columns(analysis, entries)),
+        notes=tuple(summary_lines(analysis)),
+        warnings=(f"{pluralize(more, 'more model')}: -v shows all.",) if more else (),
+        findings=tuple(analysis.findings),
+        details=f"Details: {details or '-v, or a page with -o FOLDER'}. The meaning of a code: eq explain CODE.",
+    )
 
 
 def _columns(analysis: LeaderboardAnalysis, entries: Sequence[LeaderboardEntry]) -> list[ReportColumn]:

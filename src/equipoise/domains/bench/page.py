@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.bench.charts import CostPoint, cost_chart
-from equipoise.domains.bench.report import AnswerView
+from equipoise.domains.bench.report import BenchView
 from equipoise.errors import EquipoiseError, MissingExtraError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
@@ -55,8 +55,8 @@ def write_suite_page(
     *,
     charts: bool = True,
     progress: Callable[[str], None] = lambda message: None,
-) -> AnswerView:
-    """Write the page of a suite, and next to it a full report per data set; returns the answer."""
+) -> str:
+    """Write the page of a suite, and next to it a full report per data set; returns the decision."""
     content = stored_suite(folder)
     assert content is not None
     target = Path(output)
@@ -70,12 +70,12 @@ def write_suite_page(
         write_report(runs, page, ReportOptions(config=config, charts=charts))
         links[name] = page.name
     write_text(target, suite_html(content, links, charts=charts))
-    return AnswerView.from_dict(content["answers"][0])
+    return BenchView.from_dict(content["answers"][0]).answer.headline
 
 
 def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = None, *, charts: bool = True) -> str:
     """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set."""
-    views = [AnswerView.from_dict(each) for each in content["answers"]]
+    views = [BenchView.from_dict(each) for each in content["answers"]]
     style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
     sections = []
     n_suite = len(views) - len(content["datasets"])  # 1 if there is an aggregate, else 0
@@ -97,18 +97,20 @@ def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = Non
     )
 
 
-def _section(view: AnswerView, level: str, link: str) -> str:
-    heads = "".join(f"<th{'' if each.right else ' class=left'}>{escape(each.head)}</th>" for each in view.columns)
+def _section(view: BenchView, level: str, link: str) -> str:
+    answer = view.answer
+    heads = "".join(f"<th{'' if each.right else ' class=left'}>{escape(each.head)}</th>" for each in answer.columns)
     rows = "\n".join(
         "<tr>"
-        + "".join(f"<td{'' if each.right else ' class=left'}>{escape(each.cells[row])}</td>" for each in view.columns)
+        + "".join(f"<td{'' if each.right else ' class=left'}>{escape(each.cells[row])}</td>" for each in answer.columns)
         + "</tr>"
-        for row in range(len(view.columns[0].cells))
+        for row in range(len(answer.columns[0].cells))
     )
-    remarks = "\n".join(f'<p class="remark">{escape(remark)}</p>' for remark in view.remarks)
+    notes = [*answer.warnings, *answer.notes, *(f"{each.code} {each.message}" for each in answer.findings)]
+    remarks = "\n".join(f'<p class="remark">{escape(note)}</p>' for note in notes)
     more = f'<p><a href="{escape(link)}">Every pair, slice and unit</a></p>' if link else ""
     return (
-        f'<{level}>{escape(view.title)}</{level}>\n<p class="decision">{escape(view.decision)}</p>\n'
+        f'<{level}>{escape(view.title)}</{level}>\n<p class="decision">{escape(answer.headline)}</p>\n'
         f'<div class="table"><table><thead><tr>{heads}</tr></thead>\n'
         f"<tbody>{rows}</tbody></table></div>\n{remarks}\n{more}"
     )

@@ -12,7 +12,16 @@ from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
 from equipoise.domains.bench.reranking_data import Reranking
 from equipoise.domains.bench.retrieval_data import Retrieval, is_beir_folder
-from equipoise.domains.bench.tables import BenchTable, as_number, as_text, stem_of, table_of
+from equipoise.domains.bench.tables import (
+    BenchTable,
+    as_number,
+    as_text,
+    is_saved_dataset,
+    split_tables,
+    stem_of,
+    table_of,
+    tables_in,
+)
 from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
 
 KINDS: dict[str, type[BenchData]] = {
@@ -56,11 +65,7 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     """
     if isinstance(source, BenchData):
         return source
-    prefix = ""
-    if isinstance(source, str):
-        head, colon, rest = source.partition(":")
-        if colon and head.casefold() in PREFIXES and not Path(source).exists():
-            prefix, source = head.casefold(), rest
+    prefix, source = split_prefix(source)
     if isinstance(source, str | PathLike):
         path = Path(source)
         if not path.exists():
@@ -77,6 +82,33 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
     return built
 
 
+def split_prefix(source: Any) -> tuple[str, Any]:
+    """The kind and the path of ``kind:PATH``; the kind of any other source is empty.
+
+    >>> split_prefix("clustering:tickets.csv"), split_prefix("tickets.csv")
+    (('clustering', 'tickets.csv'), ('', 'tickets.csv'))
+    """
+    if isinstance(source, str):
+        head, colon, rest = source.partition(":")
+        if colon and head.casefold() in PREFIXES and not Path(source).exists():
+            return head.casefold(), rest
+    return "", source
+
+
+def expand_folder(source: Any) -> list[tuple[Any, str]]:
+    """The tables of a folder that is not one data set, each with the name ``folder/table``; else the source itself."""
+    prefix, path = split_prefix(source)
+    if not isinstance(path, str | PathLike) or not Path(path).is_dir():
+        return [(source, "")]
+    folder = Path(path)
+    if is_beir_folder(folder) or is_saved_dataset(folder) or split_tables(folder):
+        return [(source, "")]
+    tables = [
+        (f"{prefix}:{file}" if prefix else file, f"{_name(folder)}/{stem_of(file)}") for file in tables_in(folder)
+    ]
+    return tables or [(source, "")]
+
+
 def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = None) -> list[BenchData]:
     """Several data sets with unique names."""
     given = (
@@ -84,7 +116,7 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     )
     if not given:
         raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
-    found = _read_all(given, text, split)
+    found = _read_all([part for source in given for part in expand_folder(source)], text, split)
     names = [each.name for each in found]
     for name in names:
         if names.count(name) > 1:
@@ -92,18 +124,18 @@ def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = No
     return found
 
 
-def _read_all(sources: Sequence[Any], text: Sequence[str], split: str | None) -> list[BenchData]:
+def _read_all(sources: Sequence[tuple[Any, str]], text: Sequence[str], split: str | None) -> list[BenchData]:
     """All data sets; ``text`` and ``split`` apply to those that have them, and to one of them at least."""
     if len(sources) == 1 or not (text or split):
-        return [read_data(each, text=text, split=split) for each in sources]
+        return [read_data(source, text=text, split=split, name=name) for source, name in sources]
     found, refusals = [], []
-    for each in sources:
+    for source, name in sources:
         try:
-            found.append(read_data(each, text=text, split=split))
+            found.append(read_data(source, text=text, split=split, name=name))
         except (UnknownNameError, InputError) as error:
             refusals.append(error)
             try:
-                found.append(read_data(each))
+                found.append(read_data(source, name=name))
             except EquipoiseError:
                 raise error from None
     if len(refusals) == len(sources):

@@ -14,8 +14,8 @@ from equipoise.domains.bench.costs import SystemCost
 from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.runs.experiment import ExperimentFolder
-from equipoise.types import Direction, Finding
+from equipoise.runs.experiment import ExperimentFolder, failures_to_dict
+from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -42,11 +42,6 @@ class DataComparison:
     data: BenchData
     systems: Sequence[ScoredSystem]
     comparison: Comparison | None
-
-    @property
-    def better(self) -> Direction:
-        """Whether higher values of the primary metric are better."""
-        return self.systems[0].result[self.data.primary].better
 
     def system(self, name: str) -> ScoredSystem:
         """The system of this name."""
@@ -83,6 +78,12 @@ class DataComparison:
     def tied_with_leader(self) -> list[str]:
         """The systems that are not significantly worse than the leader."""
         return [] if self.comparison is None else list(self.comparison.tied_with_leader)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings of the comparison, or of the only result; random vectors are expected to score at chance."""
+        found = self.systems[0].result.findings if self.comparison is None else self.comparison.findings
+        return tuple(finding for finding in found if finding.subject != RANDOM)
 
     def is_better(self, a: str, b: str) -> bool:
         """Whether ``a`` is significantly better than ``b``."""
@@ -130,11 +131,7 @@ class BenchComparison:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The findings of all comparisons."""
-        found = [
-            each.comparison.findings if each.comparison is not None else each.systems[0].result.findings
-            for each in self.datasets
-        ]
-        return tuple(dict.fromkeys(finding for part in found for finding in part))
+        return tuple(dict.fromkeys(finding for dataset in self.datasets for finding in dataset.findings))
 
     @property
     def resumed(self) -> bool:
@@ -240,7 +237,7 @@ class BenchComparison:
                 }
                 for each in self.datasets
             ],
-            "failures": {name: {"code": error.code, "message": error.message} for name, error in self.failures.items()},
+            "failures": failures_to_dict(self.failures),
             "findings": [asdict(finding) for finding in self.findings],
             "skipped": list(self.skipped),
             "baselines": list(self.baselines),
@@ -261,4 +258,4 @@ class BenchComparison:
     def __repr__(self) -> str:
         from equipoise.domains.bench.report import bench_views
 
-        return f"<BenchComparison: {bench_views(self)[0].decision}>"
+        return f"<BenchComparison: {bench_views(self)[0].answer.headline}>"

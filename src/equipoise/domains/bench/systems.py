@@ -12,6 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -65,12 +66,21 @@ class EncoderUse:
     seconds: dict[Role, float] = field(default_factory=lambda: dict.fromkeys(Role, 0.0))
     load_seconds: float = 0.0
 
+    def since(self, earlier: EncoderUse) -> EncoderUse:
+        """What was done after an earlier state."""
+        return EncoderUse(
+            {role: count - earlier.texts[role] for role, count in self.texts.items()},
+            {role: seconds - earlier.seconds[role] for role, seconds in self.seconds.items()},
+            self.load_seconds,
+        )
+
 
 class MeasuredEncoder(LocalEncoder):
     """An encoder that measures its time and, without a vector cache, keeps its vectors in memory."""
 
-    def __init__(self, encoder: Encoder, *, memoise: bool) -> None:
+    def __init__(self, encoder: Encoder, *, memoise: bool, model: Any = None) -> None:
         self.inner = encoder
+        self._model = model  # the key of an object is its id, which must not be used again
         self.card, self.identity = encoder.card, encoder.identity
         self.block_texts, self.symmetric = encoder.block_texts, encoder.symmetric
         self.cacheable, self.normalizes, self.prompts = encoder.cacheable, encoder.normalizes, encoder.prompts
@@ -242,18 +252,39 @@ class OpenSystem:
 
 
 class SystemPool:
-    """Opens systems; encoders are shared between systems and closed when no later system needs them."""
+    """Opens systems; encoders are shared between systems and closed when no later system needs them.
 
-    def __init__(self, *, cache: VectorCache | Path | str | bool | None = None, threads: int = 1) -> None:
+    A pool that is sent to another process is empty there, and all jobs of the run in that process share it.
+    """
+
+    def __init__(
+        self, *, cache: VectorCache | Path | str | bool | None = None, threads: int = 1, run_id: str = ""
+    ) -> None:
         self._cache, self._threads = cache, threads
+        self._run_id = run_id or uuid4().hex
         self._encoders: dict[str, MeasuredEncoder] = {}
+        self._opened: OpenSystem | None = None
+        self._failures: dict[str, Exception] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _pool_of_this_process, (self._run_id, self._cache, self._threads)
 
     def open(self, spec: SystemSpec) -> OpenSystem:
-        """The system, loaded."""
-        base = self._retriever(spec.model)
-        if spec.reranker is not None:
-            base = RerankedRetriever(base, reranker(spec.reranker), depth=spec.depth)
-        return OpenSystem(spec, base)
+        """The system, loaded; one that cannot be loaded is not tried again on the next data set."""
+        if self._opened is not None and self._opened.spec is spec:
+            return self._opened
+        if spec.name in self._failures:
+            raise self._failures[spec.name]
+        self._opened = None
+        try:
+            base = self._retriever(spec.model)
+            if spec.reranker is not None:
+                base = RerankedRetriever(base, reranker(spec.reranker), depth=spec.depth)
+        except Exception as error:
+            self._failures[spec.name] = error
+            raise
+        self._opened = OpenSystem(spec, base)
+        return self._opened
 
     def encoder_of(self, system: OpenSystem) -> MeasuredEncoder | None:
         """The shared encoder of a dense system."""
@@ -310,7 +341,7 @@ class SystemPool:
             )
             encoder = embedder(plain, cache=False, threads=self._threads).encoder
         memoise = self._opened_cache() is None or not encoder.cacheable
-        measured = MeasuredEncoder(encoder, memoise=memoise)
+        measured = MeasuredEncoder(encoder, memoise=memoise, model=model)
         measured.use.load_seconds = perf_counter() - start
         return measured
 
@@ -322,6 +353,19 @@ class SystemPool:
         if self._cache is None or self._cache is True:
             return Store.default()
         return self._cache if isinstance(self._cache, Store) else Store(Path(str(self._cache)))
+
+
+_POOLS: dict[str, SystemPool] = {}
+"""The pool of the current run in a worker process, by run id."""
+
+
+def _pool_of_this_process(run_id: str, cache: Any, threads: int) -> SystemPool:
+    if run_id not in _POOLS:
+        for pool in _POOLS.values():
+            pool.keep_only(())
+        _POOLS.clear()
+        _POOLS[run_id] = SystemPool(cache=cache, threads=threads, run_id=run_id)
+    return _POOLS[run_id]
 
 
 def encoder_keys(model: Any) -> list[str]:

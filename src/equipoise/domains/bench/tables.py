@@ -159,8 +159,12 @@ def table_of(source: Any, *, name: str = "") -> BenchTable:
 
 def table_file(folder: Path, stem: str) -> Path | None:
     """The file of this stem in a folder, in any table format; None if there is none."""
-    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
-    return next((file for file in files if stem_of(file) == stem), None)
+    return next((file for file in tables_in(folder) if stem_of(file) == stem), None)
+
+
+def tables_in(folder: Path) -> list[Path]:
+    """The table files of a folder, sorted by name."""
+    return sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
 
 
 def stem_of(path: Path) -> str:
@@ -180,8 +184,7 @@ def is_saved_dataset(folder: Path) -> bool:
 
 def split_tables(folder: Path) -> list[Path]:
     """The tables of a folder that are named after splits, such as train.csv and test.csv."""
-    files = sorted(file for file in folder.iterdir() if file.is_file() and table_format(file) is not None)
-    return [file for file in files if stem_of(file) in TRAIN + TEST]
+    return [file for file in tables_in(folder) if stem_of(file) in TRAIN + TEST]
 
 
 def query_columns(
@@ -228,9 +231,12 @@ def _from_path(path: Path, name: str) -> BenchTable:
         parts = split_tables(path)
         if parts:
             return _stacked(label, {stem_of(part): table_of(part) for part in parts})
+        tables = tables_in(path)
         raise FormatError(
-            f"{path} is a folder without corpus and queries, and without train and test tables",
-            hint="name the table files themselves; eq bench ls lists the formats",
+            f"{path} is a folder with {len(tables)} tables, not one data set"
+            if tables
+            else f"{path} is a folder without tables",
+            hint=f"name one of them, such as {tables[0]}" if tables else "eq bench ls lists the formats",
         )
     if path.exists() and table_format(path) is None:
         raise FormatError(
