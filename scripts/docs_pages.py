@@ -22,11 +22,10 @@ import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from equipoise.checks.registry import all_checks
+from equipoise.checks.base import all_checks
 from equipoise.cli.app import cli
-from equipoise.cli.explain import find_explanations
+from equipoise.cli.explain import InfoPage, find_explanations
 from equipoise.metrics.catalogue import builtin
-from equipoise.report.metric_page import InfoPage
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.paired_tests import TESTS
 

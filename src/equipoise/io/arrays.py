@@ -17,8 +17,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, FormatError, InputError, ShapeError, UnknownNameError
-from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
-from equipoise.io.text import PathLike, display_path, read_error
+from equipoise.io.text import ARRAYS_FLOOR, PathLike, check_archive, display_path, read_error
 from equipoise.types import require_extra
 
 # A memory-mapped view of one array inside a larger file.

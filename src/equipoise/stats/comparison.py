@@ -24,10 +24,9 @@ from equipoise.stats.contrasts import (
 )
 from equipoise.stats.corpus_intervals import DEFINED_SHARE
 from equipoise.stats.corrections import CORRECTIONS, adjust
-from equipoise.stats.intervals import Bounds
 from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
-from equipoise.stats.planning import adjustment, units_to_show_best, with_power
+from equipoise.stats.power import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
     LARGER_P,
     JointResamples,
@@ -43,6 +42,7 @@ from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
+    from equipoise.stats.intervals import Bounds
     from equipoise.stats.power import PowerEstimate
     from equipoise.stats.result import Estimate, Result
 

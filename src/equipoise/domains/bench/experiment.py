@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.jobs import BenchContext, BenchJob, Outcome, plan_jobs, run_jobs
 from equipoise.domains.bench.recognition import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
@@ -22,6 +21,7 @@ from equipoise.runs.experiment import RESULTS, check_writable
 from equipoise.runs.progress import ProgressCallback, report_progress
 
 if TYPE_CHECKING:
+    from equipoise.domains.bench.data import BenchData
     from equipoise.models.cache import VectorCache
     from equipoise.runs.executors import Executor
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise import __version__
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
-from equipoise.domains.bench.data import BenchData, BenchObservation
 from equipoise.domains.bench.results import ScoredSystem
 from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec, encoder_keys
 from equipoise.errors import EquipoiseError, PartialError
@@ -23,6 +22,7 @@ from equipoise.stats.estimate import result_from_values
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+    from equipoise.domains.bench.data import BenchData, BenchObservation
     from equipoise.runs.executors import Executor
     from equipoise.runs.progress import ProgressCallback
     from equipoise.stats.result import Result
