@@ -71,7 +71,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     if not match:
         raise ParameterError(f"{text!r} is not a metric name", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)")
     symbol, cutoff = match["symbol"], match["cutoff"]
-    offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
+    offered = catalogue.named(symbol, evidence) or catalogue.with_entry_points().named(symbol)
     if not offered:
         raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
