@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.config import Ties
 from equipoise.errors import ParameterError
-from equipoise.io.dag import segment_offsets
+from equipoise.io.arrays import segment_offsets
 from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
