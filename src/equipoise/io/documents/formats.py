@@ -14,8 +14,7 @@ from zipfile import ZipFile
 
 from equipoise.errors import EquipoiseError, FormatError, InputError, MissingExtraError
 from equipoise.extras import install_command
-from equipoise.io.decompression import check_archive
-from equipoise.io.text import PathLike, display_path, read_bytes, read_text
+from equipoise.io.text import PathLike, check_archive, display_path, read_bytes, read_text
 from equipoise.types import require_extra
 
 # The characters of an HTML page: what it declares about its encoding is honoured.
