@@ -1,4 +1,4 @@
-"""One system against another on one metric: the difference, and everything that is known about it."""
+"""One system against another on one metric: difference, interval, test and counts."""
 
 from __future__ import annotations
 

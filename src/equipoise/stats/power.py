@@ -1,4 +1,4 @@
-"""Power: what this many units can show, and how many units a difference would take, alone or in a family of tests.
+"""Power: which differences this number of units can show, and how many units a difference needs.
 
 A step-wise correction tests the pair with the smallest p at the strictest level and each further pair at a
 weaker one. At which level a pair is tested therefore depends on how many others are significant with as many

@@ -1,4 +1,4 @@
-"""The application: addresses, and what each of them shows."""
+"""The web application of the viewer: its URLs and request handlers."""
 
 from __future__ import annotations
 

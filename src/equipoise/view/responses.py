@@ -1,4 +1,4 @@
-"""Answers of the viewer: pages, data, files, and sentences where something cannot be shown."""
+"""HTTP responses of the viewer: pages, data, files and errors."""
 
 from __future__ import annotations
 

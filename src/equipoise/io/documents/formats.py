@@ -1,4 +1,4 @@
-"""HTML as text: paragraphs, Markdown headings, a line for each table row; no scripts, no styles."""
+"""Text of HTML, PDF and DOCX documents: paragraphs, Markdown headings, one line per table row."""
 
 from __future__ import annotations
 
