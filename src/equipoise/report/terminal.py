@@ -10,7 +10,7 @@ from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -15,7 +15,7 @@ from equipoise.errors import StoreError
 from equipoise.io.dataset import Value
 from equipoise.report.tables import finite_or_none
 from equipoise.report.view_model import Hit, ItemText, UnitDetail, UnitExplorer, UnitScores, UnitSlice
-from equipoise.runs.run_directory import DETAILS
+from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count
 from equipoise.types import Direction, Floats, Ints

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from equipoise.report.export.paper_table import PaperTable, table_notes
 
 if TYPE_CHECKING:
