@@ -40,7 +40,7 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
     """A title, a line a figure, and sentences on how they were measured."""
     recall, *_ = result.estimates.values()
     vectors = int(result.settings["vectors"])
-    rows = [_cells(each) for each in result.estimates.values()]
+    rows = [_cells(estimate) for estimate in result.estimates.values()]
     names, values, units, reaches, n = zip(*rows, strict=True)
     table = TerminalTable(
         [
@@ -104,7 +104,7 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
 
 
 def _methods(result: Result) -> str:
-    reaches = [each.interval for each in result.estimates.values() if each.interval.known]
+    reaches = [estimate.interval for estimate in result.estimates.values() if estimate.interval.known]
     methods = ", ".join(dict.fromkeys(reach.method for reach in reaches))
     return f"Intervals: {methods}." if methods else "No interval is known."
 

@@ -326,7 +326,7 @@ def _note(
     """Everything that was left out, in sentences."""
     sentences = [chosen.note] if chosen.note else []
     retrieving = sum(any(each and each.retrieved for each in found) for found in known.values())
-    listed = sum(each is not None and any(each.retrieved) for each in details)
+    listed = sum(detail is not None and any(detail.retrieved) for detail in details)
     if listed < retrieving:
         sentences.append(
             f"What was retrieved is shown for {format_count(listed)} of them, where the systems differ most."

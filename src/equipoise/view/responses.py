@@ -104,7 +104,7 @@ def _with_headers(send: Send) -> Send:
         if message["type"] == "http.response.start":
             own = list(message.get("headers", ()))
             there = {name.lower() for name, _ in own}
-            message["headers"] = own + [each for each in HEADERS.items() if each[0] not in there]
+            message["headers"] = own + [header for header in HEADERS.items() if header[0] not in there]
         await send(message)
 
     return sending

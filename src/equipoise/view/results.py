@@ -187,9 +187,7 @@ class ResultsFolder:
         self._rows = rows
         newest_first = sorted(rows.values(), key=lambda row: row.key)
         newest_first.sort(key=lambda row: row.ended, reverse=True)
-        under_way = tuple(
-            replace(each, folder=each.folder.relative_to(self.root)) for each in find_active_runs(self.root)
-        )
+        under_way = tuple(replace(run, folder=run.folder.relative_to(self.root)) for run in find_active_runs(self.root))
         seen = repr([(row.key, row.fingerprint) for row in newest_first]) + repr(under_way) + note
         return RunList(tuple(newest_first), under_way, digest(seen), note)
 

@@ -85,7 +85,7 @@ def cosine_histogram(
 ) -> Chart:
     """A histogram a model: cosines of all pairs of concepts, and as a line those of one cluster."""
     every = [*cosines.values(), *(related or {}).values()]
-    first = min(0, int(np.floor(min(each.min() for each in every) / BIN)))
+    first = min(0, int(np.floor(min(values.min() for values in every) / BIN)))
     # Rounded, since a cosine of exactly 0 belongs above the edge at 0.
     edges = np.round(np.arange(first, round(1 / BIN) + 2) * BIN, 6)
     low = float(edges[0])
@@ -300,7 +300,7 @@ def concept_charts(found: ConceptEvaluation) -> tuple[Chart, ...]:
     """Every chart that the measured tasks allow; names of files all differ."""
     charts: list[Chart] = []
     if len(found.tasks) >= MIN_RADAR_AXES:
-        charts.append(radar_chart({each.score: each.estimates for each in found.score_comparisons}))
+        charts.append(radar_chart({comparison.score: comparison.estimates for comparison in found.score_comparisons}))
     charts += _similarities(found)
     spaces = _spaces(found)
     if spaces:

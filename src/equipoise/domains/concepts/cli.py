@@ -114,8 +114,8 @@ def _sentences(concept_set: ConceptSet) -> str:
 
 def _relations(concept_set: ConceptSet) -> str:
     relations = concept_set.relations or ()
-    entities = {name for each in relations for name in (each.subject, each.object)}
-    predicates = {each.predicate for each in relations}
+    entities = {name for relation in relations for name in (relation.subject, relation.object)}
+    predicates = {relation.predicate for relation in relations}
     return f"{format_count(len(entities))} entities, {pluralize(len(predicates), 'predicate')}"
 
 

@@ -102,9 +102,9 @@ class ScoreComparison:
 
     def contrast(self, a: str, b: str) -> Contrast:
         """Model ``a`` minus model ``b``."""
-        for each in self.contrasts:
-            if {each.a, each.b} == {a, b} and a != b:
-                return each if each.a == a else each.reversed()
+        for contrast in self.contrasts:
+            if {contrast.a, contrast.b} == {a, b} and a != b:
+                return contrast if contrast.a == a else contrast.reversed()
         raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
 
 
@@ -234,7 +234,10 @@ def _decision(scores: ScoreComparison, name: str) -> str:
 
 def _chance_ranges(comparisons: Sequence[ScoreComparison]) -> str:
     """The score of a random baseline on each score."""
-    known = [(each.score, _chance(each.estimates, _places(list(each.estimates.values())))) for each in comparisons]
+    known = [
+        (comparison.score, _chance(comparison.estimates, _places(list(comparison.estimates.values()))))
+        for comparison in comparisons
+    ]
     levels = [f"{score} {chance}" for score, chance in known if chance]
     return f"A random baseline scores: {', '.join(levels)}." if levels else ""
 
@@ -287,8 +290,10 @@ def caption(report_data: ConceptReportData, *, verbose: bool = False) -> str:
         if len(report_data.models) > 1
         else ""
     )
-    drawn = ", ".join(each.drawn if verbose else each.units for each in report_data.score_comparisons)
-    chance = f" ({'; '.join(each.chance_baseline for each in report_data.score_comparisons)})" if verbose else ""
+    drawn = ", ".join(comparison.drawn if verbose else comparison.units for comparison in report_data.score_comparisons)
+    chance = (
+        f" ({'; '.join(comparison.chance_baseline for comparison in report_data.score_comparisons)})" if verbose else ""
+    )
     return (
         f"{letters}Intervals come from bootstrap resamples: {drawn}. Chance is the score of a random "
         f"baseline: shuffled pairs and labels, or random vectors of the same shape{chance}. The readings "
@@ -303,8 +308,8 @@ def component_table(report_data: ConceptReportData, *, verbose: bool = False) ->
         for score_comparison in report_data.score_comparisons
         for place, (term, own) in enumerate(score_comparison.terms.items())
     ]
-    methods = [each.method for each in report_data.score_comparisons if each.method]
-    methods += [line for each in report_data.score_comparisons for line in each.readings] if verbose else []
+    methods = [comparison.method for comparison in report_data.score_comparisons if comparison.method]
+    methods += [line for comparison in report_data.score_comparisons for line in comparison.readings] if verbose else []
     return [
         Paragraph(""),
         heading("What the scores are made of"),
@@ -384,8 +389,12 @@ def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int
 
 def _places(estimates: Sequence[Estimate]) -> int:
     """Decimals for figures side by side; two at least where they are small: a correlation is never 1.0."""
-    places = shared_decimals(each.interval for each in estimates)
-    return max(places, 2) if all(abs(each.value) < SMALL or isnan(each.value) for each in estimates) else places
+    places = shared_decimals(estimate.interval for estimate in estimates)
+    return (
+        max(places, 2)
+        if all(abs(estimate.value) < SMALL or isnan(estimate.value) for estimate in estimates)
+        else places
+    )
 
 
 def _reach(interval: Interval, places: int) -> str:
@@ -411,7 +420,7 @@ def _chance(own: ByModel, places: int) -> str:
 
 def pairwise_table(report_data: ConceptReportData) -> list[Any]:
     """Every pair of models on every score."""
-    every = [each for each in report_data.all_score_comparisons if each.contrasts]
+    every = [comparison for comparison in report_data.all_score_comparisons if comparison.contrasts]
     parts: list[Any] = [Paragraph(""), heading("Every pair")] if every else []
     for score_comparison in every:
         parts += [Paragraph(""), TerminalTable(_pair_columns(score_comparison))]
@@ -420,7 +429,7 @@ def pairwise_table(report_data: ConceptReportData) -> list[Any]:
 
 def _pair_columns(score_comparison: ScoreComparison) -> list[ReportColumn]:
     """Every pair of models on one score, whose name is the head of the first column."""
-    pairs = [(each, shared_decimals([each.interval])) for each in score_comparison.contrasts]
+    pairs = [(contrast, shared_decimals([contrast.interval])) for contrast in score_comparison.contrasts]
     return [
         ReportColumn(score_comparison.title, [each.a for each, _ in pairs], shortens="middle"),
         ReportColumn("minus", [each.b for each, _ in pairs], shortens="middle"),

@@ -50,9 +50,9 @@ def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
                 for system, each in rankings.items()
             }
         )
-    if len({each.representation.name for each in benchmark.outcomes}) > 1:
+    if len({outcome.representation.name for outcome in benchmark.outcomes}) > 1:
         shown = [name for name in REPRESENTATION_METRICS if name in benchmark[0].names]
-        against = any(not each.representation.multi_vector for each in benchmark.outcomes)
+        against = any(not outcome.representation.multi_vector for outcome in benchmark.outcomes)
         yield metric_bars(
             {system: [result[name] for name in shown] for system, result in results.items()},
             name="single-against-multi-vector" if against else "strategies",

@@ -112,7 +112,10 @@ def phenotype_answer(edition: BenchmarkReportData) -> Answer:
     if comparison is None:
         result = edition.systems[0].result
         estimates = [result[name] for name in ANSWER_METRICS if name in result.estimates]
-        columns = [ReportColumn(each.metric, [format_value(each.value, _DECIMALS)], right=True) for each in estimates]
+        columns = [
+            ReportColumn(estimate.metric, [format_value(estimate.value, _DECIMALS)], right=True)
+            for estimate in estimates
+        ]
         return single_answer(result.system, result[result.names[0]], replace(options, columns=tuple(columns)))
     shown = [name for name in ANSWER_METRICS if name in comparison.metrics and name != comparison.primary]
     answer = comparison_answer(comparison, replace(options, columns=tuple(metric_columns(comparison, shown))))
@@ -179,8 +182,8 @@ def metric_summary_table(comparison: Comparison) -> list[ReportColumn]:
     rows = [comparison.estimates[name] for name in comparison.order]
     columns = [ReportColumn("system", [*comparison.order, "chance"], shortens="middle")]
     for rank, metric in enumerate(shown):
-        chance_levels = [each[metric].chance for each in rows if not isnan(each[metric].chance)]
-        cells = [format_value(each[metric].value, _DECIMALS) for each in rows]
+        chance_levels = [row[metric].chance for row in rows if not isnan(row[metric].chance)]
+        cells = [format_value(row[metric].value, _DECIMALS) for row in rows]
         cells.append(_format_chance(chance_levels[0]) if chance_levels else "n/a")
         columns.append(ReportColumn(metric, cells, right=True, rank=rank))
     return columns
@@ -242,7 +245,7 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         Paragraph(""),
         heading(f"{metric} on parts of the cases"),
         Paragraph(""),
-        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
+        _table(edition, [column for column in columns if not (alone and column.head == "system")]),
     ]
     if any(each.few for each in first):
         parts.append(Paragraph(f"{_FEW_CASES_MARK} few cases, low precision."))
@@ -280,7 +283,7 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         Paragraph(""),
         heading("What the systems make of the ontology"),
         Paragraph(""),
-        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
+        _table(edition, [column for column in columns if not (alone and column.head == "system")]),
         Paragraph(
             "The labels of a random sample of terms are the queries. Self-match: the term itself ranks first. "
             "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "

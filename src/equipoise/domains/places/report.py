@@ -119,18 +119,18 @@ def score_part(edition: PlacesReportData, part: UnitSubset) -> list[Any]:
 def score_columns(part: UnitSubset) -> list[ReportColumn]:
     """One row a metric, in percent."""
     estimates = list(part.result.estimates.values())
-    reaches = [_places_in_percent(each.interval) for each in estimates]
+    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
-        ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
-        ReportColumn("estimate", [format_value(100 * each.value, places) for each in estimates], right=True),
+        ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
+        ReportColumn("estimate", [format_value(100 * estimate.value, places) for estimate in estimates], right=True),
         ReportColumn(f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1),
     ]
     for rank, (name, figures) in enumerate(part.baselines.items(), start=2):
-        cells = [format_value(100 * figures.get(each.metric, float("nan")), places) for each in estimates]
+        cells = [format_value(100 * figures.get(estimate.metric, float("nan")), places) for estimate in estimates]
         columns.append(ReportColumn(name, cells, right=True, rank=rank))
-    n = [format_count(each.n) for each in estimates]
+    n = [format_count(estimate.n) for estimate in estimates]
     return [*columns, ReportColumn("n", n, right=True, rank=len(part.baselines) + 2)]
 
 
@@ -170,13 +170,15 @@ def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]
     if result is None:
         return []
     estimates = list(result.estimates.values())
-    reaches = [_places_in_percent(each.interval) for each in estimates]
+    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
     table = TerminalTable(
         [
-            ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
-            ReportColumn("mean of users", [format_value(100 * each.value, places) for each in estimates], right=True),
+            ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
+            ReportColumn(
+                "mean of users", [format_value(100 * estimate.value, places) for estimate in estimates], right=True
+            ),
             ReportColumn(
                 f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1
             ),
@@ -203,20 +205,20 @@ def slices_part(edition: PlacesReportData) -> list[Any]:
     """The first metric on every slice."""
     if not edition.slices:
         return []
-    estimates = [each.estimate for each in edition.slices]
-    reaches = [_places_in_percent(each.interval) for each in estimates]
+    estimates = [part.estimate for part in edition.slices]
+    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     table = TerminalTable(
         [
-            ReportColumn("slice", [each.name for each in edition.slices]),
-            ReportColumn("", [each.value for each in edition.slices], shortens="end"),
-            ReportColumn("n", [f"{format_count(each.estimate.n)}{_mark(each)}" for each in edition.slices], right=True),
-            ReportColumn("estimate", [format_value(100 * each.value, 1) for each in estimates], right=True),
+            ReportColumn("slice", [part.name for part in edition.slices]),
+            ReportColumn("", [part.value for part in edition.slices], shortens="end"),
+            ReportColumn("n", [f"{format_count(part.estimate.n)}{_mark(part)}" for part in edition.slices], right=True),
+            ReportColumn("estimate", [format_value(100 * estimate.value, 1) for estimate in estimates], right=True),
             ReportColumn("interval", [format_interval(reach, 1) for reach in reaches], right=True, rank=1),
         ]
     )
     title = f"{display_metric(estimates[0].metric)} by slice (percent)"
     parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
-    if any(each.few for each in edition.slices):
+    if any(part.few for part in edition.slices):
         parts.append(Paragraph(f"{_SPARSE} few visits: the score is not reliable."))
     return parts
 

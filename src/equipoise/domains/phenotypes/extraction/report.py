@@ -112,16 +112,16 @@ def _primary_table(edition: ExtractionReportData) -> list[Any]:
     columns = [
         ReportColumn(edition.averaging, [title for title, _, _ in rows]),
         ReportColumn("match", [match for _, match, _ in rows]),
-        ReportColumn("estimate", [format_value(each.value, _SCORE_DECIMALS) for each in estimates], right=True),
+        ReportColumn("estimate", [format_value(estimate.value, _SCORE_DECIMALS) for estimate in estimates], right=True),
         ReportColumn(
             f"{level} interval",
-            [format_interval(each.interval, _SCORE_DECIMALS) for each in estimates],
+            [format_interval(estimate.interval, _SCORE_DECIMALS) for estimate in estimates],
             right=True,
             rank=1,
         ),
         ReportColumn(
             "chance",
-            [format_value(each.chance, _SCORE_DECIMALS) for each in estimates],
+            [format_value(estimate.chance, _SCORE_DECIMALS) for estimate in estimates],
             right=True,
             rank=2,
         ),
@@ -189,9 +189,9 @@ def _error_table(edition: ExtractionReportData) -> list[Any]:
     columns = [
         ReportColumn("kind", kinds),
         ReportColumn(
-            "predicted", [format_count(edition.errors_by_kind["predicted"][each]) for each in kinds], right=True
+            "predicted", [format_count(edition.errors_by_kind["predicted"][kind]) for kind in kinds], right=True
         ),
-        ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][each]) for each in kinds], right=True),
+        ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][kind]) for kind in kinds], right=True),
     ]
     return [
         Paragraph(""),
@@ -207,11 +207,11 @@ def _gold_span_table(edition: ExtractionReportData) -> list[Any]:
     if not edition.spans:
         return []
     columns = [
-        ReportColumn("gold spans as queries", [each.metric for each in edition.spans], shortens="end"),
-        ReportColumn("estimate", [format_value(each.value, _SCORE_DECIMALS) for each in edition.spans], right=True),
+        ReportColumn("gold spans as queries", [span.metric for span in edition.spans], shortens="end"),
+        ReportColumn("estimate", [format_value(span.value, _SCORE_DECIMALS) for span in edition.spans], right=True),
         ReportColumn(
             "interval",
-            [format_interval(each.interval, _SCORE_DECIMALS) for each in edition.spans],
+            [format_interval(span.interval, _SCORE_DECIMALS) for span in edition.spans],
             right=True,
             rank=1,
         ),
@@ -308,34 +308,36 @@ def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, qui
 def model_table(edition: TuningReportData) -> list[ReportColumn]:
     """One row per model, best first: the nested and the optimistic score."""
     ranked = sorted(edition.parts, key=lambda each: -each.estimate.value)
-    estimates = [each.estimate for each in ranked]
+    estimates = [model.estimate for model in ranked]
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
-        ReportColumn("model", [each.name for each in ranked], shortens="middle"),
+        ReportColumn("model", [model.name for model in ranked], shortens="middle"),
         ReportColumn("nested" if ranked[0].tuning.folds else "F1", _format_estimates(estimates), right=True),
         ReportColumn(
             f"{level} interval",
-            [format_interval(each.interval, _TUNING_DECIMALS) for each in estimates],
+            [format_interval(estimate.interval, _TUNING_DECIMALS) for estimate in estimates],
             right=True,
             rank=1,
         ),
     ]
     if edition.comparison is not None:
         columns.append(
-            ReportColumn("adj. p", [_adjusted_p(edition.comparison, each.name) for each in ranked], right=True)
+            ReportColumn("adj. p", [_adjusted_p(edition.comparison, model.name) for model in ranked], right=True)
         )
     if ranked[0].tuning.folds:
-        best = [format_value(each.tuning.optimistic, _TUNING_DECIMALS) for each in ranked]
+        best = [format_value(model.tuning.optimistic, _TUNING_DECIMALS) for model in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=2))
         columns.append(
             ReportColumn(
-                "gap", [format_difference(each.tuning.gap, _TUNING_DECIMALS) for each in ranked], right=True, rank=4
+                "gap", [format_difference(model.tuning.gap, _TUNING_DECIMALS) for model in ranked], right=True, rank=4
             )
         )
-    usual = [_baseline(each.tuning) for each in ranked]
+    usual = [_baseline(model.tuning) for model in ranked]
     columns.append(ReportColumn("untuned", usual, right=True, rank=3))
     columns.append(
-        ReportColumn("chance", [format_value(each.chance, _TUNING_DECIMALS) for each in estimates], right=True, rank=5)
+        ReportColumn(
+            "chance", [format_value(estimate.chance, _TUNING_DECIMALS) for estimate in estimates], right=True, rank=5
+        )
     )
     return columns
 
@@ -373,7 +375,7 @@ def format_params(params: Params) -> str:
 
 
 def _format_estimates(estimates: Sequence[Estimate]) -> list[str]:
-    return [format_value(each.value, _TUNING_DECIMALS) for each in estimates]
+    return [format_value(estimate.value, _TUNING_DECIMALS) for estimate in estimates]
 
 
 def _baseline(tuning: TuningRecord) -> str:
@@ -441,9 +443,9 @@ def _fold_table(part: TunedModelSummary) -> list[Any]:
         return []
     columns = [
         ReportColumn("fold", [str(number) for number in range(1, len(folds) + 1)], right=True),
-        ReportColumn("documents", [str(each.n) for each in folds], right=True),
-        ReportColumn("inner", [format_value(each.inner, _TUNING_DECIMALS) for each in folds], right=True),
-        ReportColumn("outer", [format_value(each.outer, _TUNING_DECIMALS) for each in folds], right=True),
-        ReportColumn("chosen", [format_params(each.params) for each in folds]),
+        ReportColumn("documents", [str(fold.n) for fold in folds], right=True),
+        ReportColumn("inner", [format_value(fold.inner, _TUNING_DECIMALS) for fold in folds], right=True),
+        ReportColumn("outer", [format_value(fold.outer, _TUNING_DECIMALS) for fold in folds], right=True),
+        ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
     ]
     return [Paragraph(""), heading(f"Folds of {part.name}"), Paragraph(""), TerminalTable(columns)]
