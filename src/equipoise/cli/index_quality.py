@@ -76,11 +76,11 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
 
 def _reasons(result: Result) -> list[str]:
     """Why some intervals are not known: sentences below the table, which a long cell would push apart."""
-    found: dict[str, list[str]] = {}
+    metrics_by_reason: dict[str, list[str]] = {}
     for estimate in result.estimates.values():
         if not estimate.interval.known:
-            found.setdefault(estimate.interval.reason, []).append(estimate.metric)
-    return [f"No interval of {', '.join(names)}: {reason}." for reason, names in found.items()]
+            metrics_by_reason.setdefault(estimate.interval.reason, []).append(estimate.metric)
+    return [f"No interval of {', '.join(names)}: {reason}." for reason, names in metrics_by_reason.items()]
 
 
 def _places(value: float) -> int:

@@ -90,8 +90,10 @@ def _usable(slices: UnitSlices) -> UnitSlices:
         for name, value in by_name.items():
             values.setdefault(name, Counter())[str(value)] += 1
     names = {name for name, counts in values.items() if 1 < len(counts) <= MAX_SLICE_VALUES}
-    kept = {unit: {name: by_name[name] for name in by_name if name in names} for unit, by_name in slices.items()}
-    return {unit: by_name for unit, by_name in kept.items() if by_name}
+    shared_slices = {
+        unit: {name: by_name[name] for name in by_name if name in names} for unit, by_name in slices.items()
+    }
+    return {unit: by_name for unit, by_name in shared_slices.items() if by_name}
 
 
 def _caption(subject: RunSet, estimate: Estimate) -> str:

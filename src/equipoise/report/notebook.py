@@ -127,15 +127,15 @@ def _system_cells(comparison: Comparison, name: str) -> tuple[str, ...]:
     places = _places(comparison, comparison.primary)
     estimate = comparison.estimates[name][comparison.primary]
     band = " ".join(comparison.bands[name]) or "-"
-    own = (band, name, format_value(estimate.value, places), format_interval(estimate.interval, places))
+    cells = (band, name, format_value(estimate.value, places), format_interval(estimate.interval, places))
     rank = format_ranks(*comparison.ranks[name])
     if comparison.leader is None or name == comparison.leader:
-        return (*own, "", "", "", "", rank)
+        return (*cells, "", "", "", "", rank)
     seen = comparison.contrast(name, comparison.leader)
     finer = max(places, n_decimals(seen.interval))
     counts = "n/a" if seen.wins is None else f"{seen.wins}/{seen.ties}/{seen.losses}"
     return (
-        *own,
+        *cells,
         format_difference(seen.difference, finer),
         format_interval(seen.interval, finer),
         format_p(seen.adjusted),

@@ -49,7 +49,7 @@ class ClassificationOutput:
         """The rows of all parts, one part after another."""
         labels = [part.labels for part in parts]
         shares = [
-            None if any(each is None for each in column) else np.concatenate(column)
+            None if any(part is None for part in column) else np.concatenate(column)
             for column in zip(*((part.confidence, part.target_probability) for part in parts), strict=True)
         ]
         return cls(
@@ -75,7 +75,7 @@ class ClassificationOutput:
 
     def take(self, index: Ints) -> ClassificationOutput:
         """The units at ``index``, in that order."""
-        shares = (None if each is None else each[index] for each in (self.confidence, self.target_probability))
+        shares = (None if values is None else values[index] for values in (self.confidence, self.target_probability))
         return ClassificationOutput(
             self.ranking.take(index),
             self.labels.take(index),

@@ -292,7 +292,7 @@ def optimistic_table(data: FairReportData) -> list[Any]:
     Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
     retrieves no more tokens than the baseline.
     """
-    ranked = sorted(data.models, key=lambda each: -each.tuning.optimistic)
+    ranked = sorted(data.models, key=lambda model: -model.tuning.optimistic)
     rows = [_Gain.of(model.tuning, data.budget) for model in ranked]
     table = TerminalTable(
         [
@@ -425,7 +425,7 @@ def fold_table(data: FairReportData) -> list[Any]:
         Paragraph(""),
         TerminalTable(
             [
-                ReportColumn("model", [each.name for each, _ in rows], shortens="middle"),
+                ReportColumn("model", [model.name for model, _ in rows], shortens="middle"),
                 ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
                 ReportColumn("n", [str(choice.n) for _, choice in rows], right=True),
                 ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
@@ -516,8 +516,7 @@ def validation_view(result: ValidationResult) -> ValidationData:
 
 
 def _answers(result: ValidationResult) -> StatusLine:
-    found = result.verification
-    if found is None:
+    if result.verification is None:
         return StatusLine(ThresholdStatus.UNKNOWN, f"Answers: {_NOT_VERIFIED}")
     text = f"Answers verified: {result.answers_found:,}/{result.total_questions:,}"
     if result.answers_missing:
@@ -527,10 +526,11 @@ def _answers(result: ValidationResult) -> StatusLine:
 
 def _method(result: ValidationResult) -> str:
     """The matcher and the chunks that were searched."""
-    found = result.verification
-    if found is None:
+    verification = result.verification
+    if verification is None:
         return ""
-    return f"matched with the matcher {found.matcher}, in {pluralize(found.chunks, 'chunk')} of {found.chunking}"
+    chunks = f"{pluralize(verification.chunks, 'chunk')} of {verification.chunking}"
+    return f"matched with the matcher {verification.matcher}, in {chunks}"
 
 
 def _duplicates(result: ValidationResult) -> StatusLine:
@@ -642,9 +642,9 @@ def _sizes_note(result: ValidationResult) -> str:
 
 
 def _lists(result: ValidationResult) -> dict[str, list[str]]:
-    by_severity = sorted(result.answer_issues, key=lambda each: each.severity != Severity.ISSUE)
+    by_severity = sorted(result.answer_issues, key=lambda issue: issue.severity != Severity.ISSUE)
     return {
-        "Answers": [_issue_line(each) for each in by_severity],
+        "Answers": [_issue_line(issue) for issue in by_severity],
         "Duplicate questions": [one_line(question) for question in result.duplicate_questions],
         "Near-duplicate questions": [
             f'"{one_line(duplicate.first)}" and "{one_line(duplicate.second)}": {_pair_text(duplicate)}'

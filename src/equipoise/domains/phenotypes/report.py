@@ -201,11 +201,11 @@ def _format_chance(value: float) -> str:
 
 def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
     comparison = edition.comparison
-    told = (
+    text = (
         score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
     )
     return (
-        f"{told} All {format_count(edition.terms)} terms are ranked for every case, so that all systems have the "
+        f"{text} All {format_count(edition.terms)} terms are ranked for every case, so that all systems have the "
         f"same depth. MaxOntSim by {edition.measure}."
     )
 
@@ -220,14 +220,12 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         (
             part.slices[at].name if part is edition.systems[0] else "",
             part.slices[at].value if part is edition.systems[0] else "",
-            f"{format_count(each.estimate.n)}{_FEW_CASES_MARK if each.few else ''}"
-            if part is edition.systems[0]
-            else "",
+            f"{format_count(row.estimate.n)}{_FEW_CASES_MARK if row.few else ''}" if part is edition.systems[0] else "",
             part.result.system,
             format_value(part.slices[at].estimate.value, _DECIMALS),
             format_interval(part.slices[at].estimate.interval, _DECIMALS),
         )
-        for at, each in enumerate(first)
+        for at, row in enumerate(first)
         for part in edition.systems
     ]
     names, values, sizes, systems, estimates, intervals = zip(*rows, strict=True)
@@ -247,7 +245,7 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         Paragraph(""),
         _table(edition, [column for column in columns if not (alone and column.head == "system")]),
     ]
-    if any(each.few for each in first):
+    if any(row.few for row in first):
         parts.append(Paragraph(f"{_FEW_CASES_MARK} few cases, low precision."))
     return parts
 
@@ -259,15 +257,15 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         return []
     rows = [
         (
-            each.diagnosis[at].metric if each is diagnosed[0] else "",
-            each.result.system,
-            format_value(each.diagnosis[at].value, _DECIMALS),
-            format_interval(each.diagnosis[at].interval, _DECIMALS),
-            _format_chance(each.diagnosis[at].chance),
-            format_count(each.diagnosis[at].n),
+            outcome.diagnosis[at].metric if outcome is diagnosed[0] else "",
+            outcome.result.system,
+            format_value(outcome.diagnosis[at].value, _DECIMALS),
+            format_interval(outcome.diagnosis[at].interval, _DECIMALS),
+            _format_chance(outcome.diagnosis[at].chance),
+            format_count(outcome.diagnosis[at].n),
         )
         for at in range(len(diagnosed[0].diagnosis))
-        for each in diagnosed
+        for outcome in diagnosed
     ]
     metrics, systems, estimates, intervals, chance_levels, sizes = zip(*rows, strict=True)
     columns = [

@@ -112,7 +112,7 @@ class PaperTable:
 
     def chance(self, metric: str) -> str:
         """The chance level: a value, a range if it differs between the systems, or a bound."""
-        known = [each.chance for each in self.column(metric) if not isnan(each.chance)]
+        known = [estimate.chance for estimate in self.column(metric) if not isnan(estimate.chance)]
         if not known:
             return "n/a"
         better, places = self.better(metric), self._places(metric)
@@ -125,11 +125,11 @@ class PaperTable:
         return self.column(metric)[0].better
 
     def _places(self, metric: str) -> int:
-        return shared_decimals(each.interval for each in self.column(metric))
+        return shared_decimals(estimate.interval for estimate in self.column(metric))
 
     def _best(self, metric: str) -> str:
         """The best figure as it is printed: who prints the same is as good to a reader."""
-        known = [each.value for each in self.column(metric) if not isnan(each.value)]
+        known = [estimate.value for estimate in self.column(metric) if not isnan(estimate.value)]
         return format_value(_best_of(known, self.better(metric)), self._places(metric)) if known else ""
 
 
@@ -192,7 +192,7 @@ def _subject(sheet: PaperTable) -> str:
 
 
 def _intervals(sheet: PaperTable) -> str:
-    known = [each.interval for metric in sheet.metrics for each in sheet.column(metric)]
+    known = [estimate.interval for metric in sheet.metrics for estimate in sheet.column(metric)]
     known = [interval for interval in known if interval.known]
     if not known:
         return ""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TUNING_FILE = "extraction_tuning.json"
 _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
-    each.name: type(getattr(Pipeline(), each.name)) for each in fields(Pipeline)
+    field.name: type(getattr(Pipeline(), field.name)) for field in fields(Pipeline)
 }
 """The tuned parameters with their types."""
 
@@ -57,16 +57,16 @@ class TunedParameters:
     fixed_settings: Mapping[str, Any]
     ontology: str
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a run with these parameters; a conflicting setting is an error."""
-        own = {**self.fixed_settings, **self.parameters}
-        for name, value in given.items():
-            if name in own and _plain(value) != _plain(own[name]):
+        tuned = {**self.fixed_settings, **self.parameters}
+        for name, value in requested.items():
+            if name in tuned and _plain(value) != _plain(tuned[name]):
                 raise ParameterError(
-                    f"{name} is {_format_setting(value)} here, and {_format_setting(own[name])} in the tuning",
+                    f"{name} is {_format_setting(value)} here, and {_format_setting(tuned[name])} in the tuning",
                     hint="leave it out, tune with it, or give all parameters by name instead of the tuning",
                 )
-        return {**given, **own}
+        return {**requested, **tuned}
 
     def check_applicable(self, model: str, ontology: Ontology) -> None:
         """Raise an error for another model or ontology, for which the thresholds are not valid."""
@@ -110,7 +110,7 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
     file = Path(path) / TUNING_FILE if Path(path).is_dir() else Path(path)
     content = parse_json(open_text(file))
     try:
-        models = {each["model"]: each for each in content["models"]}
+        models = {model["model"]: model for model in content["models"]}
         documents = frozenset(content["documents"])
         shared = {name: content["fixed_settings"][name] for name in FIXED_SETTINGS}
         if not isinstance(shared["strategy"], str):
@@ -121,12 +121,12 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
         raise _incomplete_record_error(file) from error
     if name not in models:
         raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
-    found = models[name]
+    tuned = models[name]
     try:
         shared["chunkers"] = tuple(map(json.text, json.items(shared["chunkers"])))
-        tuning = TuningRecord.from_dict(found["tuning"])
+        tuning = TuningRecord.from_dict(tuned["tuning"])
         # A tuning chooses thresholds: nothing else of a run is taken from the file.
-        best = {name: kind(found["best"][name]) for name, kind in _TUNED_TYPES.items() if name in found["best"]}
+        best = {name: kind(tuned["best"][name]) for name, kind in _TUNED_TYPES.items() if name in tuned["best"]}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _incomplete_record_error(file) from error
     return TunedParameters(name, best, tuning, documents, shared, ontology)
@@ -284,5 +284,5 @@ class ExtractionTuning:
         return written
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{model.name} {model.result[model.tuning.metric].value:.3f}" for model in self.models)
-        return f"<ExtractionTuning on {len(self.gold.annotated)} documents: {told}>"
+        scores = ", ".join(f"{model.name} {model.result[model.tuning.metric].value:.3f}" for model in self.models)
+        return f"<ExtractionTuning on {len(self.gold.annotated)} documents: {scores}>"
