@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, StoreError
-from equipoise.report.tables import to_value
+from equipoise.report.sections import to_value
 from equipoise.runs.manifest import FILES, MANIFEST, RESULT, open_run
 from equipoise.runs.progress import ActiveRun, find_active_runs
 from equipoise.runs.store import find_runs, result_from_dict

@@ -36,7 +36,7 @@ from equipoise.report.charts.marks import (
 )
 from equipoise.report.charts.theme import LIGHT
 from equipoise.report.findings import sort_by_severity
-from equipoise.report.tables import axis_scale
+from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
     format_percent,
