@@ -51,9 +51,9 @@ from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
 from equipoise.geometry.shards import open_shards
 from equipoise.io.arrays import array_names, read_array, read_matrix
+from equipoise.io.dag import edges
 from equipoise.io.dataset import read_beir
 from equipoise.io.documents import read_document
-from equipoise.io.edge_list import edges
 from equipoise.io.obo import read_obo
 from equipoise.io.run_files import read_qrels, read_run
 from equipoise.io.tables import read_rows

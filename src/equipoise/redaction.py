@@ -1,4 +1,4 @@
-"""Redaction of secrets from all printed and written text.
+"""Text that is safe to print and to write: secrets are redacted, control characters are shown as escapes.
 
 Code that uses a key or a password calls ``note_secret`` with its value. From then on every error message and
 every manifest of this process passes through ``redact``, which hides the value in each form that a server may
@@ -170,3 +170,29 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
             merged.append([start, end])
     borders = [[0, 0], *merged, [len(text), len(text)]]
     return HIDDEN.join(text[left[1] : right[0]] for left, right in pairwise(borders))
+
+
+# A name may contain an escape sequence that rewrites a terminal, or a bidirectional control character that makes one
+# name look like another. Both are shown as escapes.
+
+_UNSAFE = re.compile(
+    "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters but tabs and line ends
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
+    "\ufff9-\ufffb\U000e0001\U000e0020-\U000e007f]"  # annotations and tags
+)
+
+
+def inert(text: str) -> str:
+    r"""The text with control characters and bidirectional controls as visible escapes.
+
+    Tabs and line ends stay.
+
+    >>> inert("a\x1b[31mb\u202ec")
+    'a\\x1b[31mb\\u202ec'
+    """
+    return _UNSAFE.sub(_escape, text) if _UNSAFE.search(text) else text
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from hostile import FLAG, HOSTILE, SYSTEMS
 
 FOREIGN = "img, iframe, object, embed, b, video, audio, form:not(.filters), [onload], [onerror], [onmouseover]"

@@ -13,8 +13,8 @@ from equipoise.domains.accounts import cli
 from equipoise.domains.accounts.trees.read import accounts
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
-from equipoise.extras import install_command
-from equipoise.io.edge_list import edges as read_pairs
+from equipoise.io.dag import edges as read_pairs
+from equipoise.types import install_command
 
 QUICK = ("--learning-rates", "0.3", "--epochs", "4", "--n-resamples", "30")
 EVALUATE = ("accounts", "evaluate", *QUICK)

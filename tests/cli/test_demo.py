@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.domains.fair import demo
-from equipoise.extras import install_command
 from equipoise.models import inventory
 from equipoise.models.inventory import MissingRequirement, ModelListing
+from equipoise.types import install_command
 
 pytestmark = pytest.mark.slow
 

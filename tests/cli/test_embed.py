@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.extras import install_command
 from equipoise.io.arrays import read_array
+from equipoise.types import install_command
 
 MODULE = """
 import os, time

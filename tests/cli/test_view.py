@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.extras import install_command
+from equipoise.types import install_command
 
 Started = Callable[..., "subprocess.Popen[str]"]
 

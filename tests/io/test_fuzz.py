@@ -12,7 +12,7 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import read_spans
 from equipoise.errors import EquipoiseError
 from equipoise.io import run_files
 from equipoise.io.arrays import read_array
-from equipoise.io.edge_list import edges
+from equipoise.io.dag import edges
 from equipoise.io.run_files import read_qrels, read_run
 from equipoise.io.tables import read_rows
 from equipoise.io.text import TextFile, open_text, read_text

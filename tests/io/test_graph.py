@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import DuplicateError, FormatError, InputError
-from equipoise.io.edge_list import edges, find_cycle
+from equipoise.io.dag import edges, find_cycle
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.errors import DuplicateError, FormatError, MissingExtraError, NotFiniteError
-from equipoise.extras import install_command
 from equipoise.io.tables import read_rows
+from equipoise.types import install_command
 
 
 @pytest.fixture

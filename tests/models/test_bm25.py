@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
-from equipoise.extras import install_command
 from equipoise.models.analyzer import Analyzer
 from equipoise.models.lexical import BM25_VARIANTS, BM25Retriever
 from equipoise.models.retriever import retriever
+from equipoise.types import install_command
 
 DOCUMENTS = [
     "A red fox jumps over the lazy dog, the DOG sleeps",

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.errors import InputError, MissingExtraError
-from equipoise.extras import install_command
 from equipoise.models.backends import model_files
 from equipoise.models.backends.model_files import PACKAGES, PackagedModel, find_packaged_model, is_installed
 from equipoise.models.embedder import embedder
+from equipoise.types import install_command
 
 
 @pytest.fixture

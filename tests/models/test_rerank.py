@@ -17,12 +17,12 @@ from equipoise.errors import (
     ShapeError,
     UnknownNameError,
 )
-from equipoise.extras import install_command
 from equipoise.geometry.search import Neighbors
 from equipoise.models.backends.rerankers import MaxSimReranker
 from equipoise.models.encoder import ModelCard
 from equipoise.models.lexical import BM25Retriever
 from equipoise.models.rerank import FusionReranker, RerankedRetriever, Reranker, rerank, reranker
+from equipoise.types import install_command
 from marked import marked
 
 DOCUMENTS = ["fox", "red fox", "red", "blue red fox", "sea", "blue sea fox"]

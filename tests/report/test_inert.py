@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from equipoise.cli.app import cli
 from equipoise.cli.output import Output
+from equipoise.redaction import inert
 from equipoise.report.build import build_report
-from equipoise.report.escaping import inert, inert_cell
 from equipoise.report.export import export
+from equipoise.report.export.csv import inert_cell
 from equipoise.report.html.render import render_html
 from equipoise.report.terminal import ReportColumn, TerminalTable, render_text
 from equipoise.runs.compare import compare

@@ -22,8 +22,7 @@ from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.manifest import Manifest, Status
-from equipoise.runs.run_directory import read_manifest
+from equipoise.runs.manifest import Manifest, Status, read_manifest
 from equipoise.runs.store import load_evidence, load_run, save_run
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result

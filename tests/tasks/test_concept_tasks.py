@@ -29,8 +29,7 @@ from equipoise.evidence.space import Space
 from equipoise.io.splits import kfold_splits
 from equipoise.models.embedder import embedder
 from equipoise.runs.evaluate import evaluate
-from equipoise.tasks.classification import linear_probe
-from equipoise.tasks.clustering import cluster_texts, kmeans
+from equipoise.tasks.classification import cluster_texts, kmeans, linear_probe
 from equipoise.tasks.similarity import encode_checked, memoized_encoder, similarity
 from equipoise.types import Floats
 

@@ -14,8 +14,8 @@ import click
 from equipoise import __version__
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
-from equipoise.extras import install_command
 from equipoise.report.terminal import ReportColumn, TerminalTable
+from equipoise.types import install_command
 
 HELP = """
 \b

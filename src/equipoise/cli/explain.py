@@ -91,11 +91,11 @@ def plain_formula(formula: str) -> str:
     before = None
     while text != before:  # the innermost groups first, until none is left
         before = text
-        text = _SCRIPT.sub(lambda found: found[1] + _bracketed(found[2]), text)
-        text = _WRAPPED.sub(lambda found: f"sqrt({found[2]})" if found["name"] == "sqrt" else found[2], text)
+        text = _SCRIPT.sub(lambda match: match[1] + _bracketed(match[2]), text)
+        text = _WRAPPED.sub(lambda match: f"sqrt({match[2]})" if match["name"] == "sqrt" else match[2], text)
         text = _CHOOSE.sub(r"choose(\1, \2)", text)
-        text = _FRACTION.sub(lambda found: f"({_bracketed(found[1])} / {_bracketed(found[2])})", text)
-    text = _COMMAND.sub(lambda found: _WORDS.get(found[0], found[0][1:]), text)
+        text = _FRACTION.sub(lambda match: f"({_bracketed(match[1])} / {_bracketed(match[2])})", text)
+    text = _COMMAND.sub(lambda match: _WORDS.get(match[0], match[0][1:]), text)
     return " ".join(text.split())
 
 

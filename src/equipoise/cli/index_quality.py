@@ -40,7 +40,7 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
     """A title, a line a figure, and sentences on how they were measured."""
     recall, *_ = result.estimates.values()
     vectors = int(result.settings["vectors"])
-    rows = [_cells(each) for each in result.estimates.values()]
+    rows = [_cells(estimate) for estimate in result.estimates.values()]
     names, values, units, reaches, n = zip(*rows, strict=True)
     table = TerminalTable(
         [
@@ -76,11 +76,11 @@ def _cells(estimate: Estimate) -> tuple[str, ...]:
 
 def _reasons(result: Result) -> list[str]:
     """Why some intervals are not known: sentences below the table, which a long cell would push apart."""
-    found: dict[str, list[str]] = {}
+    metrics_by_reason: dict[str, list[str]] = {}
     for estimate in result.estimates.values():
         if not estimate.interval.known:
-            found.setdefault(estimate.interval.reason, []).append(estimate.metric)
-    return [f"No interval of {', '.join(names)}: {reason}." for reason, names in found.items()]
+            metrics_by_reason.setdefault(estimate.interval.reason, []).append(estimate.metric)
+    return [f"No interval of {', '.join(names)}: {reason}." for reason, names in metrics_by_reason.items()]
 
 
 def _places(value: float) -> int:
@@ -104,7 +104,7 @@ def _measured(result: Result, cost: dict[str, float], *, exact: bool) -> str:
 
 
 def _methods(result: Result) -> str:
-    reaches = [each.interval for each in result.estimates.values() if each.interval.known]
+    reaches = [estimate.interval for estimate in result.estimates.values() if estimate.interval.known]
     methods = ", ".join(dict.fromkeys(reach.method for reach in reaches))
     return f"Intervals: {methods}." if methods else "No interval is known."
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from equipoise.errors import EquipoiseError, ParameterError
-from equipoise.redaction import redact
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert, redact
 
 if TYPE_CHECKING:
     from equipoise.types import Finding

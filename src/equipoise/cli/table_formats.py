@@ -7,9 +7,10 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from equipoise.report.escaping import inert, inert_cell
+from equipoise.redaction import inert
+from equipoise.report.export.csv import inert_cell
 from equipoise.report.export.latex import GLYPH, escape_latex
-from equipoise.report.export.markdown import escape_markdown
+from equipoise.report.export.paper_table import escape_markdown
 from equipoise.report.terminal import TerminalTable
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from equipoise.errors import DuplicateError, FormatError, ParameterError, UntrustedError
 from equipoise.io.text import PathLike, display_path
 from equipoise.models.backends.python_object import is_model
+from equipoise.models.dense import dense_models
 from equipoise.models.embedder import Embedder
 from equipoise.models.fusion import parse_fusion
-from equipoise.models.memory_cache import dense_models
 from equipoise.models.registry import MODEL_KINDS, ModelSpec, parse_spec
 from equipoise.models.retriever import Retriever, is_fusion, retriever
 

@@ -11,17 +11,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise import __version__
+from equipoise.checks.base import all_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
-from equipoise.report.breakdowns import slice_table, value_distributions
-from equipoise.report.findings import group_findings
-from equipoise.report.pairwise import comparison_caption, leaderboard_tables, pairwise_table
+from equipoise.report.findings import grouped_findings
+from equipoise.report.pairwise import comparison_caption
 from equipoise.report.publish import export_downloads
+from equipoise.report.sections import (
+    cost_table,
+    leaderboard_tables,
+    pairwise_table,
+    parameter_table,
+    slice_table,
+    value_distributions,
+)
 from equipoise.report.tables import caption as score_caption
-from equipoise.report.tables import cost_table, extra_costs, parameter_table
+from equipoise.report.tables import extra_costs
 from equipoise.report.tuning import tuning_views
 from equipoise.report.unit_explorer import build_unit_explorer, read_unit_slices
-from equipoise.report.view_model import ProtocolEntry, ProtocolGroup, ProtocolSection, Report, SystemInfo
+from equipoise.report.view_model import (
+    FindingGroup,
+    FindingItem,
+    ProtocolEntry,
+    ProtocolGroup,
+    ProtocolSection,
+    Report,
+    SystemInfo,
+)
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.store import StoredRun, load_run
@@ -29,6 +45,7 @@ from equipoise.stats.alignment import AlignedResults, align_results
 from equipoise.stats.formatting import format_interval, format_percent, format_value, shared_decimals
 from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID
 from equipoise.stats.verdict import EVIDENCE_NOUNS, UNIT_NOUN, Vocabulary, unit_noun
+from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.runs.manifest import Manifest
@@ -366,3 +383,18 @@ def _renamed(run: StoredRun, name: str) -> StoredRun:
     )
     result = replace(run.result, system=name, findings=findings)
     return replace(run, result=result, manifest=replace(run.manifest, system=name))
+
+
+def group_findings(subject: RunSet) -> tuple[FindingGroup, ...]:
+    """The findings of the view model, with the titles of their checks."""
+    titles = {check.code: check.title for check in all_checks()}
+    return tuple(
+        FindingGroup(
+            code=group[0].code,
+            severity=str(group[0].severity),
+            title=titles.get(group[0].code, ""),
+            items=tuple(FindingItem(finding.subject, finding.message, finding.evidence) for finding in group),
+            hint=group[0].hint,
+        )
+        for group in grouped_findings(subject.findings)
+    )

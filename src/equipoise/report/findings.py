@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import all_checks
 from equipoise.report.terminal import Paragraph, heading
-from equipoise.report.view_model import FindingGroup, FindingItem
 from equipoise.types import Finding, Severity, with_label
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
+    pass
 
 MARKS = {Severity.ISSUE: "!", Severity.TIP: "+", Severity.NOTE: "-"}
 STYLES = {Severity.ISSUE: "bold red", Severity.TIP: "yellow", Severity.NOTE: "dim"}
@@ -53,18 +51,3 @@ def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> l
         if hint:
             parts.append(Paragraph(hint, indent=len(mark), lead="-> "))
     return parts
-
-
-def group_findings(subject: RunSet) -> tuple[FindingGroup, ...]:
-    """The findings of the view model, with the titles of their checks."""
-    titles = {check.code: check.title for check in all_checks()}
-    return tuple(
-        FindingGroup(
-            code=group[0].code,
-            severity=str(group[0].severity),
-            title=titles.get(group[0].code, ""),
-            items=tuple(FindingItem(finding.subject, finding.message, finding.evidence) for finding in group),
-            hint=group[0].hint,
-        )
-        for group in grouped_findings(subject.findings)
-    )

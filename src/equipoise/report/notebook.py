@@ -42,7 +42,8 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: 
 def findings_html(findings: Iterable[Finding]) -> str:
     """One row per finding."""
     rows = [
-        (each.severity, each.code, each.subject, each.message, each.hint, "; ".join(each.evidence)) for each in findings
+        (finding.severity, finding.code, finding.subject, finding.message, finding.hint, "; ".join(finding.evidence))
+        for finding in findings
     ]
     return html_table(FINDING_HEADS, rows)
 
@@ -59,7 +60,7 @@ def result_html(result: Result) -> str:
     heads = ("metric", "value", "interval", "n", "undefined", "chance", "unit")
     clusters = "" if result.clusters is None else f" in {format_count(len(set(result.clusters.tolist())))} clusters"
     status = f" ({result.settings['status']} run)" if "status" in result.settings else ""
-    levels = dict.fromkeys(format_percent(each.interval.confidence_level) for each in result.estimates.values())
+    levels = dict.fromkeys(format_percent(estimate.interval.confidence_level) for estimate in result.estimates.values())
     caption = f"{result.system}{status}: {Vocabulary(unit_noun([result])).units(len(result.unit_ids))}{clusters}"
     caption += f"; {' and '.join(levels)} intervals" if levels else ""
     rows = [_estimate_cells(estimate) for estimate in result.estimates.values()]
@@ -126,15 +127,15 @@ def _system_cells(comparison: Comparison, name: str) -> tuple[str, ...]:
     places = _places(comparison, comparison.primary)
     estimate = comparison.estimates[name][comparison.primary]
     band = " ".join(comparison.bands[name]) or "-"
-    own = (band, name, format_value(estimate.value, places), format_interval(estimate.interval, places))
+    cells = (band, name, format_value(estimate.value, places), format_interval(estimate.interval, places))
     rank = format_ranks(*comparison.ranks[name])
     if comparison.leader is None or name == comparison.leader:
-        return (*own, "", "", "", "", rank)
+        return (*cells, "", "", "", "", rank)
     seen = comparison.contrast(name, comparison.leader)
     finer = max(places, n_decimals(seen.interval))
     counts = "n/a" if seen.wins is None else f"{seen.wins}/{seen.ties}/{seen.losses}"
     return (
-        *own,
+        *cells,
         format_difference(seen.difference, finer),
         format_interval(seen.interval, finer),
         format_p(seen.adjusted),

@@ -1,32 +1,22 @@
-"""Tables of a comparison: leaderboards, differences to the best system, and every pair of systems.
-
-The first half builds the terminal tables, the second half the view model of the HTML report.
-"""
+"""Terminal tables of a comparison: differences to the best system, every pair of systems, and captions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.report.answer import AnswerOptions, comparison_answer, marked_names
 from equipoise.report.tables import (
     BOUND_NOTE,
-    axis_scale,
     bounded_systems,
     chance_bound_sign,
     chance_text,
-    finite_or_none,
     method_name,
-    to_value,
 )
-from equipoise.report.tables import caption as score_caption
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
-from equipoise.report.view_model import Leaderboard, LeaderboardRow, PairDifference, PairwiseTable, WinCell
 from equipoise.stats.formatting import (
-    about,
     format_count,
     format_difference,
     format_interval,
@@ -42,10 +32,8 @@ from equipoise.stats.verdict import Vocabulary, plural
 from equipoise.types import Direction
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.contrasts import Contrast
-    from equipoise.stats.result import Estimate
 
 BEST = "best"
 TO_BEST = "to best"
@@ -284,132 +272,3 @@ def _counts(contrast: Contrast | None) -> str:
     if contrast is None:
         return ""
     return "n/a" if contrast.wins is None else f"{contrast.wins}/{contrast.ties}/{contrast.losses}"
-
-
-def pairwise_table(subject: RunSet) -> PairwiseTable | None:
-    """The better-ranked system of each pair minus the other; None for a single run."""
-    comparison = subject.comparison
-    if comparison is None:
-        return None
-    rows = _pair_rows(comparison, comparison.primary)
-    others = [name for name in subject.metrics if name != comparison.primary]
-    return PairwiseTable(
-        metric=comparison.primary,
-        better=str(comparison.better),
-        scale=axis_scale([row.difference for row in rows], [0.0]),
-        rows=rows,
-        matrix=tuple(tuple(_win_cell(comparison, a, b) for b in comparison.order) for a in comparison.order),
-        others=tuple(row for name in others for row in _pair_rows(comparison, name)),
-        caption=_pairs_caption(comparison),
-        units=subject.words.plural,
-    )
-
-
-def _pair_rows(comparison: Comparison, metric: str) -> tuple[PairDifference, ...]:
-    contrasts = [comparison.contrast(a, b, metric) for a, b in combinations(comparison.order, 2)]
-    decimals = shared_decimals(contrast.interval for contrast in contrasts)
-    return tuple(_pair(contrast, decimals, comparison.alpha) for contrast in contrasts)
-
-
-def _pair(contrast: Contrast, decimals: int, alpha: float) -> PairDifference:
-    needed = contrast.needed
-    return PairDifference(
-        metric=contrast.metric,
-        a=contrast.a,
-        b=contrast.b,
-        difference=to_value(contrast.difference, contrast.interval, decimals, difference=True),
-        p=format_p(contrast.p, reason=contrast.reason),
-        p_adjusted=format_p(contrast.adjusted, reason=contrast.reason),
-        winner=contrast.winner(alpha) or "",
-        n=format_count(contrast.n),
-        wins=contrast.wins,
-        ties=contrast.ties,
-        losses=contrast.losses,
-        detectable=format_value(contrast.detectable.value, decimals, reason=contrast.detectable.reason),
-        n_needed=about(needed.value) if needed.known else f"n/a ({needed.reason})",
-        reason=contrast.reason,
-    )
-
-
-def _win_cell(comparison: Comparison, row: str, column: str) -> WinCell | None:
-    if row == column:
-        return None
-    contrast = comparison.contrast(row, column)
-    significant = contrast.winner(comparison.alpha) is not None
-    if contrast.wins is None:
-        return WinCell("n/a", None, significant)
-    win_fraction = finite_or_none(contrast.wins / contrast.n) if contrast.n else None
-    return WinCell(f"{contrast.wins}/{contrast.ties}/{contrast.losses}", win_fraction, significant)
-
-
-def _pairs_caption(comparison: Comparison) -> str:
-    side = "right" if comparison.better == Direction.UP else "left"
-    return (
-        f"The first system minus the second on {comparison.primary}, with "
-        f"{format_percent(comparison.config.confidence_level)} intervals; a point to the {side} of 0 means that the "
-        f"first is better. "
-        f"{comparison.test[:1].upper()}{comparison.test[1:]}; {comparison.family}."
-    )
-
-
-def leaderboard_tables(subject: RunSet) -> tuple[Leaderboard, ...]:
-    """One leaderboard per metric, the primary one first."""
-    return tuple(_leaderboard(subject, metric) for metric in subject.metrics)
-
-
-def _leaderboard(subject: RunSet, metric: str) -> Leaderboard:
-    estimates = subject.estimates(metric)
-    decimals = shared_decimals(estimate.interval for estimate in estimates)
-    rows = tuple(_leaderboard_row(subject, index, estimate, decimals) for index, estimate in enumerate(estimates))
-    return Leaderboard(
-        metric=metric,
-        better=str(estimates[0].better),
-        unit=estimates[0].unit,
-        confidence_level=format_percent(estimates[0].interval.confidence_level),
-        scale=axis_scale([row.score for row in rows], [row.chance for row in rows]),
-        rows=rows,
-        caption=_leaderboard_caption(subject, metric),
-    )
-
-
-def _leaderboard_row(subject: RunSet, index: int, estimate: Estimate, decimals: int) -> LeaderboardRow:
-    name, comparison = subject.names[index], subject.comparison
-    bounded = name in bounded_systems(subject.findings)
-    row = LeaderboardRow(
-        system=name,
-        score=to_value(estimate.value, estimate.interval, decimals),
-        n=format_count(estimate.n),
-        undefined=format_count(estimate.undefined),
-        chance=finite_or_none(estimate.chance),
-        chance_text=chance_text(estimate, decimals, bounded=bounded),
-    )
-    return row if comparison is None else _with_comparison(row, comparison, estimate.metric, decimals)
-
-
-def _with_comparison(row: LeaderboardRow, comparison: Comparison, metric: str, decimals: int) -> LeaderboardRow:
-    """The row with its tie groups, its difference to the best system, and its rank on the primary metric."""
-    name = row.system
-    row = replace(row, tie_groups=comparison.bands_on(metric)[name])
-    if metric == comparison.primary:
-        row = replace(row, rank=format_ranks(*comparison.ranks[name]))
-    if comparison.leader is None or name == comparison.leader:
-        return row
-    contrast = comparison.contrast(name, comparison.leader, metric)
-    decimals = max(decimals, shared_decimals([contrast.interval]))
-    return replace(
-        row,
-        difference=format_difference(contrast.difference, decimals),
-        difference_interval=format_interval(contrast.interval, decimals),
-        p=format_p(contrast.adjusted, reason=contrast.reason),
-        counts="n/a" if contrast.wins is None else f"{contrast.wins}/{contrast.ties}/{contrast.losses}",
-    )
-
-
-def _leaderboard_caption(subject: RunSet, metric: str) -> str:
-    comparison = subject.comparison
-    if comparison is None:
-        return score_caption([run.result for run in subject.runs])
-    if metric != comparison.primary:
-        return other_metrics_caption(comparison, [metric])
-    confidence_level = format_percent(comparison.config.confidence_level)
-    return f"Systems that share a letter do not differ significantly at {confidence_level}. {chance_note(comparison)}"

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import EquipoiseError
-from equipoise.extras import install_command
 from equipoise.io.atomic import write_text
-from equipoise.io.text import PathLike
 from equipoise.report.charts.chart import slug
 from equipoise.report.export import export
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
 from equipoise.report.view_model import Download
-from equipoise.runs.run_directory import read_manifest
+from equipoise.runs.manifest import read_manifest
 from equipoise.stats.formatting import format_count
-from equipoise.types import require_extra
+from equipoise.types import install_command, require_extra
 
 if TYPE_CHECKING:
+    from equipoise.io.text import PathLike
     from equipoise.report.build import RunSet
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view_model import Report

@@ -1,19 +1,17 @@
-"""Score tables of the terminal, and values, axes, costs and shades of the view model."""
+"""Score tables of the terminal, and the costs of systems as columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, isnan, log10
-from typing import TYPE_CHECKING, Any, TypeGuard
+from math import floor, isfinite, isnan, log10
+from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.scores import UNKNOWN_CANDIDATES
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
-from equipoise.report.view_model import AxisScale, Number, SystemColumn, Value
 from equipoise.stats.formatting import (
     format_count,
-    format_difference,
     format_interval,
     format_percent,
     format_value,
@@ -23,20 +21,15 @@ from equipoise.stats.verdict import Vocabulary, unit_noun
 from equipoise.types import Direction, Finding
 
 if TYPE_CHECKING:
-    from equipoise.report.build import RunSet
-    from equipoise.stats.intervals import Interval
+    from equipoise.report.view_model import Number
     from equipoise.stats.result import Estimate, Result
 
 BOUND_NOTE = (
     "With <= or >= it is only a bound: the number of retrievable documents is unknown, and the chance level is "
     "worse with more documents (--corpus-size)."
 )
-TICK_STEPS = (1, 2, 5, 10)
-N_TICKS = 5
 COST_DIGITS = 3
 """Significant digits of a cost, which is measured once."""
-MAX_PARAMETER = 24
-"""Longer parameters are in the protocol only."""
 
 
 def bounded_systems(findings: Iterable[Finding]) -> set[str]:
@@ -145,42 +138,14 @@ def finite_or_none(value: float) -> Number:
     return float(value) if isfinite(value) else None
 
 
-def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> Value:
-    """A value and its interval; a difference has an explicit sign."""
-    text = format_difference(value, decimals) if difference else format_value(value, decimals)
-    return Value(
-        finite_or_none(value),
-        finite_or_none(interval.low),
-        finite_or_none(interval.high),
-        text,
-        format_interval(interval, decimals),
-    )
+@dataclass(frozen=True, slots=True)
+class SystemColumn:
+    """A cost (``dims``, ``seconds``) or a parameter, with one value per system in the order of the report."""
 
-
-def axis_scale(values: Iterable[Value], extra: Iterable[Number] = ()) -> AxisScale:
-    """An axis from a round number below all values to a round number above them.
-
-    >>> axis_scale([], [0.13, 0.48]).ticks
-    ((0.1, '0.1'), (0.2, '0.2'), (0.3, '0.3'), (0.4, '0.4'), (0.5, '0.5'))
-    """
-    numbers = [end for value in values for end in (value.number, value.low, value.high)] + list(extra)
-    defined = [number for number in numbers if number is not None]
-    if not defined:
-        return AxisScale(0.0, 1.0, ((0.0, "0"), (1.0, "1")))
-    low, high = min(defined), max(defined)
-    if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
-        low, high = (low - 0.5, high + 0.5) if low else (0.0, 1.0)
-    step = _step((high - low) / N_TICKS)
-    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-    decimals = max(0, -floor(log10(step) + 1e-9))
-    ticks = tuple((round(n * step, 12), format_value(n * step, decimals)) for n in range(first, last + 1))
-    return AxisScale(ticks[0][0], ticks[-1][0], ticks)
-
-
-def _step(rough: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is not below this."""
-    power: float = 10.0 ** floor(log10(rough))
-    return next(step for step in TICK_STEPS if step * power >= rough * (1 - 1e-9)) * power
+    name: str
+    title: str
+    values: tuple[Number, ...]
+    texts: tuple[str, ...]
 
 
 def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | None]]) -> tuple[SystemColumn, ...]:
@@ -195,30 +160,6 @@ def cost_columns(names: Sequence[str], costs: Mapping[str, Mapping[str, float | 
     return tuple(columns)
 
 
-def cost_table(subject: RunSet) -> tuple[SystemColumn, ...]:
-    """The standard costs of the runs; other costs are in the protocol."""
-    return cost_columns(subject.names, {run.result.system: run.manifest.cost for run in subject.runs})
-
-
-def parameter_table(subject: RunSet) -> tuple[SystemColumn, ...]:
-    """The short parameters that differ between the systems; the others, and names of models, are in the protocol."""
-    recorded = [run.manifest.parameters for run in subject.runs]
-    names = {name.removesuffix(":") for name in subject.names}
-    columns = []
-    for key in dict.fromkeys(key for parameters in recorded for key in parameters):
-        values = [parameters.get(key) for parameters in recorded]
-        texts = ["" if value is None else _plain(value) if _is_number(value) else str(value) for value in values]
-        is_name = any(text.removesuffix(":") in names for text in texts)
-        if len(set(texts)) > 1 and not is_name and max(map(len, texts)) <= MAX_PARAMETER:
-            numbers = tuple(float(value) if _is_number(value) else None for value in values)
-            columns.append(SystemColumn(key, key.replace("_", " "), numbers, tuple(texts)))
-    return tuple(columns)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def extra_costs(cost: Mapping[str, float | None]) -> dict[str, str]:
     """The recorded costs of a run that are not standard costs, as text."""
     numbers = {
@@ -226,10 +167,10 @@ def extra_costs(cost: Mapping[str, float | None]) -> dict[str, str]:
         for name, value in cost.items()
         if name not in STANDARD_COSTS
     }
-    return {name: "" if value is None else _plain(value) for name, value in numbers.items()}
+    return {name: "" if value is None else format_cost(value) for name, value in numbers.items()}
 
 
-def _plain(value: float) -> str:
+def format_cost(value: float) -> str:
     """A number with three significant digits, an integer in full."""
     if value == int(value):
         return format_value(value, 0)
@@ -249,7 +190,7 @@ class CostKind:
     """The title of a cost, its format, its conversion from the recorded number, and whether a chart shows it."""
 
     title: str
-    text: Callable[[float], str] = _plain
+    text: Callable[[float], str] = format_cost
     convert: Callable[[float], float] = float
     charted: bool = False
 
@@ -264,16 +205,3 @@ STANDARD_COSTS = {
     "truncated_share": CostKind("texts truncated", _percent),
     "retrieved_tokens": CostKind("tokens retrieved"),
 }
-
-
-def relative_shade(value: float, values: Sequence[float], better: Direction) -> float:
-    """The position of a value between the worst (0) and the best (1) of all values.
-
-    >>> relative_shade(0.5, [0.0, 0.5, 1.0], Direction.UP), relative_shade(3.0, [3.0, 9.0], Direction.DOWN)
-    (0.5, 1.0)
-    """
-    low, high = min(values), max(values)
-    if high <= low:
-        return 0.5
-    fraction = (value - low) / (high - low)
-    return fraction if better == Direction.UP else 1 - fraction

@@ -10,7 +10,7 @@ from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -177,7 +177,7 @@ class TerminalTable:
         lines = [
             Text(_line([column.head for column in shown], shown, widths), style="bold"),
             Text(rule * total_width(shown)),
-            *(Text(_line(cells, shown, widths)) for cells in zip(*(each.cells for each in shown), strict=True)),
+            *(Text(_line(cells, shown, widths)) for cells in zip(*(column.cells for column in shown), strict=True)),
         ]
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.report.tables import axis_scale, finite_or_none, relative_shade
+from equipoise.report.sections import axis_scale, relative_shade
+from equipoise.report.tables import finite_or_none
 from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, TrialPoint, TuningGrid, TuningView
 from equipoise.stats.formatting import format_count, format_difference, format_value
 from equipoise.types import Direction

@@ -15,7 +15,7 @@ from equipoise.errors import StoreError
 from equipoise.io.dataset import Value
 from equipoise.report.tables import finite_or_none
 from equipoise.report.view_model import Hit, ItemText, UnitDetail, UnitExplorer, UnitScores, UnitSlice
-from equipoise.runs.run_directory import DETAILS
+from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count
 from equipoise.types import Direction, Floats, Ints
@@ -63,11 +63,11 @@ def _interest(values: Floats, better: Direction) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a row without any value
         if values.shape[1] == 1:
-            told = -values[:, 0] if better == Direction.UP else values[:, 0]
+            order_keys = -values[:, 0] if better == Direction.UP else values[:, 0]
         else:
-            told = np.nanmax(values, axis=1) - np.nanmin(values, axis=1)
-    told = np.nan_to_num(told, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    return np.asarray(told, dtype=np.float64)
+            order_keys = np.nanmax(values, axis=1) - np.nanmin(values, axis=1)
+    order_keys = np.nan_to_num(order_keys, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    return np.asarray(order_keys, dtype=np.float64)
 
 
 # Texts that each stand once, as long as there is room for them.
@@ -92,11 +92,11 @@ class TextPool:
 
     def place(self, text: str) -> int:
         """The index of the text."""
-        found = self._places.get(text)
-        if found is None:
-            found = self._places[text] = len(self.texts)
+        place = self._places.get(text)
+        if place is None:
+            place = self._places[text] = len(self.texts)
             self.texts.append(truncate_text(text, self.length))
-        return found
+        return place
 
 
 def truncate_text(text: str, length: int) -> str:
@@ -146,12 +146,12 @@ def read_unit_slices(runs: Sequence[StoredRun]) -> Slices:
     """The slices of every unit, from the first run that knows any: they belong to the units."""
     for run in runs:
         if run.manifest.units <= MANY:
-            found: Slices = {unit: detail.slices for unit, detail in run.details.items() if detail.slices}
+            slices: Slices = {unit: detail.slices for unit, detail in run.details.items() if detail.slices}
         else:
             heads = _heads(run.path / DETAILS)
-            found = {head["id"]: head["slices"] for head in heads if head.get("slices")}
-        if found:
-            return found
+            slices = {head["id"]: head["slices"] for head in heads if head.get("slices")}
+        if slices:
+            return slices
     return {}
 
 
@@ -210,13 +210,13 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
     room = max(1, MOST_CELLS // (len(tables) * len(subject.runs)))
     chosen = select_units(tables[leading], room, better[leading])
     ids = subject.units
-    kept = [ids[place] for place in chosen.kept]
+    unit_ids = [ids[place] for place in chosen.kept]
     known = _details(subject, [ids[place] for place in chosen.ranked])
-    details, shown = _fitted(kept, known)
+    details, shown = _fitted(unit_ids, known)
     return UnitExplorer(
-        units=tuple(str(unit) for unit in kept),
+        units=tuple(str(unit) for unit in unit_ids),
         columns=tuple(_column(name, better[name], values[chosen.kept].T) for name, values in tables.items()),
-        slices=_unit_slices(kept, slices),
+        slices=_unit_slices(unit_ids, slices),
         details=details,
         items=tuple(shown.items),
         texts=tuple(shown.texts.texts),
@@ -232,8 +232,8 @@ def _column(name: str, better: Direction, values: Floats) -> UnitScores:
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:
     """What the runs keep of these units, the most telling unit first."""
     by_run = [read_unit_details(run, ranked) for run in subject.runs]
-    found = {unit: tuple(details.get(unit) for details in by_run) for unit in ranked}
-    return {unit: each for unit, each in found.items() if any(each)}
+    details_by_unit = {unit: tuple(details.get(unit) for details in by_run) for unit in ranked}
+    return {unit: details for unit, details in details_by_unit.items() if any(details)}
 
 
 @dataclass
@@ -249,18 +249,18 @@ class _Table:
         if detail is None:
             return ()
         hits = []
-        for each in detail.retrieved:
-            key = (each.id, each.text, each.where)
+        for hit in detail.retrieved:
+            key = (hit.id, hit.text, hit.where)
             if key not in self.places:
                 self.places[key] = len(self.items)
-                self.items.append(ItemText(each.id, self.texts.place(each.text), self.texts.place(each.where)))
-            score = None if each.score is None else finite_or_none(each.score)
-            hits.append(Hit(self.places[key], score, each.relevant))
+                self.items.append(ItemText(hit.id, self.texts.place(hit.text), self.texts.place(hit.where)))
+            score = None if hit.score is None else finite_or_none(hit.score)
+            hits.append(Hit(self.places[key], score, hit.relevant))
         return tuple(hits)
 
 
 def _fitted(
-    kept: Sequence[str | int], known: Mapping[str | int, Found]
+    unit_ids: Sequence[str | int], known: Mapping[str | int, Found]
 ) -> tuple[tuple[UnitDetail | None, ...], _Table]:
     """As many details as there is room for: what was retrieved first gives way, then the ends of texts."""
     listed = _first_with_hits(known)
@@ -269,46 +269,46 @@ def _fitted(
         listed = dict(list(listed.items())[: len(listed) // 2])
         length = max_text_length(_texts(known, listed), TEXT_BYTES)
     table = _Table(TextPool(length or LENGTHS[-1]))
-    return tuple(_detail(known.get(unit), table, with_hits=unit in listed) for unit in kept), table
+    return tuple(_detail(known.get(unit), table, with_hits=unit in listed) for unit in unit_ids), table
 
 
 def _first_with_hits(known: Mapping[str | int, Found]) -> dict[str | int, Found]:
     """The most telling units, up to as many retrieved items as a page can hold."""
     listed: dict[str | int, Found] = {}
     hits = 0
-    for unit, found in known.items():
-        hits += sum(len(detail.retrieved) for detail in found if detail is not None)
+    for unit, details in known.items():
+        hits += sum(len(detail.retrieved) for detail in details if detail is not None)
         if hits > MOST_HITS:
             break
-        listed[unit] = found
+        listed[unit] = details
     return listed
 
 
 def _texts(known: Mapping[str | int, Found], listed: Mapping[str | int, Found]) -> set[str]:
-    texts = {text for found in known.values() for text in (_shown(found).text, *_shown(found).expected)}
-    hits = (hit for found in listed.values() for each in found if each for hit in each.retrieved)
+    texts = {text for details in known.values() for text in (_shown(details).text, *_shown(details).expected)}
+    hits = (hit for details in listed.values() for detail in details if detail for hit in detail.retrieved)
     return texts.union(*((hit.text, hit.where) for hit in hits))
 
 
-def _shown(found: Found) -> UnitContent:
+def _shown(details: Found) -> UnitContent:
     """The unit as the first system that keeps it has it: its text and its answers are the same for all."""
-    return next(detail for detail in found if detail is not None)
+    return next(detail for detail in details if detail is not None)
 
 
-def _detail(found: Found | None, table: _Table, *, with_hits: bool) -> UnitDetail | None:
-    if found is None:
+def _detail(details: Found | None, table: _Table, *, with_hits: bool) -> UnitDetail | None:
+    if details is None:
         return None
-    shown = _shown(found)
+    shown = _shown(details)
     return UnitDetail(
         text=table.texts.place(shown.text),
         expected=tuple(table.texts.place(answer) for answer in shown.expected),
-        retrieved=tuple(table.hits(each) for each in found) if with_hits else (),
+        retrieved=tuple(table.hits(detail) for detail in details) if with_hits else (),
     )
 
 
-def _unit_slices(kept: Sequence[str | int], slices: Slices) -> tuple[UnitSlice, ...]:
-    names = dict.fromkeys(name for unit in kept for name in slices.get(unit, ()))
-    return tuple(_unit_slice(name, [slices.get(unit, {}).get(name) for unit in kept]) for name in names)
+def _unit_slices(unit_ids: Sequence[str | int], slices: Slices) -> tuple[UnitSlice, ...]:
+    names = dict.fromkeys(name for unit in unit_ids for name in slices.get(unit, ()))
+    return tuple(_unit_slice(name, [slices.get(unit, {}).get(name) for unit in unit_ids]) for name in names)
 
 
 def _unit_slice(name: str, values: Sequence[Value | None]) -> UnitSlice:
@@ -325,13 +325,13 @@ def _note(
 ) -> str:
     """Everything that was left out, in sentences."""
     sentences = [chosen.note] if chosen.note else []
-    retrieving = sum(any(each and each.retrieved for each in found) for found in known.values())
-    listed = sum(each is not None and any(each.retrieved) for each in details)
+    retrieving = sum(any(detail and detail.retrieved for detail in details) for details in known.values())
+    listed = sum(detail is not None and any(detail.retrieved) for detail in details)
     if listed < retrieving:
         sentences.append(
             f"What was retrieved is shown for {format_count(listed)} of them, where the systems differ most."
         )
-    everything = (text for found in known.values() for text in _texts({"": found}, {"": found}))
+    everything = (text for details in known.values() for text in _texts({"": details}, {"": details}))
     if any(len(text) > length for text in everything):
         sentences.append(f"Texts are cut after {format_count(length)} characters.")
     return " ".join(sentences)

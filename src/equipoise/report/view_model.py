@@ -8,6 +8,10 @@ Sections without content are None or empty.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from equipoise.report.tables import SystemColumn
 
 Number = float | None
 
@@ -74,16 +78,6 @@ class Leaderboard:
     scale: AxisScale
     rows: tuple[LeaderboardRow, ...]
     caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class SystemColumn:
-    """A cost (``dims``, ``seconds``) or a parameter, with one value per system in the order of the report."""
-
-    name: str
-    title: str
-    values: tuple[Number, ...]
-    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import PART, is_abandoned, pending_directories, write_bytes, writer
-from equipoise.runs.manifest import Manifest
-from equipoise.runs.run_directory import MANIFEST, read_manifest
+from equipoise.runs.manifest import MANIFEST, Manifest, read_manifest
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike

@@ -29,8 +29,7 @@ from equipoise.evidence.base import Evidence, pack_npz, unpack_npz
 from equipoise.io import json
 from equipoise.io.atomic import atomic_directory, current_path, write_bytes, write_error
 from equipoise.io.json import parse_lines
-from equipoise.runs.manifest import STATUS_SETTINGS, Manifest, Status
-from equipoise.runs.run_directory import (
+from equipoise.runs.manifest import (
     CASES,
     CHANGED,
     DETAILS,
@@ -39,8 +38,11 @@ from equipoise.runs.run_directory import (
     FILES,
     MANIFEST,
     RESULT,
+    STATUS_SETTINGS,
     TUNING,
+    Manifest,
     RunFolder,
+    Status,
     open_run,
     read_manifest,
     unreadable,

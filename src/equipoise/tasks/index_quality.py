@@ -61,7 +61,7 @@ class IndexMeasurement:
         units = [str(number) for number in range(len(self.recall))]
         name, waited = f"IndexRecall@{self.k}", 1000.0 * self.seconds
         chance = min(self.k, self.vectors) / self.vectors
-        found = result_from_values(system, units, {name: self.recall}, chance={name: chance}, config=config)
+        result = result_from_values(system, units, {name: self.recall}, chance={name: chance}, config=config)
         slow = result_from_values(
             system,
             units,
@@ -73,15 +73,15 @@ class IndexMeasurement:
         )
         return Result(
             system=system,
-            unit_ids=found.unit_ids,
+            unit_ids=result.unit_ids,
             estimates={
-                **found.estimates,
+                **result.estimates,
                 **slow.estimates,
                 **_tail(waited, confidence_level),
                 **self._rate(confidence_level),
             },
-            per_unit={**found.per_unit, **slow.per_unit},
-            settings={**found.settings, "k": self.k, "vectors": self.vectors},
+            per_unit={**result.per_unit, **slow.per_unit},
+            settings={**result.settings, "k": self.k, "vectors": self.vectors},
         )
 
     def _rate(self, confidence_level: float) -> dict[str, Estimate]:
@@ -94,10 +94,10 @@ class IndexMeasurement:
 
 def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
     """The percentiles of the latency."""
-    found = {}
+    estimates = {}
     for percentile in PERCENTILES:
         name, share = f"Latency(p{percentile})", percentile / 100
-        found[name] = Estimate(
+        estimates[name] = Estimate(
             name,
             quantile(milliseconds, share),
             quantile_interval(milliseconds, share, confidence_level),
@@ -107,7 +107,7 @@ def _tail(milliseconds: Floats, confidence_level: float) -> dict[str, Estimate]:
             Direction.DOWN,
             "ms",
         )
-    return found
+    return estimates
 
 
 BATCH = 256
@@ -146,16 +146,16 @@ def measure_index(
     shards = corpus if isinstance(corpus, Shards) else Shards.of(corpus)
     points = as_vectors(queries, "the queries")
     _check(store, shards, points, k)
-    told = watch or _nobody
+    report_progress = watch or _nobody
     width = min(k, len(shards))
-    filled = load_corpus(store, shards, told)
+    filled = load_corpus(store, shards, report_progress)
     start = perf_counter()
     store.ask(points[:1], width)  # some build their index only when they are asked
     built = perf_counter() - start
     asked = _Asking(store, points, width)
-    asked.one_by_one(told)
+    asked.one_by_one(report_progress)
     asked.in_batches()
-    told("searching exactly", 0, len(shards))
+    report_progress("searching exactly", 0, len(shards))
     start = perf_counter()
     exact = nearest_in_shards(
         points[: len(asked.hits)],
@@ -164,7 +164,7 @@ def measure_index(
         geometry=store.geometry,
         threads=threads,
         map_function=map_function,
-        progress=lambda done: told("searching exactly", done, len(shards)),
+        progress=lambda done: report_progress("searching exactly", done, len(shards)),
     )
     return IndexMeasurement(
         k=k,
@@ -211,14 +211,14 @@ class _Asking:
             watch("asking the store", number, len(self.queries))
             start = perf_counter()
             try:
-                found = self.store.ask(self.queries[number : number + 1], self.k)
+                hits = self.store.ask(self.queries[number : number + 1], self.k)
             except StoreError as error:
                 if not self.hits:
                     raise
                 self.stopped = error.message
                 return
             self.seconds.append(perf_counter() - start)
-            self.hits.append(found)
+            self.hits.append(hits)
 
     def in_batches(self) -> None:
         """All queries once more, many a request."""

@@ -159,9 +159,9 @@ class PageCache:
         """The page that ``eq report`` writes, with a link to the list."""
 
         def make() -> bytes:
-            found = self._load_runs(choice)
-            page = build_report(found.runs, found.comparison)
-            return _to_utf8(render_html(page, links=page_links(choice, found.metrics)))
+            loaded = self._load_runs(choice)
+            page = build_report(loaded.runs, loaded.comparison)
+            return _to_utf8(render_html(page, links=page_links(choice, loaded.metrics)))
 
         return self._made.ask(f"report {choice.version}", make)
 
@@ -169,8 +169,8 @@ class PageCache:
         """The runs in an export format."""
 
         def make() -> bytes:
-            found = self._load_runs(choice)
-            return _to_utf8(export(found.runs, found.comparison, form.to, units=form.units))
+            loaded = self._load_runs(choice)
+            return _to_utf8(export(loaded.runs, loaded.comparison, form.to, units=form.units))
 
         return self._made.ask(f"{form.filename} {choice.version}", make)
 
@@ -277,7 +277,7 @@ class Viewer:
 
 def state_of(run_list: RunList) -> dict[str, Any]:
     """The list as plain values."""
-    under_way = [asdict(each) | {"folder": each.folder.as_posix()} for each in run_list.under_way]
+    under_way = [asdict(run) | {"folder": run.folder.as_posix()} for run in run_list.under_way]
     return {
         "version": run_list.version,
         "runs": [row.to_dict() for row in run_list.rows],

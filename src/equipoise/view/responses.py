@@ -102,9 +102,9 @@ def with_security_headers(app: App, port: int) -> App:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = list(message.get("headers", ()))
-            there = {name.lower() for name, _ in own}
-            message["headers"] = own + [each for each in HEADERS.items() if each[0] not in there]
+            headers = list(message.get("headers", ()))
+            there = {name.lower() for name, _ in headers}
+            message["headers"] = headers + [header for header in HEADERS.items() if header[0] not in there]
         await send(message)
 
     return sending
@@ -128,7 +128,7 @@ AGAIN = "2"
 def not_modified(request: Request, version: str) -> Response | None:
     """A 304 response if the browser has this version; otherwise None."""
     asked = request.headers.get("if-none-match", "")
-    if tag(version) in (each.strip().removeprefix("W/") for each in asked.split(",")):
+    if tag(version) in (entity_tag.strip().removeprefix("W/") for entity_tag in asked.split(",")):
         return Response(status_code=304, headers={"etag": tag(version)})
     return None
 
@@ -155,8 +155,8 @@ def policy_of(page: bytes) -> str:
     >>> policy_of(b'<meta http-equiv="Content-Security-Policy" content="img-src data:">')
     "img-src data:; frame-ancestors 'none'"
     """
-    found = _META.search(page[:_HEAD].decode("utf-8", "replace"))
-    return CONTENT_SECURITY_POLICY if found is None else f"{unescape(found[1])}; frame-ancestors 'none'"
+    match = _META.search(page[:_HEAD].decode("utf-8", "replace"))
+    return CONTENT_SECURITY_POLICY if match is None else f"{unescape(match[1])}; frame-ancestors 'none'"
 
 
 def data(content: dict[str, Any], version: str) -> Response:

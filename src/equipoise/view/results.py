@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, ParameterError, RunNotFoundError, StoreError
-from equipoise.report.tables import to_value
+from equipoise.report.sections import to_value
+from equipoise.runs.manifest import FILES, MANIFEST, RESULT, open_run
 from equipoise.runs.progress import ActiveRun, find_active_runs
-from equipoise.runs.run_directory import FILES, MANIFEST, RESULT, open_run
 from equipoise.runs.store import find_runs, result_from_dict
 from equipoise.runs.unit_table import parse_unit_lines
 from equipoise.stats.formatting import format_count, format_percent, n_decimals
@@ -187,9 +187,7 @@ class ResultsFolder:
         self._rows = rows
         newest_first = sorted(rows.values(), key=lambda row: row.key)
         newest_first.sort(key=lambda row: row.ended, reverse=True)
-        under_way = tuple(
-            replace(each, folder=each.folder.relative_to(self.root)) for each in find_active_runs(self.root)
-        )
+        under_way = tuple(replace(run, folder=run.folder.relative_to(self.root)) for run in find_active_runs(self.root))
         seen = repr([(row.key, row.fingerprint) for row in newest_first]) + repr(under_way) + note
         return RunList(tuple(newest_first), under_way, digest(seen), note)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from equipoise.extras import install_command
+from equipoise.types import install_command
 from fair_sample import document, pairs
 
 Run = Callable[..., Result]

@@ -16,12 +16,11 @@ from equipoise.errors import (
     ParameterError,
     UnknownNameError,
 )
-from equipoise.extras import install_command
 from equipoise.io.documents import TextDocument
 from equipoise.models import tokenizers
 from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Encoder, ModelCard
-from equipoise.types import Role
+from equipoise.types import Role, install_command
 from fair_sample import SETTINGS, Counting, document, pairs
 
 TEXT = document()

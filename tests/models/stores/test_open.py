@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from equipoise.errors import MissingExtraError, ParameterError, StoreError, UnknownNameError
-from equipoise.extras import install_command
 from equipoise.models.stores import open_store
+from equipoise.types import install_command
 
 
 def test_an_unknown_store_gets_a_suggestion() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from equipoise.report.export import export
-from equipoise.report.export.markdown import escape_markdown
+from equipoise.report.export.paper_table import escape_markdown
 
 
 class Cells(HTMLParser):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from equipoise.report.export import export
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.extras import install_command
 from equipoise.report.build import build_report, compare_runs
 from equipoise.report.html.render import render_html
 from equipoise.report.view_model import Point, Projection, Report
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
+from equipoise.types import install_command
 from html_tree import Node, tree
 from stored_runs import bread_runs, made_up, ranks
 

@@ -21,7 +21,7 @@ from equipoise.report.unit_explorer import (
     select_units,
 )
 from equipoise.report.view_model import Report, UnitExplorer
-from equipoise.runs.run_directory import DETAILS
+from equipoise.runs.manifest import DETAILS
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.types import Direction

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.report.tables import axis_scale, finite_or_none
+from equipoise.report.sections import axis_scale
+from equipoise.report.tables import finite_or_none
 
 numbers = st.floats(-1e6, 1e6).map(lambda value: round(value, 6))
 

@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.errors import DuplicateError, PairingError, ParameterError, StoreError, UnknownNameError
 from equipoise.report.build import compare_runs, read_runs
-from equipoise.runs.run_directory import MANIFEST
+from equipoise.runs.manifest import MANIFEST
 from stored_runs import bread_runs, made_up, ranks
 
 

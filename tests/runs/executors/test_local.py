@@ -8,8 +8,8 @@ import pytest
 
 from cluster_cells import complain, square
 from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
-from equipoise.extras import install_command
 from equipoise.runs.executors import LocalExecutor, executor
+from equipoise.types import install_command
 
 
 def test_every_item_is_returned_with_its_index_and_its_steps_are_reported() -> None:

@@ -36,7 +36,7 @@ from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis, scale_axis
 from equipoise.report.charts.projection import projection_chart
 from equipoise.report.charts.render import render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, Spec
-from equipoise.report.tables import axis_scale
+from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import Point, Projection
 from equipoise.runs.experiment import RUNS
 from equipoise.runs.store import load_run

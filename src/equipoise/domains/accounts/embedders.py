@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from equipoise.domains.accounts.training.initialization import cone_initialization, constant_edge_layout
-from equipoise.domains.accounts.training.manifolds import EuclideanManifold, Hyperboloid, Manifold
+from equipoise.domains.accounts.training.manifolds import (
+    EuclideanManifold,
+    Hyperboloid,
+    Manifold,
+    cone_initialization,
+    constant_edge_layout,
+)
 from equipoise.domains.accounts.training.sampling import NegativePool, PositivePairs
 from equipoise.domains.accounts.training.trainer import Progress, TrainingConfig, select_backend, train
 from equipoise.domains.accounts.trees.tree import ANCESTORS, CLOSURE, PARENT, Tree

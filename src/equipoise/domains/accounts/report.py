@@ -303,8 +303,8 @@ def slice_table(row: EmbeddingScores, names: Mapping[str, str], *, verbose: bool
 def _largest(slices: Sequence[Slice]) -> list[Slice]:
     """All depths, and the branches with the most nodes in their original order."""
     branches = sorted((item for item in slices if item.name == "branch"), key=lambda item: -item.estimate.n)
-    kept = {item.value for item in branches[:MAX_SLICES]}
-    return [item for item in slices if item.name != "branch" or item.value in kept]
+    largest = {item.value for item in branches[:MAX_SLICES]}
+    return [item for item in slices if item.name != "branch" or item.value in largest]
 
 
 def _slice_value(part: Slice, names: Mapping[str, str]) -> str:

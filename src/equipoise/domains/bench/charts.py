@@ -19,7 +19,7 @@ from equipoise.report.charts.marks import (
     with_grid,
 )
 from equipoise.report.charts.theme import LIGHT, series_style
-from equipoise.report.tables import axis_scale
+from equipoise.report.sections import axis_scale
 
 if TYPE_CHECKING:
     from equipoise.report.charts.marks import Row

@@ -20,6 +20,7 @@ from equipoise.domains.bench.leaderboard_report import (
     summary_lines,
 )
 from equipoise.errors import MissingExtraError
+from equipoise.redaction import inert
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
 from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
 from equipoise.report.charts.marks import (
@@ -34,9 +35,8 @@ from equipoise.report.charts.marks import (
     text_column,
 )
 from equipoise.report.charts.theme import LIGHT
-from equipoise.report.escaping import inert
 from equipoise.report.findings import sort_by_severity
-from equipoise.report.tables import axis_scale
+from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import AxisScale
 from equipoise.stats.formatting import (
     format_percent,

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.errors import ParameterError, did_you_mean
+from equipoise.redaction import inert
 from equipoise.report.answer import Answer
-from equipoise.report.escaping import inert, inert_cell
+from equipoise.report.export.csv import inert_cell
 from equipoise.report.export.latex import escape_latex
-from equipoise.report.export.markdown import escape_markdown
+from equipoise.report.export.paper_table import escape_markdown
 from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
 from equipoise.runs.unit_table import json_text

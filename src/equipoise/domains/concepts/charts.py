@@ -14,12 +14,11 @@ from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
 from equipoise.metrics.intrinsic import directions
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
-from equipoise.report.charts.files import CHART_FOLDER
 from equipoise.report.charts.marks import TOOLTIP, Row, column_header, linear_axis
 from equipoise.report.charts.projection import MAX_POINTS, projection_chart
 from equipoise.report.charts.projection import SIZE as MAP_SIZE
 from equipoise.report.charts.radar import radar_chart
-from equipoise.report.charts.render import render_png, render_svg
+from equipoise.report.charts.render import CHART_FOLDER, render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, TEXT_SIZE, Spec
 from equipoise.report.view_model import Point, Projection
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
@@ -44,8 +43,8 @@ def similarity_chart(
     low = min(0.0, float(np.floor(predicted.min(initial=0.0) * 5) / 5))
     x = linear_axis(0.0, 1.0, [tick for tick in TENTHS if tick[0] >= 0], "expected similarity")
     y = linear_axis(low, 1.0, [tick for tick in TENTHS if tick[0] >= low - 1e-9], "cosine")
-    for each in (x, y):
-        each["axis"]["grid"] = True
+    for axis in (x, y):
+        axis["axis"]["grid"] = True
     rows: list[Row] = [
         {"x": float(wanted), "y": float(said), "tooltip": f"{name}: expected {wanted:.2f}, cosine {said:.2f}"}
         for name, said, wanted in zip(pairs, predicted, expected, strict=True)
@@ -69,13 +68,13 @@ def similarity_chart(
         "encoding": {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}, **TOOLTIP},
     }
     farthest = int(np.argmax(np.abs(predicted - expected)))
-    told = f" {correlation}." if correlation else ""
+    suffix = f" {correlation}." if correlation else ""
     return chart(
         f"similarity-{slug(model)}",
         f"Similarities of {shorten_label(model)} against what is expected",
-        f"{format_count(len(rows))} pairs.{told} Farthest from the line: {rows[farthest]['tooltip']}.",
+        f"{format_count(len(rows))} pairs.{suffix} Farthest from the line: {rows[farthest]['tooltip']}.",
         [line, dots],
-        subtitle=f"Dashed: where both are the same.{told}",
+        subtitle=f"Dashed: where both are the same.{suffix}",
         width=SIZE,
         height=SIZE,
     )
@@ -86,15 +85,15 @@ def cosine_histogram(
 ) -> Chart:
     """A histogram a model: cosines of all pairs of concepts, and as a line those of one cluster."""
     every = [*cosines.values(), *(related or {}).values()]
-    first = min(0, int(np.floor(min(each.min() for each in every) / BIN)))
+    first = min(0, int(np.floor(min(values.min() for values in every) / BIN)))
     # Rounded, since a cosine of exactly 0 belongs above the edge at 0.
     edges = np.round(np.arange(first, round(1 / BIN) + 2) * BIN, 6)
     low = float(edges[0])
     x = linear_axis(low, 1.0 + BIN, [tick for tick in TENTHS if tick[0] >= low], "cosine of two concepts")
     layers: list[Spec] = []
     for place, (model, values) in enumerate(cosines.items()):
-        own = (related or {}).get(model)
-        layers += _histogram(model, place, values, own, edges, x)
+        related_values = (related or {}).get(model)
+        layers += _histogram(model, place, values, related_values, edges, x)
     named = [
         {"name": called, "at": (place + 0.75) * BAND} for place, called in enumerate(shorten_labels(list(cosines), 28))
     ]
@@ -119,9 +118,11 @@ def cosine_histogram(
     )
 
 
-def _histogram(model: str, place: int, values: Floats, own: Floats | None, edges: Floats, x: Spec) -> list[Spec]:
+def _histogram(
+    model: str, place: int, values: Floats, related_values: Floats | None, edges: Floats, x: Spec
+) -> list[Spec]:
     shares = np.histogram(values, edges)[0] / max(len(values), 1)
-    inner = None if own is None else np.histogram(own, edges)[0] / max(len(own), 1)
+    inner = None if related_values is None else np.histogram(related_values, edges)[0] / max(len(related_values), 1)
     tallest = max(float(shares.max()), 0.0 if inner is None else float(inner.max())) or 1.0
     base = (place + 1) * BAND - 4
 
@@ -184,9 +185,9 @@ def concept_projection(
         Projection(f"Concepts as {shorten_label(model)} sees them", "plane", drawn), f"map-{slug(model)}"
     )
     made = replace(made, spec={**made.spec, "layer": [*made.spec["layer"], _names(drawn, made.spec["layer"])]})
-    lines = [each for each in (made.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS)) if each]
-    told = {**made.spec["title"], "subtitle": lines}
-    return replace(made, spec={**made.spec, "title": told}, description=f"{made.description} {caption}")
+    lines = [line for line in (made.spec["title"].get("subtitle", ""), *wrap(caption, OTHER_CLUSTERS)) if line]
+    title = {**made.spec["title"], "subtitle": lines}
+    return replace(made, spec={**made.spec, "title": title}, description=f"{made.description} {caption}")
 
 
 def _names(points: Sequence[Point], layers: Sequence[Spec]) -> Spec:
@@ -297,13 +298,15 @@ MIN_RADAR_AXES = 3
 MIN_POINTS = 3
 
 
-def concept_charts(found: ConceptEvaluation) -> tuple[Chart, ...]:
+def concept_charts(evaluation: ConceptEvaluation) -> tuple[Chart, ...]:
     """Every chart that the measured tasks allow; names of files all differ."""
     charts: list[Chart] = []
-    if len(found.tasks) >= MIN_RADAR_AXES:
-        charts.append(radar_chart({each.score: each.estimates for each in found.score_comparisons}))
-    charts += _similarities(found)
-    spaces = _spaces(found)
+    if len(evaluation.tasks) >= MIN_RADAR_AXES:
+        charts.append(
+            radar_chart({comparison.score: comparison.estimates for comparison in evaluation.score_comparisons})
+        )
+    charts += _similarities(evaluation)
+    spaces = _spaces(evaluation)
     if spaces:
         every = {name: _cosines(space) for name, space in spaces.items()}
         charts.append(cosine_histogram(every, {name: _related(space) for name, space in spaces.items()}))
@@ -311,24 +314,24 @@ def concept_charts(found: ConceptEvaluation) -> tuple[Chart, ...]:
     return unique_names(charts)
 
 
-def _similarities(found: ConceptEvaluation) -> list[Chart]:
+def _similarities(evaluation: ConceptEvaluation) -> list[Chart]:
     charts = []
-    for name, own in found.scores.items():
-        observed = own.tasks["similarity"].observed if "similarity" in own.tasks else None
+    for name, model_scores in evaluation.scores.items():
+        observed = model_scores.tasks["similarity"].observed if "similarity" in model_scores.tasks else None
         if observed is None or observed.pairs is None:
             continue
         pairs, linear = observed.pairs, observed.parts["correlation"]
-        told = f"Correlation {format_value(linear.value, 2)} {format_interval(linear.interval, 2)}"
-        ids = [str(each) for each in pairs.unit_ids]
-        charts.append(similarity_chart(name, ids, pairs.predicted, pairs.expected, told))
+        subtitle = f"Correlation {format_value(linear.value, 2)} {format_interval(linear.interval, 2)}"
+        ids = [str(unit_id) for unit_id in pairs.unit_ids]
+        charts.append(similarity_chart(name, ids, pairs.predicted, pairs.expected, subtitle))
     return charts
 
 
-def _spaces(found: ConceptEvaluation) -> dict[str, Space]:
+def _spaces(evaluation: ConceptEvaluation) -> dict[str, Space]:
     """The concepts of the clusters with their true clusters, where there are any to draw."""
     spaces = {}
-    for name, own in found.scores.items():
-        space = own.tasks["clustering"].observed.space if "clustering" in own.tasks else None
+    for name, model_scores in evaluation.scores.items():
+        space = model_scores.tasks["clustering"].observed.space if "clustering" in model_scores.tasks else None
         if space is not None and int(directions(space)[1].sum()) >= MIN_POINTS:
             spaces[name] = space
     return spaces
@@ -359,15 +362,15 @@ def _related(space: Space) -> Floats:
     return np.asarray((units @ units.T)[one, other][labels[one] == labels[other]])
 
 
-def write_charts(folder: Path, found: ConceptEvaluation) -> list[Path]:
+def write_charts(folder: Path, evaluation: ConceptEvaluation) -> list[Path]:
     """Every chart as SVG and PNG below the folder; none where nothing is installed to draw them."""
     target = folder / CHART_FOLDER
     written = []
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for each in concept_charts(found):
-            for ending, content in (("svg", render_svg(each).encode()), ("png", render_png(each))):
-                file = target / f"{each.name}.{ending}"
+        for chart in concept_charts(evaluation):
+            for ending, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
+                file = target / f"{chart.name}.{ending}"
                 write_bytes(file, content)
                 written.append(file)
     except MissingExtraError:

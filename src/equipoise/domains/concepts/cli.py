@@ -93,7 +93,7 @@ def _pairs(concept_set: ConceptSet) -> str:
     expected = [pair.expected for pair in concept_set.pairs or ()]
     if not expected:
         return "none can be used"
-    unlike = sum(each <= MAX_DISSIMILAR for each in expected)
+    unlike = sum(similarity <= MAX_DISSIMILAR for similarity in expected)
     span = f"expected {format_value(min(expected), 2)} to {format_value(max(expected), 2)}"
     return f"{span}, {format_count(unlike)} at {format_value(MAX_DISSIMILAR, 2)} or below"
 
@@ -114,8 +114,8 @@ def _sentences(concept_set: ConceptSet) -> str:
 
 def _relations(concept_set: ConceptSet) -> str:
     relations = concept_set.relations or ()
-    entities = {name for each in relations for name in (each.subject, each.object)}
-    predicates = {each.predicate for each in relations}
+    entities = {name for relation in relations for name in (relation.subject, relation.object)}
+    predicates = {relation.predicate for relation in relations}
     return f"{format_count(len(entities))} entities, {pluralize(len(predicates), 'predicate')}"
 
 

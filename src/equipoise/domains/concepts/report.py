@@ -86,25 +86,27 @@ class ScoreComparison:
 
     def above_chance(self, figure: str, model: str) -> bool:
         """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
-        own = self.reference_metrics[figure][model]
+        estimate = self.reference_metrics[figure][model]
         if figure in self.chance_p:
-            return self.chance_p[figure].get(model, nan) < 1 - own.interval.confidence_level
-        return own.interval.known and own.interval.low > own.chance
+            return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
+        return estimate.interval.known and estimate.interval.low > estimate.chance
 
     def beaten(self, model: str) -> tuple[str, ...]:
         """The models whose figure against the truth is shown to be better than that of this one."""
         return tuple(
-            each.a
+            contrast.a
             for seen in self.truth_contrasts
-            for each in (seen, seen.reversed())
-            if each.b == model and each.difference > 0 and each.adjusted < 1 - each.interval.confidence_level
+            for contrast in (seen, seen.reversed())
+            if contrast.b == model
+            and contrast.difference > 0
+            and contrast.adjusted < 1 - contrast.interval.confidence_level
         )
 
     def contrast(self, a: str, b: str) -> Contrast:
         """Model ``a`` minus model ``b``."""
-        for each in self.contrasts:
-            if {each.a, each.b} == {a, b} and a != b:
-                return each if each.a == a else each.reversed()
+        for contrast in self.contrasts:
+            if {contrast.a, contrast.b} == {a, b} and a != b:
+                return contrast if contrast.a == a else contrast.reversed()
         raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
 
 
@@ -208,7 +210,7 @@ def concepts_answer(report_data: ConceptReportData) -> Answer:
         columns=tuple(columns),
         notes=(
             f"{letters if len(order) > 1 else ''}{_chance_ranges(comparisons)}",
-            *(f"{each.use}: {each.text}" for each in report_data.advice),
+            *(f"{recommendation.use}: {recommendation.text}" for recommendation in report_data.advice),
             *(f"{note}." for note in report_data.notes),
         ),
         warnings=tuple(with_label(f"{name} failed", text) for name, text in report_data.failures.items()),
@@ -222,8 +224,8 @@ def _decision(scores: ScoreComparison, name: str) -> str:
     best, tied = scores.leader, scores.tied_with_leader
     if best is None:
         return f"Not decided: no model has a {scores.score} on {name}."
-    own = scores.estimates[best]
-    score = f"{scores.score} {format_value(own.value, _places([own]))}"
+    estimate = scores.estimates[best]
+    score = f"{scores.score} {format_value(estimate.value, _places([estimate]))}"
     if len(scores.scored) < 2:
         return f"{best} on {name}: {score}. One model alone does not show which is best: add a baseline."
     if tied:
@@ -234,7 +236,10 @@ def _decision(scores: ScoreComparison, name: str) -> str:
 
 def _chance_ranges(comparisons: Sequence[ScoreComparison]) -> str:
     """The score of a random baseline on each score."""
-    known = [(each.score, _chance(each.estimates, _places(list(each.estimates.values())))) for each in comparisons]
+    known = [
+        (comparison.score, _chance(comparison.estimates, _places(list(comparison.estimates.values()))))
+        for comparison in comparisons
+    ]
     levels = [f"{score} {chance}" for score, chance in known if chance]
     return f"A random baseline scores: {', '.join(levels)}." if levels else ""
 
@@ -253,15 +258,15 @@ def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
     for score_comparison in report_data.all_score_comparisons:
         estimates = [score_comparison.estimates[name] for name in score_comparison.order]
         places = _places(estimates)
-        for number, (name, own) in enumerate(zip(score_comparison.order, estimates, strict=True)):
+        for number, (name, estimate) in enumerate(zip(score_comparison.order, estimates, strict=True)):
             rows.append(
                 (
                     score_comparison.score if number == 0 else "",
                     " ".join(score_comparison.letters[name]) or "-",
                     name,
-                    format_value(own.value, places),
-                    format_interval(own.interval, places),
-                    format_value(own.chance, places),
+                    format_value(estimate.value, places),
+                    format_interval(estimate.interval, places),
+                    format_value(estimate.chance, places),
                     report_data.readings[score_comparison.score][name],
                 )
             )
@@ -287,8 +292,10 @@ def caption(report_data: ConceptReportData, *, verbose: bool = False) -> str:
         if len(report_data.models) > 1
         else ""
     )
-    drawn = ", ".join(each.drawn if verbose else each.units for each in report_data.score_comparisons)
-    chance = f" ({'; '.join(each.chance_baseline for each in report_data.score_comparisons)})" if verbose else ""
+    drawn = ", ".join(comparison.drawn if verbose else comparison.units for comparison in report_data.score_comparisons)
+    chance = (
+        f" ({'; '.join(comparison.chance_baseline for comparison in report_data.score_comparisons)})" if verbose else ""
+    )
     return (
         f"{letters}Intervals come from bootstrap resamples: {drawn}. Chance is the score of a random "
         f"baseline: shuffled pairs and labels, or random vectors of the same shape{chance}. The readings "
@@ -299,12 +306,12 @@ def caption(report_data: ConceptReportData, *, verbose: bool = False) -> str:
 def component_table(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
     """What each score adds up, term by term."""
     rows = [
-        (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", own)
+        (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", by_model)
         for score_comparison in report_data.score_comparisons
-        for place, (term, own) in enumerate(score_comparison.terms.items())
+        for place, (term, by_model) in enumerate(score_comparison.terms.items())
     ]
-    methods = [each.method for each in report_data.score_comparisons if each.method]
-    methods += [line for each in report_data.score_comparisons for line in each.readings] if verbose else []
+    methods = [comparison.method for comparison in report_data.score_comparisons if comparison.method]
+    methods += [line for comparison in report_data.score_comparisons for line in comparison.readings] if verbose else []
     return [
         Paragraph(""),
         heading("What the scores are made of"),
@@ -317,9 +324,9 @@ def component_table(report_data: ConceptReportData, *, verbose: bool = False) ->
 def reference_metric_table(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
     """Figures that the faults of the blends do not touch."""
     rows = [
-        (score_comparison.title if place == 0 else "", f"{name} {_arrow(own)}", own)
+        (score_comparison.title if place == 0 else "", f"{name} {_arrow(by_model)}", by_model)
         for score_comparison in report_data.score_comparisons
-        for place, (name, own) in enumerate(score_comparison.reference_metrics.items())
+        for place, (name, by_model) in enumerate(score_comparison.reference_metrics.items())
     ]
     return [
         Paragraph(""),
@@ -339,7 +346,7 @@ def _table(
     chance: bool = False,
 ) -> TerminalTable:
     """One column per model, the last ones are dropped first; with ``verbose`` one row per model, with intervals."""
-    digits = [_places(list(own.values())) for _, _, own in rows]
+    digits = [_places(list(by_model.values())) for _, _, by_model in rows]
     if verbose:
         return TerminalTable(_detailed(first, second, rows, digits))
     columns = [
@@ -348,12 +355,12 @@ def _table(
     ]
     for place, model in enumerate(models):
         cells = [
-            format_value(own[model].value, places) if model in own else "n/a"
-            for (_, _, own), places in zip(rows, digits, strict=True)
+            format_value(by_model[model].value, places) if model in by_model else "n/a"
+            for (_, _, by_model), places in zip(rows, digits, strict=True)
         ]
         columns.append(ReportColumn(model, cells, right=True, rank=place))
     if chance:
-        chance_cells = [_chance(own, places) for (_, _, own), places in zip(rows, digits, strict=True)]
+        chance_cells = [_chance(by_model, places) for (_, _, by_model), places in zip(rows, digits, strict=True)]
         columns.append(ReportColumn("chance", chance_cells, right=True, rank=21))
     return TerminalTable(columns)
 
@@ -364,12 +371,12 @@ def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int
             about if place == 0 else "",
             name if place == 0 else "",
             model,
-            format_value(each.value, places),
-            _reach(each.interval, places),
-            format_value(each.chance, places),
+            format_value(estimate.value, places),
+            _reach(estimate.interval, places),
+            format_value(estimate.chance, places),
         )
-        for (about, name, own), places in zip(rows, digits, strict=True)
-        for place, (model, each) in enumerate(own.items())
+        for (about, name, by_model), places in zip(rows, digits, strict=True)
+        for place, (model, estimate) in enumerate(by_model.items())
     ]
     abouts, names, models, values, reaches, chance = zip(*cells, strict=True)
     return [
@@ -384,8 +391,12 @@ def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int
 
 def _places(estimates: Sequence[Estimate]) -> int:
     """Decimals for figures side by side; two at least where they are small: a correlation is never 1.0."""
-    places = shared_decimals(each.interval for each in estimates)
-    return max(places, 2) if all(abs(each.value) < SMALL or isnan(each.value) for each in estimates) else places
+    places = shared_decimals(estimate.interval for estimate in estimates)
+    return (
+        max(places, 2)
+        if all(abs(estimate.value) < SMALL or isnan(estimate.value) for estimate in estimates)
+        else places
+    )
 
 
 def _reach(interval: Interval, places: int) -> str:
@@ -399,19 +410,19 @@ def _share(share: float) -> str:
     return f"{format_value(100 * share, 1)} %"
 
 
-def _arrow(own: ByModel) -> str:
-    return "↓" if next(iter(own.values())).better == Direction.DOWN else "↑"
+def _arrow(by_model: ByModel) -> str:
+    return "↓" if next(iter(by_model.values())).better == Direction.DOWN else "↑"
 
 
-def _chance(own: ByModel, places: int) -> str:
+def _chance(by_model: ByModel, places: int) -> str:
     """The chance level over all models, which differs a little where it depends on their vectors."""
-    known = [each.chance for each in own.values() if not isnan(each.chance)]
+    known = [estimate.chance for estimate in by_model.values() if not isnan(estimate.chance)]
     return format_range(min(known), max(known), places) if known else ""
 
 
 def pairwise_table(report_data: ConceptReportData) -> list[Any]:
     """Every pair of models on every score."""
-    every = [each for each in report_data.all_score_comparisons if each.contrasts]
+    every = [comparison for comparison in report_data.all_score_comparisons if comparison.contrasts]
     parts: list[Any] = [Paragraph(""), heading("Every pair")] if every else []
     for score_comparison in every:
         parts += [Paragraph(""), TerminalTable(_pair_columns(score_comparison))]
@@ -420,13 +431,13 @@ def pairwise_table(report_data: ConceptReportData) -> list[Any]:
 
 def _pair_columns(score_comparison: ScoreComparison) -> list[ReportColumn]:
     """Every pair of models on one score, whose name is the head of the first column."""
-    pairs = [(each, shared_decimals([each.interval])) for each in score_comparison.contrasts]
+    pairs = [(contrast, shared_decimals([contrast.interval])) for contrast in score_comparison.contrasts]
     return [
-        ReportColumn(score_comparison.title, [each.a for each, _ in pairs], shortens="middle"),
-        ReportColumn("minus", [each.b for each, _ in pairs], shortens="middle"),
-        ReportColumn("difference", [format_difference(each.difference, at) for each, at in pairs], right=True),
-        ReportColumn("interval", [_reach(each.interval, at) for each, at in pairs], right=True, rank=2),
-        ReportColumn("adj. p", [format_p(each.adjusted) for each, _ in pairs], right=True, rank=1),
+        ReportColumn(score_comparison.title, [contrast.a for contrast, _ in pairs], shortens="middle"),
+        ReportColumn("minus", [contrast.b for contrast, _ in pairs], shortens="middle"),
+        ReportColumn("difference", [format_difference(contrast.difference, at) for contrast, at in pairs], right=True),
+        ReportColumn("interval", [_reach(contrast.interval, at) for contrast, at in pairs], right=True, rank=2),
+        ReportColumn("adj. p", [format_p(contrast.adjusted) for contrast, _ in pairs], right=True, rank=1),
     ]
 
 
@@ -434,16 +445,16 @@ def weight_table(report_data: ConceptReportData) -> list[Any]:
     """How much the winner of the composite owes to the weights."""
     if not report_data.winning:
         return []
-    ordered = sorted(report_data.winning, key=lambda each: -each.share)
+    ordered = sorted(report_data.winning, key=lambda outcome: -outcome.share)
     return [
         Paragraph(""),
         heading("If the scores were weighted otherwise"),
         Paragraph(""),
         TerminalTable(
             [
-                ReportColumn("model", [each.model for each in ordered], shortens="middle"),
-                ReportColumn("comes first in", [_share(each.share) for each in ordered], right=True),
-                ReportColumn("with resampled data", [_share(each.resampled) for each in ordered], right=True),
+                ReportColumn("model", [outcome.model for outcome in ordered], shortens="middle"),
+                ReportColumn("comes first in", [_share(outcome.share) for outcome in ordered], right=True),
+                ReportColumn("with resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
             ]
         ),
         Paragraph("of all weightings of the composite, each as likely as any other."),

@@ -45,8 +45,7 @@ from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClusterin
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
-from equipoise.tasks.classification import linear_probe
-from equipoise.tasks.clustering import cluster_texts, kmeans
+from equipoise.tasks.classification import cluster_texts, kmeans, linear_probe
 from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, similarity, unit_rows
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from equipoise.domains.fair.model_outcome import (
 from equipoise.domains.fair.plan import Plan
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
-from equipoise.extras import install_command
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.models.tokenizers import WordTokenizer, tokenizer_for
 from equipoise.runs.compare import compare
@@ -33,6 +32,7 @@ from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, execut
 from equipoise.stats.paired_tests import get_test
 from equipoise.stats.slices import slice_estimates
 from equipoise.tuning.nested_cv import majority_hits
+from equipoise.types import install_command
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.model_result import OptimizationResult

@@ -16,7 +16,7 @@ from equipoise.domains.fair.model_result import ACCURACY, METRIC
 from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking_functions import hit_rate
-from equipoise.models.memory_cache import Truncation, dense_models, measure_truncation
+from equipoise.models.dense import Truncation, dense_models, measure_truncation
 from equipoise.stats.alignment import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value

@@ -16,9 +16,8 @@ from equipoise.domains.fair.grid_search import GridEvidence, GridSearchResult, P
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
 from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
-from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
-from equipoise.runs.manifest import Manifest, redact_secrets
-from equipoise.runs.run_directory import read_manifest
+from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
+from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent, UnitContents

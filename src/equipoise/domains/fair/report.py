@@ -82,7 +82,7 @@ class FairReportData:
     @property
     def ceilings(self) -> dict[str, float]:
         """The models whose chunk boundaries split answers, and the share of answers that they can find at best."""
-        known = {each.name: each.ceiling for each in self.models if each.ceiling is not None}
+        known = {model.name: model.ceiling for model in self.models if model.ceiling is not None}
         return {name: ceiling for name, ceiling in known.items() if ceiling < 1}
 
     @property
@@ -90,7 +90,7 @@ class FairReportData:
         """The models, best first."""
         if self.comparison is None:
             return list(self.models)
-        by_name = {each.name: each for each in self.models}
+        by_name = {model.name: model for model in self.models}
         return [by_name[name] for name in self.comparison.order]
 
 
@@ -114,8 +114,8 @@ def fair_answer(data: FairReportData, details: str = "") -> Answer:
     options = AnswerOptions(
         WORDS,
         columns=(
-            ReportColumn("chunks", [_best(each.tuning) for each in ranked], rank=PARAMETERS_RANK),
-            ReportColumn("size", [_size(each) for each in ranked], rank=SIZE_RANK),
+            ReportColumn("chunks", [_best(model.tuning) for model in ranked], rank=PARAMETERS_RANK),
+            ReportColumn("size", [_size(model) for model in ranked], rank=SIZE_RANK),
         ),
         baseline="Random retrieval",
         notes=(_tuning_note(data), *(f"{note}." for note in data.notes)),
@@ -142,7 +142,7 @@ def _tuning_note(data: FairReportData) -> str:
             f"These scores are optimistic: the best of {data.tried:,} configurations was selected and scored on the "
             "same questions. Use --folds 5."
         )
-    gap = format_value(100 * max(each.tuning.gap for each in data.models), 0)
+    gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
     splits = f", mean over {data.splits} random splits" if data.splits > 1 else ""
     budget = "" if data.budget is None else f"; at most {_budget(data.budget)}"
     return (
@@ -168,7 +168,7 @@ def short_caption(data: FairReportData) -> Iterator[str]:
 
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
-    pairs = sum(each.metric == comparison.primary for each in comparison.contrasts)
+    pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
     adjustment = f"p is adjusted for {pairs} pairs" if pairs > 1 else "there is one pair"
     selection = " and includes parameter selection" if nested else ""
     confidence_level = format_percent(comparison.config.confidence_level)
@@ -179,7 +179,7 @@ def _over_splits(data: FairReportData) -> str:
     """The standard deviation of the score of one split."""
     if data.splits < 2:
         return ""
-    spread = max(each.tuning.split_sd or 0.0 for each in data.models)
+    spread = max(model.tuning.split_sd or 0.0 for model in data.models)
     return f" (SD of the score of one split: up to {format_value(100 * spread, 1)} points)"
 
 
@@ -190,7 +190,7 @@ def _about_mcnemar(data: FairReportData) -> Iterator[str]:
     if data.mcnemar is not None:
         counted = "questions answered in most splits" if data.splits > 1 else "answered questions"
         yield f"McNemar p: exact, of {counted}, not adjusted."
-    tied = [each.name for each in data.models if each.tied_questions]
+    tied = [model.name for model in data.models if model.tied_questions]
     if tied:
         yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
 
@@ -261,27 +261,27 @@ def _title(data: FairReportData) -> str:
 def held_out_columns(data: FairReportData) -> list[ReportColumn]:
     """One row per model, by tie band; on a narrow terminal the columns of the comparison are dropped last."""
     ranked, comparison = data.ranked, data.comparison
-    estimates = [each.estimate for each in ranked]
+    estimates = [model.estimate for model in ranked]
     columns = [
-        ReportColumn("model", [each.name for each in ranked], shortens="middle"),
+        ReportColumn("model", [model.name for model in ranked], shortens="middle"),
         *score_columns(estimates, FINE, "accuracy"),
     ]
     if comparison is not None:
-        bands = [" ".join(comparison.bands[each.name]) or "-" for each in ranked]
+        bands = [" ".join(comparison.bands[model.name]) or "-" for model in ranked]
         columns.insert(0, ReportColumn("band", bands))
-        columns.append(ReportColumn("adj. p", [_p(comparison, each.name) for each in ranked], right=True, rank=2))
+        columns.append(ReportColumn("adj. p", [_p(comparison, model.name) for model in ranked], right=True, rank=2))
     if data.nested and data.tried > 1:
-        best = [_score(each.tuning.optimistic) for each in ranked]
+        best = [_score(model.tuning.optimistic) for model in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=3))
-        gaps = [FINE.signed_difference(each.tuning.gap) for each in ranked]
+        gaps = [FINE.signed_difference(model.tuning.gap) for model in ranked]
         columns.append(ReportColumn("gap", gaps, right=True, rank=4))
     columns += [
-        ReportColumn("tokens", [_tokens(each.tokens) for each in ranked], right=True, rank=5),
-        ReportColumn("parameters", [_best(each.tuning) for each in ranked], rank=6),
-        ReportColumn("chance", [_score(each.chance) for each in estimates], right=True, rank=7),
+        ReportColumn("tokens", [_tokens(model.tokens) for model in ranked], right=True, rank=5),
+        ReportColumn("parameters", [_best(model.tuning) for model in ranked], rank=6),
+        ReportColumn("chance", [_score(estimate.chance) for estimate in estimates], right=True, rank=7),
     ]
     if comparison is not None and data.mcnemar is not None:
-        exact = [_exact_p(data.mcnemar, each.name, comparison.leader) for each in ranked]
+        exact = [_exact_p(data.mcnemar, model.name, comparison.leader) for model in ranked]
         columns.append(ReportColumn("McNemar p", exact, right=True, rank=8))
     return columns
 
@@ -292,11 +292,11 @@ def optimistic_table(data: FairReportData) -> list[Any]:
     Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
     retrieves no more tokens than the baseline.
     """
-    ranked = sorted(data.models, key=lambda each: -each.tuning.optimistic)
-    rows = [_Gain.of(each.tuning, data.budget) for each in ranked]
+    ranked = sorted(data.models, key=lambda model: -model.tuning.optimistic)
+    rows = [_Gain.of(model.tuning, data.budget) for model in ranked]
     table = TerminalTable(
         [
-            ReportColumn("model", [each.name for each in ranked], shortens="middle"),
+            ReportColumn("model", [model.name for model in ranked], shortens="middle"),
             ReportColumn("baseline", [f"{_score(row.baseline.value)}{row.mark}" for row in rows], right=True),
             ReportColumn("tuned", [row.tuned_score for row in rows], right=True),
             ReportColumn("gain", [row.points for row in rows], right=True),
@@ -364,7 +364,7 @@ class _Gain:
 
 def token_budget_table(data: FairReportData) -> list[Any]:
     """The best accuracy per token budget, from the Pareto frontier of each model."""
-    frontiers = {each.name: each.tuning.frontier for each in data.ranked if each.tuning.frontier}
+    frontiers = {model.name: model.tuning.frontier for model in data.ranked if model.tuning.frontier}
     if not frontiers:
         return []
     highest = max(frontier[-1].cost or 0.0 for frontier in frontiers.values())
@@ -388,16 +388,16 @@ def token_budget_table(data: FairReportData) -> list[Any]:
 def slice_table(data: FairReportData) -> list[Any]:
     """The held-out accuracy by category and difficulty, with the number of questions."""
     ranked = data.ranked
-    keys = [(each.name, each.value) for each in ranked[0].slices]
+    keys = [(part.name, part.value) for part in ranked[0].slices]
     if not keys:
         return []
-    first = {(each.name, each.value): each.estimate for each in ranked[0].slices}
+    first = {(part.name, part.value): part.estimate for part in ranked[0].slices}
     columns = [
         ReportColumn("slice", [f"{name} {value}" for name, value in keys]),
         ReportColumn("n", [_n(first[key].n) for key in keys], right=True),
     ]
     for index, model in enumerate(ranked):
-        cells = {(each.name, each.value): WHOLE.value(each.estimate.value) for each in model.slices}
+        cells = {(part.name, part.value): WHOLE.value(part.estimate.value) for part in model.slices}
         columns.append(ReportColumn(model.name, [cells[key] for key in keys], right=True, rank=index))
     sparse = any(first[key].n < MIN_UNITS for key in keys)
     parts: list[Any] = [
@@ -415,9 +415,9 @@ def fold_table(data: FairReportData) -> list[Any]:
     """The configurations selected per fold."""
     if not data.nested:
         return []
-    rows = [(each, choice) for each in data.ranked for choice in each.tuning.folds]
+    rows = [(model, choice) for model in data.ranked for choice in model.tuning.folds]
     splits = [
-        f"{each.name} {format_value(100 * each.tuning.split_sd, 2)}" for each in data.ranked if each.tuning.split_sd
+        f"{model.name} {format_value(100 * model.tuning.split_sd, 2)}" for model in data.ranked if model.tuning.split_sd
     ]
     parts: list[Any] = [
         Paragraph(""),
@@ -425,7 +425,7 @@ def fold_table(data: FairReportData) -> list[Any]:
         Paragraph(""),
         TerminalTable(
             [
-                ReportColumn("model", [each.name for each, _ in rows], shortens="middle"),
+                ReportColumn("model", [model.name for model, _ in rows], shortens="middle"),
                 ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
                 ReportColumn("n", [str(choice.n) for _, choice in rows], right=True),
                 ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
@@ -516,8 +516,7 @@ def validation_view(result: ValidationResult) -> ValidationData:
 
 
 def _answers(result: ValidationResult) -> StatusLine:
-    found = result.verification
-    if found is None:
+    if result.verification is None:
         return StatusLine(ThresholdStatus.UNKNOWN, f"Answers: {_NOT_VERIFIED}")
     text = f"Answers verified: {result.answers_found:,}/{result.total_questions:,}"
     if result.answers_missing:
@@ -527,10 +526,11 @@ def _answers(result: ValidationResult) -> StatusLine:
 
 def _method(result: ValidationResult) -> str:
     """The matcher and the chunks that were searched."""
-    found = result.verification
-    if found is None:
+    verification = result.verification
+    if verification is None:
         return ""
-    return f"matched with the matcher {found.matcher}, in {pluralize(found.chunks, 'chunk')} of {found.chunking}"
+    chunks = f"{pluralize(verification.chunks, 'chunk')} of {verification.chunking}"
+    return f"matched with the matcher {verification.matcher}, in {chunks}"
 
 
 def _duplicates(result: ValidationResult) -> StatusLine:
@@ -623,12 +623,12 @@ def _too_few(name: str, kind: str, counts: Mapping[str, int]) -> str:
 def _sizes(result: ValidationResult) -> tuple[SampleSizeRow, ...]:
     return tuple(
         SampleSizeRow(
-            each.n,
-            100 * each.half_width,
-            None if each.detectable is None else 100 * each.detectable,
-            each.n == result.total_questions,
+            resolution.n,
+            100 * resolution.half_width,
+            None if resolution.detectable is None else 100 * resolution.detectable,
+            resolution.n == result.total_questions,
         )
-        for each in result.resolutions
+        for resolution in result.resolutions
     )
 
 
@@ -642,17 +642,17 @@ def _sizes_note(result: ValidationResult) -> str:
 
 
 def _lists(result: ValidationResult) -> dict[str, list[str]]:
-    by_severity = sorted(result.answer_issues, key=lambda each: each.severity != Severity.ISSUE)
+    by_severity = sorted(result.answer_issues, key=lambda issue: issue.severity != Severity.ISSUE)
     return {
-        "Answers": [_issue_line(each) for each in by_severity],
-        "Duplicate questions": [one_line(each) for each in result.duplicate_questions],
+        "Answers": [_issue_line(issue) for issue in by_severity],
+        "Duplicate questions": [one_line(question) for question in result.duplicate_questions],
         "Near-duplicate questions": [
-            f'"{one_line(each.first)}" and "{one_line(each.second)}": {_pair_text(each)}'
-            for each in result.near_duplicates
+            f'"{one_line(duplicate.first)}" and "{one_line(duplicate.second)}": {_pair_text(duplicate)}'
+            for duplicate in result.near_duplicates
         ],
         "Unknown labels": [
-            f'{each.kind} "{each.name}" of {pluralize(each.count, "question")}: {each.suggestion}'
-            for each in result.unknown_names
+            f'{name.kind} "{name.name}" of {pluralize(name.count, "question")}: {name.suggestion}'
+            for name in result.unknown_names
         ],
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from equipoise.domains.fair.model_outcome import FairModelResult, unrelated_runs, write_outcome
 from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
-from equipoise.report.charts.files import write_charts
+from equipoise.report.charts.render import write_run_charts
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment import ExperimentFolder, failures_to_dict, is_json_file, write_json
 
@@ -169,7 +169,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     def draw(self, output: str | Path) -> list[Path]:
         """Write the charts of the runs in a folder; nothing if charts cannot be drawn here."""
         folder = Path(output)
-        return write_charts(folder, self.runs(folder), self.comparison)
+        return write_run_charts(folder, self.runs(folder), self.comparison)
 
     def runs(self, output: str | Path) -> list[Path]:
         """The run directory of each model in an output folder."""

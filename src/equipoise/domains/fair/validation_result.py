@@ -289,9 +289,9 @@ def _shares(kind: str, shares: Sequence[CategoryCount]) -> list[Any]:
         Paragraph(""),
         TerminalTable(
             [
-                ReportColumn(kind, [each.name for each in shares], shortens="end"),
-                ReportColumn("questions", [format_count(each.count) for each in shares], right=True),
-                ReportColumn("share", [f"{format_value(each.percentage, 1)} %" for each in shares], right=True),
+                ReportColumn(kind, [share.name for share in shares], shortens="end"),
+                ReportColumn("questions", [format_count(share.count) for share in shares], right=True),
+                ReportColumn("share", [f"{format_value(share.percentage, 1)} %" for share in shares], right=True),
             ]
         ),
     ]

@@ -38,7 +38,7 @@ def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
         ks = range(1, MAX_K + 1)
         first = next(iter(rankings.values()))
         yield accuracy_at_k_chart(
-            {system: [_mean(HitRate(k).per_unit(each)) for k in ks] for system, each in rankings.items()},
+            {system: [_mean(HitRate(k).per_unit(ranking)) for k in ks] for system, ranking in rankings.items()},
             [_mean(HitRate(k).per_unit(first.uninformed())) for k in ks],
             "hit-rate-over-k",
             what="Hit rate",
@@ -46,13 +46,13 @@ def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
         )
         yield precision_recall_chart(
             {
-                system: [(_mean(Recall(k).per_unit(each)), _mean(Precision(k).per_unit(each))) for k in ks]
-                for system, each in rankings.items()
+                system: [(_mean(Recall(k).per_unit(ranking)), _mean(Precision(k).per_unit(ranking))) for k in ks]
+                for system, ranking in rankings.items()
             }
         )
-    if len({each.representation.name for each in benchmark.outcomes}) > 1:
+    if len({outcome.representation.name for outcome in benchmark.outcomes}) > 1:
         shown = [name for name in REPRESENTATION_METRICS if name in benchmark[0].names]
-        against = any(not each.representation.multi_vector for each in benchmark.outcomes)
+        against = any(not outcome.representation.multi_vector for outcome in benchmark.outcomes)
         yield metric_bars(
             {system: [result[name] for name in shown] for system, result in results.items()},
             name="single-against-multi-vector" if against else "strategies",
@@ -161,9 +161,9 @@ def _trial_row(part: TunedModelSummary, trial: int) -> Row:
 
 
 def _alt_text(parts: Sequence[TunedModelSummary]) -> str:
-    told = [
+    sentences = [
         f"{part.name} was chosen at precision {format_value(part.precision[part.tuning.best], 3)} and recall "
         f"{format_value(part.recall[part.tuning.best], 3)}"
         for part in parts
     ]
-    return f"{'; '.join(told)}."
+    return f"{'; '.join(sentences)}."

@@ -22,8 +22,7 @@ from equipoise.domains.phenotypes.cli import (
     weights_option,
 )
 from equipoise.errors import InputError, ParameterError
-from equipoise.extras import install_command
-from equipoise.types import with_label
+from equipoise.types import install_command, with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

@@ -112,7 +112,10 @@ def phenotype_answer(edition: BenchmarkReportData) -> Answer:
     if comparison is None:
         result = edition.systems[0].result
         estimates = [result[name] for name in ANSWER_METRICS if name in result.estimates]
-        columns = [ReportColumn(each.metric, [format_value(each.value, _DECIMALS)], right=True) for each in estimates]
+        columns = [
+            ReportColumn(estimate.metric, [format_value(estimate.value, _DECIMALS)], right=True)
+            for estimate in estimates
+        ]
         return single_answer(result.system, result[result.names[0]], replace(options, columns=tuple(columns)))
     shown = [name for name in ANSWER_METRICS if name in comparison.metrics and name != comparison.primary]
     answer = comparison_answer(comparison, replace(options, columns=tuple(metric_columns(comparison, shown))))
@@ -179,8 +182,8 @@ def metric_summary_table(comparison: Comparison) -> list[ReportColumn]:
     rows = [comparison.estimates[name] for name in comparison.order]
     columns = [ReportColumn("system", [*comparison.order, "chance"], shortens="middle")]
     for rank, metric in enumerate(shown):
-        chance_levels = [each[metric].chance for each in rows if not isnan(each[metric].chance)]
-        cells = [format_value(each[metric].value, _DECIMALS) for each in rows]
+        chance_levels = [row[metric].chance for row in rows if not isnan(row[metric].chance)]
+        cells = [format_value(row[metric].value, _DECIMALS) for row in rows]
         cells.append(_format_chance(chance_levels[0]) if chance_levels else "n/a")
         columns.append(ReportColumn(metric, cells, right=True, rank=rank))
     return columns
@@ -198,11 +201,11 @@ def _format_chance(value: float) -> str:
 
 def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
     comparison = edition.comparison
-    told = (
+    text = (
         score_caption(results) if comparison is None else f"{comparison_caption(comparison)} {chance_note(comparison)}"
     )
     return (
-        f"{told} All {format_count(edition.terms)} terms are ranked for every case, so that all systems have the "
+        f"{text} All {format_count(edition.terms)} terms are ranked for every case, so that all systems have the "
         f"same depth. MaxOntSim by {edition.measure}."
     )
 
@@ -217,14 +220,12 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         (
             part.slices[at].name if part is edition.systems[0] else "",
             part.slices[at].value if part is edition.systems[0] else "",
-            f"{format_count(each.estimate.n)}{_FEW_CASES_MARK if each.few else ''}"
-            if part is edition.systems[0]
-            else "",
+            f"{format_count(row.estimate.n)}{_FEW_CASES_MARK if row.few else ''}" if part is edition.systems[0] else "",
             part.result.system,
             format_value(part.slices[at].estimate.value, _DECIMALS),
             format_interval(part.slices[at].estimate.interval, _DECIMALS),
         )
-        for at, each in enumerate(first)
+        for at, row in enumerate(first)
         for part in edition.systems
     ]
     names, values, sizes, systems, estimates, intervals = zip(*rows, strict=True)
@@ -242,9 +243,9 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         Paragraph(""),
         heading(f"{metric} on parts of the cases"),
         Paragraph(""),
-        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
+        _table(edition, [column for column in columns if not (alone and column.head == "system")]),
     ]
-    if any(each.few for each in first):
+    if any(row.few for row in first):
         parts.append(Paragraph(f"{_FEW_CASES_MARK} few cases, low precision."))
     return parts
 
@@ -256,15 +257,15 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         return []
     rows = [
         (
-            each.diagnosis[at].metric if each is diagnosed[0] else "",
-            each.result.system,
-            format_value(each.diagnosis[at].value, _DECIMALS),
-            format_interval(each.diagnosis[at].interval, _DECIMALS),
-            _format_chance(each.diagnosis[at].chance),
-            format_count(each.diagnosis[at].n),
+            outcome.diagnosis[at].metric if outcome is diagnosed[0] else "",
+            outcome.result.system,
+            format_value(outcome.diagnosis[at].value, _DECIMALS),
+            format_interval(outcome.diagnosis[at].interval, _DECIMALS),
+            _format_chance(outcome.diagnosis[at].chance),
+            format_count(outcome.diagnosis[at].n),
         )
         for at in range(len(diagnosed[0].diagnosis))
-        for each in diagnosed
+        for outcome in diagnosed
     ]
     metrics, systems, estimates, intervals, chance_levels, sizes = zip(*rows, strict=True)
     columns = [
@@ -280,7 +281,7 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         Paragraph(""),
         heading("What the systems make of the ontology"),
         Paragraph(""),
-        _table(edition, [each for each in columns if not (alone and each.head == "system")]),
+        _table(edition, [column for column in columns if not (alone and column.head == "system")]),
         Paragraph(
             "The labels of a random sample of terms are the queries. Self-match: the term itself ranks first. "
             "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "

@@ -119,18 +119,18 @@ def score_part(edition: PlacesReportData, part: UnitSubset) -> list[Any]:
 def score_columns(part: UnitSubset) -> list[ReportColumn]:
     """One row a metric, in percent."""
     estimates = list(part.result.estimates.values())
-    reaches = [_places_in_percent(each.interval) for each in estimates]
+    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
-        ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
-        ReportColumn("estimate", [format_value(100 * each.value, places) for each in estimates], right=True),
+        ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
+        ReportColumn("estimate", [format_value(100 * estimate.value, places) for estimate in estimates], right=True),
         ReportColumn(f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1),
     ]
     for rank, (name, figures) in enumerate(part.baselines.items(), start=2):
-        cells = [format_value(100 * figures.get(each.metric, float("nan")), places) for each in estimates]
+        cells = [format_value(100 * figures.get(estimate.metric, float("nan")), places) for estimate in estimates]
         columns.append(ReportColumn(name, cells, right=True, rank=rank))
-    n = [format_count(each.n) for each in estimates]
+    n = [format_count(estimate.n) for estimate in estimates]
     return [*columns, ReportColumn("n", n, right=True, rank=len(part.baselines) + 2)]
 
 
@@ -151,17 +151,17 @@ def tie_note(edition: PlacesReportData) -> str:
     if not edition.tied and not edition.tied_top:
         return "Ties: no target shares its score with another class, and no largest score is shared."
     units = len(edition.parts[0].result.unit_ids)
-    told = (
+    text = (
         f"Ties: {format_count(edition.tied)} of {format_count(units)} targets share their score with "
         f"another class, and "
         f"{pluralize(edition.tied_top, 'visit')} {'has' if edition.tied_top == 1 else 'have'} several classes "
         "with the largest score (F1 takes the lowest code)."
     )
     if edition.tie_range is None:
-        return told
+        return text
     low, high = edition.tie_range
     reach = format_range(100 * low, 100 * high, 2)
-    return f"{told} Depending on the order of equals {display_metric(edition.tie_metric)} is {reach}."
+    return f"{text} Depending on the order of equals {display_metric(edition.tie_metric)} is {reach}."
 
 
 def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]:
@@ -170,13 +170,15 @@ def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]
     if result is None:
         return []
     estimates = list(result.estimates.values())
-    reaches = [_places_in_percent(each.interval) for each in estimates]
+    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
     table = TerminalTable(
         [
-            ReportColumn("metric", [display_metric(each.metric) for each in estimates]),
-            ReportColumn("mean of users", [format_value(100 * each.value, places) for each in estimates], right=True),
+            ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
+            ReportColumn(
+                "mean of users", [format_value(100 * estimate.value, places) for estimate in estimates], right=True
+            ),
             ReportColumn(
                 f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1
             ),
@@ -191,11 +193,11 @@ def _outer_users(result: Result) -> list[Any]:
     metric = result.names[0]
     values = result.per_unit[metric]
     order = values.argsort(kind="stable").tolist()
-    told = [f"{result.unit_ids[user]} {format_value(100 * float(values[user]), 1)}" for user in order]
+    user_scores = [f"{result.unit_ids[user]} {format_value(100 * float(values[user]), 1)}" for user in order]
     name = display_metric(metric)
     return [
-        Paragraph(f"Lowest {name}: {', '.join(told[:_OUTER])}."),
-        Paragraph(f"Highest {name}: {', '.join(told[: -_OUTER - 1 : -1])}."),
+        Paragraph(f"Lowest {name}: {', '.join(user_scores[:_OUTER])}."),
+        Paragraph(f"Highest {name}: {', '.join(user_scores[: -_OUTER - 1 : -1])}."),
     ]
 
 
@@ -203,20 +205,20 @@ def slices_part(edition: PlacesReportData) -> list[Any]:
     """The first metric on every slice."""
     if not edition.slices:
         return []
-    estimates = [each.estimate for each in edition.slices]
-    reaches = [_places_in_percent(each.interval) for each in estimates]
+    estimates = [part.estimate for part in edition.slices]
+    reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     table = TerminalTable(
         [
-            ReportColumn("slice", [each.name for each in edition.slices]),
-            ReportColumn("", [each.value for each in edition.slices], shortens="end"),
-            ReportColumn("n", [f"{format_count(each.estimate.n)}{_mark(each)}" for each in edition.slices], right=True),
-            ReportColumn("estimate", [format_value(100 * each.value, 1) for each in estimates], right=True),
+            ReportColumn("slice", [part.name for part in edition.slices]),
+            ReportColumn("", [part.value for part in edition.slices], shortens="end"),
+            ReportColumn("n", [f"{format_count(part.estimate.n)}{_mark(part)}" for part in edition.slices], right=True),
+            ReportColumn("estimate", [format_value(100 * estimate.value, 1) for estimate in estimates], right=True),
             ReportColumn("interval", [format_interval(reach, 1) for reach in reaches], right=True, rank=1),
         ]
     )
     title = f"{display_metric(estimates[0].metric)} by slice (percent)"
     parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
-    if any(each.few for each in edition.slices):
+    if any(part.few for part in edition.slices):
         parts.append(Paragraph(f"{_SPARSE} few visits: the score is not reliable."))
     return parts
 
@@ -226,12 +228,12 @@ def _mark(part: Slice) -> str:
 
 
 def _caption(edition: PlacesReportData) -> str:
-    told = caption([part.result for part in edition.parts])
-    told = told.replace(" Chance is the expected score of a random baseline.", "")
+    text = caption([part.result for part in edition.parts])
+    text = text.replace(" Chance is the expected score of a random baseline.", "")
     clusters = edition.parts[0].result.clusters
     if clusters is not None:
-        told += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
-    return f"{told} {_baselines(edition)}".rstrip()
+        text += f" Whole users are resampled ({format_count(len(set(clusters.tolist())))})."
+    return f"{text} {_baselines(edition)}".rstrip()
 
 
 def _baselines(edition: PlacesReportData) -> str:
@@ -351,12 +353,12 @@ def seed_table(edition: ReplicateReportData) -> list[ReportColumn]:
     level = format_percent(edition.confidence_level)
     named = [display_metric(row.metric) for row in rows]
     once = [name if at == 0 or named[at - 1] != name else "" for at, name in enumerate(named)]
-    own = _resampled(edition)
+    resampled = _resampled(edition)
     columns = [
         ReportColumn("metric", once),
         ReportColumn("system", [row.system for row in rows], shortens="middle"),
         ReportColumn("mean ± sd over seeds", [_spread(row.seeds) for row in rows], right=True),
-        ReportColumn(f"{level} over {own}", [_reach(row.pooled) for row in rows], right=True, rank=1),
+        ReportColumn(f"{level} over {resampled}", [_reach(row.pooled) for row in rows], right=True, rank=1),
     ]
     if edition.people == "users":
         columns.append(ReportColumn("mean of users", [_mean(row.by_user) for row in rows], right=True, rank=2))
@@ -382,24 +384,24 @@ def seed_difference_table(edition: ReplicateReportData) -> list[ReportColumn]:
 def method_notes(edition: ReplicateReportData) -> list[str]:
     """What each test speaks of."""
     who = _resampled(edition)
-    own = "each user's mean" if who == "users" else "each visit"
-    told = [
-        f"Over seeds: would other seeds show the same order on these {who}? Over {who} ({own}, averaged over "
+    unit_text = "each user's mean" if who == "users" else "each visit"
+    sentences = [
+        f"Over seeds: would other seeds show the same order on these {who}? Over {who} ({unit_text}, averaged over "
         f"seeds): would other {who} show it with these models? t is the paired t test, permutation the "
         f"randomisation test; {edition.family}."
     ]
     whole = dict.fromkeys(display_metric(row.metric) for row in edition.rows if row.pooled is None)
     if whole:
         names, verb = (", ".join(whole), "are no means" if len(whole) > 1 else "is no mean")
-        told.append(f"{names} {verb} over visits and can be compared over seeds alone.")
+        sentences.append(f"{names} {verb} over visits and can be compared over seeds alone.")
     if edition.seeds == 1:
-        told.append("One seed: how much the scores vary when training is repeated is unknown.")
+        sentences.append("One seed: how much the scores vary when training is repeated is unknown.")
     elif _lowest(edition.seeds) > edition.alpha:
-        told.append(
+        sentences.append(
             f"With {edition.seeds} seeds the randomisation test cannot fall below "
             f"{format_value(_lowest(edition.seeds), 3)}, so over seeds the t test decides."
         )
-    return told
+    return sentences
 
 
 def seed_claims(edition: ReplicateReportData) -> list[str]:

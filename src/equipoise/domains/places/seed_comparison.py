@@ -26,7 +26,7 @@ from equipoise.errors import DuplicateError, InputError, PairingError, Parameter
 from equipoise.evidence.base import as_ids
 from equipoise.io.arrays import read_array, read_matrix
 from equipoise.metrics.parser import parse_metrics
-from equipoise.runs.run_directory import MANIFEST
+from equipoise.runs.manifest import MANIFEST
 from equipoise.runs.store import load_run
 from equipoise.stats.alignment import AlignedResults, align_results
 from equipoise.stats.comparison import Comparison, compare_results

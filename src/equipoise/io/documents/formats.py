@@ -13,9 +13,8 @@ from typing import Any
 from zipfile import ZipFile
 
 from equipoise.errors import EquipoiseError, FormatError, InputError, MissingExtraError
-from equipoise.extras import install_command
 from equipoise.io.text import PathLike, check_archive, display_path, read_bytes, read_text
-from equipoise.types import require_extra
+from equipoise.types import install_command, require_extra
 
 # The characters of an HTML page: what it declares about its encoding is honoured.
 

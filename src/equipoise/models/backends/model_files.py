@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
-from equipoise.extras import install_command
 from equipoise.io.dataset import file_sha256
-from equipoise.types import Role
+from equipoise.types import Role, install_command
 
 
 @dataclass(frozen=True, slots=True)

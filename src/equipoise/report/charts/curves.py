@@ -26,11 +26,13 @@ from equipoise.report.charts.marks import (
     with_grid,
 )
 from equipoise.report.charts.theme import LIGHT, Spec, series_style
-from equipoise.report.tables import STANDARD_COSTS, axis_scale
+from equipoise.report.sections import axis_scale
+from equipoise.report.tables import STANDARD_COSTS
 from equipoise.stats.formatting import format_percent, format_value
 
 if TYPE_CHECKING:
-    from equipoise.report.view_model import AxisScale, Leaderboard, Report, SystemColumn
+    from equipoise.report.tables import SystemColumn
+    from equipoise.report.view_model import AxisScale, Leaderboard, Report
 
 WIDTH, HEIGHT = 520, 320
 RECALL_WIDTH = 460

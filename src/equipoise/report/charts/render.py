@@ -1,24 +1,27 @@
-"""Render charts as SVG and PNG without a browser and without network access."""
+"""Render charts as SVG and PNG, and write them to files, without a browser and without network access."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from equipoise.errors import StoreError
+from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.theme import DARK, LIGHT
+from equipoise.runs.store import load_run
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.report.charts.chart import Chart
     from equipoise.report.view_model import Report
+    from equipoise.stats.comparison import Comparison
 
 SVG = "http://www.w3.org/2000/svg"
 # The converter may not load any URL, whatever a name contains.
@@ -137,3 +140,17 @@ def _cleaned(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_cleaned(element) for element in value]
     return value
+
+
+CHART_FOLDER = "visualizations"
+
+
+def write_run_charts(folder: Path, runs: Sequence[Path], comparison: Comparison | None) -> list[Path]:
+    """Every chart of these run directories as PNG and SVG; none if the converter is not installed."""
+    from equipoise.report.build import build_report
+
+    report = build_report([load_run(path, evidence=False) for path in runs], comparison, exports=False)
+    try:
+        return write_charts(report, folder / CHART_FOLDER)
+    except MissingExtraError:
+        return []

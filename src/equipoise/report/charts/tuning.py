@@ -30,7 +30,7 @@ from equipoise.report.charts.marks import (
     with_grid,
 )
 from equipoise.report.charts.theme import LIGHT, Spec, series_style
-from equipoise.report.tables import axis_scale
+from equipoise.report.sections import axis_scale
 from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.stats.formatting import format_value
 

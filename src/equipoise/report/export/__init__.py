@@ -11,8 +11,7 @@ from equipoise.report.export.bibtex import as_bibtex
 from equipoise.report.export.card import as_card
 from equipoise.report.export.csv import as_csv, as_unit_csv
 from equipoise.report.export.latex import as_latex
-from equipoise.report.export.markdown import as_markdown
-from equipoise.report.export.paper_table import emulated_library, single_run
+from equipoise.report.export.paper_table import as_markdown, emulated_library, single_run
 from equipoise.report.export.trec import as_trec
 from equipoise.runs.store import StoredRun
 from equipoise.stats.comparison import Comparison

@@ -65,7 +65,7 @@ def _references() -> dict[str, str]:
     """The entries in full, by key."""
     text = (files("equipoise.report.export") / BIBLIOGRAPHY).read_text(encoding="utf-8")
     entries = re.split(r"\n(?=@)", text)
-    return {re.split(r"[{,]", each)[1]: f"{each.strip()}\n" for each in entries}
+    return {re.split(r"[{,]", entry)[1]: f"{entry.strip()}\n" for entry in entries}
 
 
 def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _sources(runs: Sequence[StoredRun], comparison: Comparison | None) -> Iterat
                 yield INTERVALS[estimate.interval.method]
     if comparison is not None:
         yield from _parts(get_test(comparison.config.test).cite)
-        tests = sum(each.metric == comparison.primary for each in comparison.contrasts)
+        tests = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
         if tests > 1 and comparison.correction in CORRECTIONS:
             yield CORRECTIONS[comparison.correction]
         yield TIE_GROUP_CITATION

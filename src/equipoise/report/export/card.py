@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from equipoise.report.export.paper_table import PaperTable, table_notes
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def yaml_lines(value: Any, indent: str = "") -> list[str]:
     """
     lines = []
     if isinstance(value, Mapping):
-        for key, each in value.items():
+        for key, item in value.items():
             name = str(key) if _PLAIN_KEY.fullmatch(str(key)) else _scalar(str(key))
-            lines += _entry(f"{indent}{name}:", each, indent)
+            lines += _entry(f"{indent}{name}:", item, indent)
     else:
-        for each in value:
-            nested = yaml_lines(each, f"{indent}  ")
+        for item in value:
+            nested = yaml_lines(item, f"{indent}  ")
             lines += [f"{indent}- {nested[0].lstrip()}", *nested[1:]]
     return lines
 
@@ -115,12 +115,12 @@ def _dataset(datasets: Mapping[str, str | None]) -> dict[str, Any]:
 def _metric(estimate: Estimate, letters: Sequence[str]) -> dict[str, Any]:
     facts = estimate.to_dict()
     interval = {name: value for name, value in facts["interval"].items() if name != "unit"}
-    kept = {name: facts[name] for name in ("n", "undefined", "chance", "unit", "better")}
+    selected = {name: facts[name] for name in ("n", "undefined", "chance", "unit", "better")}
     return {
         "type": _slug(estimate.metric.replace("@", "_at_")),
         "value": float(estimate.value),
         "name": estimate.metric,
-        "args": {"interval": interval, **kept, **({"band": " ".join(letters)} if letters else {})},
+        "args": {"interval": interval, **selected, **({"band": " ".join(letters)} if letters else {})},
     }
 
 

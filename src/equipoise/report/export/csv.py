@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.escaping import inert, inert_cell
+from equipoise.io.text import parse_number
+from equipoise.redaction import inert
 from equipoise.report.export.paper_table import PaperTable
 
 if TYPE_CHECKING:
@@ -99,3 +100,23 @@ def _written(rows: Iterable[Sequence[Any]], formulas: bool) -> str:
         csv.writer(buffer, lineterminator="\r\n").writerow([_cell(value, formulas) for value in row])
         lines.append(buffer.getvalue().removesuffix("\r\n"))
     return "".join(f"{line}\n" for line in lines)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def inert_cell(text: str) -> str:
+    """The text as a cell that a spreadsheet does not run: what looks like a formula gets an apostrophe.
+
+    >>> inert_cell("=1+1"), inert_cell("-0.5"), inert_cell("+1.2e-3")
+    ("'=1+1", '-0.5', '+1.2e-3')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        parse_number(text)
+    except ValueError:
+        return False
+    return "\t" not in text

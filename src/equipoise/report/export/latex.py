@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from equipoise.report.export.paper_table import PARTIAL, PaperTable, ReportCell, table_caption
 from equipoise.types import Direction
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.errors import ParameterError
+from equipoise.redaction import inert
 from equipoise.report.tables import bounded_systems, chance_bound_sign, method_name
 from equipoise.stats.formatting import (
     format_count,
@@ -110,7 +112,7 @@ class PaperTable:
 
     def chance(self, metric: str) -> str:
         """The chance level: a value, a range if it differs between the systems, or a bound."""
-        known = [each.chance for each in self.column(metric) if not isnan(each.chance)]
+        known = [estimate.chance for estimate in self.column(metric) if not isnan(estimate.chance)]
         if not known:
             return "n/a"
         better, places = self.better(metric), self._places(metric)
@@ -123,11 +125,11 @@ class PaperTable:
         return self.column(metric)[0].better
 
     def _places(self, metric: str) -> int:
-        return shared_decimals(each.interval for each in self.column(metric))
+        return shared_decimals(estimate.interval for estimate in self.column(metric))
 
     def _best(self, metric: str) -> str:
         """The best figure as it is printed: who prints the same is as good to a reader."""
-        known = [each.value for each in self.column(metric) if not isnan(each.value)]
+        known = [estimate.value for estimate in self.column(metric) if not isnan(estimate.value)]
         return format_value(_best_of(known, self.better(metric)), self._places(metric)) if known else ""
 
 
@@ -190,7 +192,7 @@ def _subject(sheet: PaperTable) -> str:
 
 
 def _intervals(sheet: PaperTable) -> str:
-    known = [each.interval for metric in sheet.metrics for each in sheet.column(metric)]
+    known = [estimate.interval for metric in sheet.metrics for estimate in sheet.column(metric)]
     known = [interval for interval in known if interval.known]
     if not known:
         return ""
@@ -239,3 +241,46 @@ def _unknown(sheet: PaperTable) -> str:
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+# A Markdown table for GitHub: one row per system, best first, and the chance level below.
+
+ARROWS = {Direction.UP: "↑", Direction.DOWN: "↓"}
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&$^]|:(?=\S)")  # a colon may make a link or an emoji
+_LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
+
+
+def as_markdown(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
+    """The table, its caption below, and the verdict where there is one."""
+    sheet = PaperTable.of(runs, comparison)
+    heads = [
+        "system",
+        *(f"{escape_markdown(metric)} {ARROWS[sheet.better(metric)]}" for metric in sheet.metrics),
+    ]
+    lines = [_row(heads), _row([":--", *("--:" for _ in sheet.metrics)])]
+    for system in sheet.systems:
+        mark = escape_markdown(PARTIAL) if system in sheet.cautions else ""
+        cells = [_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
+        lines.append(_row([escape_markdown(system) + mark, *cells]))
+    lines.append(_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
+    verdict = [] if comparison is None else ["", escape_markdown(comparison.verdict())]
+    return "\n".join([*lines, *verdict, "", escape_markdown(" ".join(table_caption(sheet))), ""])
+
+
+def escape_markdown(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line.
+
+    >>> print(escape_markdown("a|b *c*"))
+    a\|b \*c\*
+    """
+    return _LIST.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", inert(" ".join(text.split()))))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: ReportCell) -> str:
+    value = f"**{cell.value}**" if cell.best else cell.value
+    letters = f"<sup>{cell.letters}</sup>" if cell.letters else ""
+    return " ".join(filter(None, [value + letters, cell.interval]))

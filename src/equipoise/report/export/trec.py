@@ -39,29 +39,29 @@ def as_trec(runs: Sequence[StoredRun], comparison: Comparison | None = None) -> 
         )
     scored = all(map(_falls, lists.values()))
     table: dict[str, dict[str, float]] = {}
-    for unit, found in lists.items():
+    for unit, items in lists.items():
         if _in_one(unit) in table:
             raise DuplicateError(f"two units would be called {_in_one(unit)} in a TREC run", hint=_IN_ONE)
-        table[_in_one(unit)] = _scores(unit, found, scored)
+        table[_in_one(unit)] = _scores(unit, items, scored)
     return _text(table, tag=_in_one(run.result.system) or DEFAULT_TAG)
 
 
-def _falls(found: Sequence[RetrievedItem]) -> bool:
+def _falls(items: Sequence[RetrievedItem]) -> bool:
     """Whether there are scores, and they agree with the order."""
-    scores = [each.score for each in found if each.score is not None]
-    return len(scores) == len(found) and all(one >= other for one, other in pairwise(scores))
+    scores = [item.score for item in items if item.score is not None]
+    return len(scores) == len(items) and all(one >= other for one, other in pairwise(scores))
 
 
-def _scores(unit: str, found: Iterable[RetrievedItem], scored: bool) -> dict[str, float]:
+def _scores(unit: str, items: Iterable[RetrievedItem], scored: bool) -> dict[str, float]:
     scores: dict[str, float] = {}
-    for rank, each in enumerate(found, start=1):
-        name = _in_one(each.id)
+    for rank, item in enumerate(items, start=1):
+        name = _in_one(item.id)
         if name in scores:
             raise DuplicateError(
                 f"{name} was retrieved twice for unit {unit}",
                 hint=f"a TREC run names a document once a query; {_IN_ONE}",
             )
-        scores[name] = each.score if scored and each.score is not None else 1 / rank
+        scores[name] = item.score if scored and item.score is not None else 1 / rank
     return scores
 
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.escaping import inert
+from equipoise.redaction import inert
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, page_charts
 from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
 

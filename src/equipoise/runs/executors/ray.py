@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.checks.base import pluralize
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
-from equipoise.extras import install_command
 from equipoise.runs.executors import Completed, Executor, Function, Item, Shared, Value, ignore_progress
 from equipoise.runs.executors.ray_worker import (
     AUTO,
@@ -35,7 +34,7 @@ from equipoise.runs.executors.ray_worker import (
     suppress_ray_output,
     worker_entry_point,
 )
-from equipoise.types import require_extra
+from equipoise.types import install_command, require_extra
 
 if TYPE_CHECKING:
     from equipoise.runs.progress import ProgressCallback

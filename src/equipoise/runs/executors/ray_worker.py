@@ -168,14 +168,14 @@ def host_and_port(address: str) -> tuple[str, int]:
     >>> host_and_port("ray://head"), host_and_port("10.0.0.1:6379")
     (('head', 10001), ('10.0.0.1', 6379))
     """
-    found = _PLACE.match(address.removeprefix(CLIENT))
-    port = found["port"] or (CLIENT_PORT if address.startswith(CLIENT) else None) if found else None
-    if found is None or port is None or not 0 < int(port) < 1 << 16:
+    match = _PLACE.match(address.removeprefix(CLIENT))
+    port = match["port"] or (CLIENT_PORT if address.startswith(CLIENT) else None) if match else None
+    if match is None or port is None or not 0 < int(port) < 1 << 16:
         raise ParameterError(
             f"{address!r} is no address of a Ray cluster",
             hint="write ray://head:10001, or host:6379 on a machine of the cluster",
         )
-    return found["host"], int(port)
+    return match["host"], int(port)
 
 
 def is_listening(address: str) -> bool:

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts.embedders import tree_embedder
-from equipoise.domains.accounts.training.initialization import (
-    constant_edge_layout,
-    lorentz_boost,
-    spanning_tree_parents,
-)
+from equipoise.domains.accounts.training.manifolds import constant_edge_layout, lorentz_boost, spanning_tree_parents
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import ParameterError
 from equipoise.geometry import distances

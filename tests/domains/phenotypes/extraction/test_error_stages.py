@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, retrieve_candidates
-from equipoise.domains.phenotypes.extraction.error_stages import LossStage, count_by_stage, trace_gold_terms
-from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.extraction.predict import LossStage, count_by_stage, predict, trace_gold_terms
 from equipoise.domains.phenotypes.extraction.splitters import PhraseSplitter
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.errors import PairingError

@@ -11,8 +11,8 @@ import pytest
 from equipoise.domains.phenotypes.ontology import ontology as load
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology, ontology_from_file
 from equipoise.errors import InputError, MissingExtraError
-from equipoise.extras import install_command
 from equipoise.io.obo import OboFile, OboTerm
+from equipoise.types import install_command
 
 SMALL = """\
 ontology: t

@@ -13,9 +13,8 @@ import numpy as np
 from equipoise.domains.accounts.trees.tree import Node, Tree
 from equipoise.errors import FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io import tables
-from equipoise.io.dag import transitive_reduction
-from equipoise.io.edge_list import Edge
-from equipoise.io.edge_list import edges as read_pairs
+from equipoise.io.dag import Edge, transitive_reduction
+from equipoise.io.dag import edges as read_pairs
 from equipoise.io.json import parse_json
 from equipoise.io.tables import Table, find_delimiter, table_format, table_of_json
 from equipoise.io.text import PathLike, TextFile, display_path, open_text

@@ -15,7 +15,7 @@ import numpy as np
 from equipoise.domains.accounts.trees.sql import MAGIC, explained_damage, open_sqlite
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import FormatError, InputError, UnknownNameError
-from equipoise.io.edge_list import Edge, find_cycle
+from equipoise.io.dag import Edge, find_cycle
 from equipoise.io.obo import read_obo
 from equipoise.io.text import PathLike, display_path, read_bytes, read_text
 

@@ -25,7 +25,7 @@ from equipoise.domains.accounts.trees.formats import (
 from equipoise.domains.accounts.trees.sql import MAGIC, TableColumns, read_sql
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.errors import FormatError, InputError, ParameterError
-from equipoise.io.edge_list import guess_header_roles, standard_header_roles
+from equipoise.io.dag import guess_header_roles, standard_header_roles
 from equipoise.io.json import parse_json
 from equipoise.io.tables import DELIMITERS, find_delimiter, records, table_format
 from equipoise.io.text import PathLike, TextFile, display_path, open_text, read_bytes

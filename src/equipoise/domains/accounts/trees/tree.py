@@ -13,8 +13,7 @@ import numpy as np
 
 from equipoise.errors import DuplicateError, InputError, UnknownNameError, did_you_mean
 from equipoise.io import dag
-from equipoise.io.dag import Links, longest_paths, reachable, shortest_paths
-from equipoise.io.edge_list import Edge, find_cycle
+from equipoise.io.dag import Edge, Links, find_cycle, longest_paths, reachable, shortest_paths
 from equipoise.types import Bools, Floats, Ints
 
 # What a hierarchy must be before anything is computed from it: unique ids, known parents, no cycle.

@@ -23,8 +23,14 @@ from equipoise.domains.phenotypes.extraction.config import (
     missing_index_notes,
     open_term_retriever,
 )
-from equipoise.domains.phenotypes.extraction.error_stages import LossStage, TracedTerm, count_by_stage, trace_gold_terms
-from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
+from equipoise.domains.phenotypes.extraction.predict import (
+    LossStage,
+    Predictions,
+    TracedTerm,
+    count_by_stage,
+    predict,
+    trace_gold_terms,
+)
 from equipoise.domains.phenotypes.extraction.report import ExtractionReportData
 from equipoise.domains.phenotypes.extraction.scoring import (
     ErrorCounts,

@@ -89,7 +89,7 @@ def data_problem_notes(problems: tuple[str, ...], *, verbose: bool = False) -> l
         return []
     shown = problems if verbose else problems[:MAX_LISTED]
     parts: list[Any] = [Paragraph(""), heading("What did not fit in the documents"), Paragraph("")]
-    parts += [Paragraph(each) for each in shown]
+    parts += [Paragraph(note) for note in shown]
     if len(shown) < len(problems):
         parts.append(Paragraph(f"and {len(problems) - len(shown)} more: --verbose lists them."))
     return parts
@@ -107,21 +107,21 @@ def _primary_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimat
 def _primary_table(edition: ExtractionReportData) -> list[Any]:
     """The primary precision, recall and F1, exact and soft."""
     rows = _primary_rows(edition)
-    estimates = [each for _, _, each in rows]
+    estimates = [estimate for _, _, estimate in rows]
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
         ReportColumn(edition.averaging, [title for title, _, _ in rows]),
         ReportColumn("match", [match for _, match, _ in rows]),
-        ReportColumn("estimate", [format_value(each.value, _SCORE_DECIMALS) for each in estimates], right=True),
+        ReportColumn("estimate", [format_value(estimate.value, _SCORE_DECIMALS) for estimate in estimates], right=True),
         ReportColumn(
             f"{level} interval",
-            [format_interval(each.interval, _SCORE_DECIMALS) for each in estimates],
+            [format_interval(estimate.interval, _SCORE_DECIMALS) for estimate in estimates],
             right=True,
             rank=1,
         ),
         ReportColumn(
             "chance",
-            [format_value(each.chance, _SCORE_DECIMALS) for each in estimates],
+            [format_value(estimate.chance, _SCORE_DECIMALS) for estimate in estimates],
             right=True,
             rank=2,
         ),
@@ -131,9 +131,9 @@ def _primary_table(edition: ExtractionReportData) -> list[Any]:
 
 
 def _run_caption(edition: ExtractionReportData) -> str:
-    shown = [each for _, _, each in _primary_rows(edition)]
+    shown = [estimate for _, _, estimate in _primary_rows(edition)]
     shown += [edition.result[SetF1(average, mode).name] for mode in TITLES for average in AVERAGES]
-    methods = dict.fromkeys(each.interval.method for each in shown if each.interval.known)
+    methods = dict.fromkeys(estimate.interval.method for estimate in shown if estimate.interval.known)
     how = f"Intervals over documents: {', '.join(methods)}. " if methods else ""
     rate = edition.documents / edition.seconds if edition.seconds else 0.0
     return (
@@ -153,18 +153,20 @@ def _mode_table(edition: ExtractionReportData) -> list[Any]:
         ReportColumn("average", [average for _, average in rows]),
     ]
     for title, kind in SCORES:
-        found = [edition.result[kind(average, mode).name] for mode, average in rows]
-        columns.append(ReportColumn(title, [format_value(each.value, _SCORE_DECIMALS) for each in found], right=True))
+        estimates = [edition.result[kind(average, mode).name] for mode, average in rows]
+        columns.append(
+            ReportColumn(title, [format_value(estimate.value, _SCORE_DECIMALS) for estimate in estimates], right=True)
+        )
     of_f1 = [edition.result[SetF1(average, mode).name] for mode, average in rows]
     columns.append(
         ReportColumn(
             "F1 interval",
-            [format_interval(each.interval, _SCORE_DECIMALS) for each in of_f1],
+            [format_interval(estimate.interval, _SCORE_DECIMALS) for estimate in of_f1],
             right=True,
             rank=1,
         )
     )
-    undefined = [str(each.undefined) for each in of_f1]
+    undefined = [str(estimate.undefined) for estimate in of_f1]
     columns.append(ReportColumn("undefined", undefined, right=True, rank=2))
     return [Paragraph(""), heading("By mode and average"), Paragraph(""), TerminalTable(columns)]
 
@@ -189,9 +191,9 @@ def _error_table(edition: ExtractionReportData) -> list[Any]:
     columns = [
         ReportColumn("kind", kinds),
         ReportColumn(
-            "predicted", [format_count(edition.errors_by_kind["predicted"][each]) for each in kinds], right=True
+            "predicted", [format_count(edition.errors_by_kind["predicted"][kind]) for kind in kinds], right=True
         ),
-        ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][each]) for each in kinds], right=True),
+        ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][kind]) for kind in kinds], right=True),
     ]
     return [
         Paragraph(""),
@@ -207,24 +209,24 @@ def _gold_span_table(edition: ExtractionReportData) -> list[Any]:
     if not edition.spans:
         return []
     columns = [
-        ReportColumn("gold spans as queries", [each.metric for each in edition.spans], shortens="end"),
-        ReportColumn("estimate", [format_value(each.value, _SCORE_DECIMALS) for each in edition.spans], right=True),
+        ReportColumn("gold spans as queries", [span.metric for span in edition.spans], shortens="end"),
+        ReportColumn("estimate", [format_value(span.value, _SCORE_DECIMALS) for span in edition.spans], right=True),
         ReportColumn(
             "interval",
-            [format_interval(each.interval, _SCORE_DECIMALS) for each in edition.spans],
+            [format_interval(span.interval, _SCORE_DECIMALS) for span in edition.spans],
             right=True,
             rank=1,
         ),
     ]
-    found, chunker, model = edition.split
+    n_found, chunker, model = edition.split
     return [
         Paragraph(""),
         heading("The model apart from the chunker"),
         Paragraph(""),
         TerminalTable(columns),
         Paragraph(
-            f"Marked gold terms: {format_count(found + chunker + model)}. Found: {format_count(found)}. Lost by the "
-            f"chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
+            f"Marked gold terms: {format_count(n_found + chunker + model)}. Found: {format_count(n_found)}. Lost by "
+            f"the chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
             f"model: {format_count(model)}, which are not found even so."
         ),
     ]
@@ -307,35 +309,37 @@ def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, qui
 
 def model_table(edition: TuningReportData) -> list[ReportColumn]:
     """One row per model, best first: the nested and the optimistic score."""
-    ranked = sorted(edition.parts, key=lambda each: -each.estimate.value)
-    estimates = [each.estimate for each in ranked]
+    ranked = sorted(edition.parts, key=lambda model: -model.estimate.value)
+    estimates = [model.estimate for model in ranked]
     level = format_percent(estimates[0].interval.confidence_level)
     columns = [
-        ReportColumn("model", [each.name for each in ranked], shortens="middle"),
+        ReportColumn("model", [model.name for model in ranked], shortens="middle"),
         ReportColumn("nested" if ranked[0].tuning.folds else "F1", _format_estimates(estimates), right=True),
         ReportColumn(
             f"{level} interval",
-            [format_interval(each.interval, _TUNING_DECIMALS) for each in estimates],
+            [format_interval(estimate.interval, _TUNING_DECIMALS) for estimate in estimates],
             right=True,
             rank=1,
         ),
     ]
     if edition.comparison is not None:
         columns.append(
-            ReportColumn("adj. p", [_adjusted_p(edition.comparison, each.name) for each in ranked], right=True)
+            ReportColumn("adj. p", [_adjusted_p(edition.comparison, model.name) for model in ranked], right=True)
         )
     if ranked[0].tuning.folds:
-        best = [format_value(each.tuning.optimistic, _TUNING_DECIMALS) for each in ranked]
+        best = [format_value(model.tuning.optimistic, _TUNING_DECIMALS) for model in ranked]
         columns.append(ReportColumn("optimistic", best, right=True, rank=2))
         columns.append(
             ReportColumn(
-                "gap", [format_difference(each.tuning.gap, _TUNING_DECIMALS) for each in ranked], right=True, rank=4
+                "gap", [format_difference(model.tuning.gap, _TUNING_DECIMALS) for model in ranked], right=True, rank=4
             )
         )
-    usual = [_baseline(each.tuning) for each in ranked]
+    usual = [_baseline(model.tuning) for model in ranked]
     columns.append(ReportColumn("untuned", usual, right=True, rank=3))
     columns.append(
-        ReportColumn("chance", [format_value(each.chance, _TUNING_DECIMALS) for each in estimates], right=True, rank=5)
+        ReportColumn(
+            "chance", [format_value(estimate.chance, _TUNING_DECIMALS) for estimate in estimates], right=True, rank=5
+        )
     )
     return columns
 
@@ -373,7 +377,7 @@ def format_params(params: Params) -> str:
 
 
 def _format_estimates(estimates: Sequence[Estimate]) -> list[str]:
-    return [format_value(each.value, _TUNING_DECIMALS) for each in estimates]
+    return [format_value(estimate.value, _TUNING_DECIMALS) for estimate in estimates]
 
 
 def _baseline(tuning: TuningRecord) -> str:
@@ -391,27 +395,27 @@ def _adjusted_p(comparison: Comparison, name: str) -> str:
 def _tuning_caption(edition: TuningReportData, nested: bool) -> str:
     first = edition.parts[0]
     trials = pluralize(len(first.tuning.grid), "trial")
-    told = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_distinct_outcomes(edition)}."]
+    sentences = [f"Counted are {edition.counted}. {trials} a model, from one grid; {_distinct_outcomes(edition)}."]
     if nested:
-        told.append(
+        sentences.append(
             f"{len(first.tuning.folds)} folds: each document is scored by what was chosen without it. "
             "Optimistic is the best trial on the documents that chose it. Thresholds are quantiles of a "
             "model's own scores on all texts, those of the fold left out among them; no gold is looked at."
         )
     unseen = ", ".join(f"{name} {format_value(value, _TUNING_DECIMALS)}" for name, value in first.unseen)
     if nested and unseen:
-        told.append(f"On unseen documents {first.name} has {unseen}.")
-    return " ".join(told)
+        sentences.append(f"On unseen documents {first.name} has {unseen}.")
+    return " ".join(sentences)
 
 
 def _distinct_outcomes(edition: TuningReportData) -> str:
     """The number of distinct outcomes per model."""
-    told = []
+    sentences = []
     for part in edition.parts:
         values = [trial.value for trial in part.tuning.grid]
         rows = zip(values, part.precision, part.recall, strict=False)
-        told.append(f"{len({repr(row) for row in rows})} of {part.name}")
-    return f"{', '.join(told)} scored unlike the others"
+        sentences.append(f"{len({repr(row) for row in rows})} of {part.name}")
+    return f"{', '.join(sentences)} scored unlike the others"
 
 
 def _frontier_table(part: TunedModelSummary) -> list[Any]:
@@ -441,9 +445,9 @@ def _fold_table(part: TunedModelSummary) -> list[Any]:
         return []
     columns = [
         ReportColumn("fold", [str(number) for number in range(1, len(folds) + 1)], right=True),
-        ReportColumn("documents", [str(each.n) for each in folds], right=True),
-        ReportColumn("inner", [format_value(each.inner, _TUNING_DECIMALS) for each in folds], right=True),
-        ReportColumn("outer", [format_value(each.outer, _TUNING_DECIMALS) for each in folds], right=True),
-        ReportColumn("chosen", [format_params(each.params) for each in folds]),
+        ReportColumn("documents", [str(fold.n) for fold in folds], right=True),
+        ReportColumn("inner", [format_value(fold.inner, _TUNING_DECIMALS) for fold in folds], right=True),
+        ReportColumn("outer", [format_value(fold.outer, _TUNING_DECIMALS) for fold in folds], right=True),
+        ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
     ]
     return [Paragraph(""), heading(f"Folds of {part.name}"), Paragraph(""), TerminalTable(columns)]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TUNING_FILE = "extraction_tuning.json"
 _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
-    each.name: type(getattr(Pipeline(), each.name)) for each in fields(Pipeline)
+    field.name: type(getattr(Pipeline(), field.name)) for field in fields(Pipeline)
 }
 """The tuned parameters with their types."""
 
@@ -57,16 +57,16 @@ class TunedParameters:
     fixed_settings: Mapping[str, Any]
     ontology: str
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def settings(self, requested: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a run with these parameters; a conflicting setting is an error."""
-        own = {**self.fixed_settings, **self.parameters}
-        for name, value in given.items():
-            if name in own and _plain(value) != _plain(own[name]):
+        tuned = {**self.fixed_settings, **self.parameters}
+        for name, value in requested.items():
+            if name in tuned and _plain(value) != _plain(tuned[name]):
                 raise ParameterError(
-                    f"{name} is {_format_setting(value)} here, and {_format_setting(own[name])} in the tuning",
+                    f"{name} is {_format_setting(value)} here, and {_format_setting(tuned[name])} in the tuning",
                     hint="leave it out, tune with it, or give all parameters by name instead of the tuning",
                 )
-        return {**given, **own}
+        return {**requested, **tuned}
 
     def check_applicable(self, model: str, ontology: Ontology) -> None:
         """Raise an error for another model or ontology, for which the thresholds are not valid."""
@@ -98,7 +98,7 @@ def fixed_settings(settings: ExtractionConfig) -> dict[str, Any]:
 
 def text_hashes(annotated: AnnotatedCorpus) -> frozenset[str]:
     """Hashes of the texts, independent of their ids."""
-    return frozenset(hashlib.sha256(each.text.encode()).hexdigest()[:24] for each in annotated.documents)
+    return frozenset(hashlib.sha256(document.text.encode()).hexdigest()[:24] for document in annotated.documents)
 
 
 def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bool = False) -> TunedParameters:
@@ -110,7 +110,7 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
     file = Path(path) / TUNING_FILE if Path(path).is_dir() else Path(path)
     content = parse_json(open_text(file))
     try:
-        models = {each["model"]: each for each in content["models"]}
+        models = {model["model"]: model for model in content["models"]}
         documents = frozenset(content["documents"])
         shared = {name: content["fixed_settings"][name] for name in FIXED_SETTINGS}
         if not isinstance(shared["strategy"], str):
@@ -121,12 +121,12 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
         raise _incomplete_record_error(file) from error
     if name not in models:
         raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
-    found = models[name]
+    tuned = models[name]
     try:
         shared["chunkers"] = tuple(map(json.text, json.items(shared["chunkers"])))
-        tuning = TuningRecord.from_dict(found["tuning"])
+        tuning = TuningRecord.from_dict(tuned["tuning"])
         # A tuning chooses thresholds: nothing else of a run is taken from the file.
-        best = {name: kind(found["best"][name]) for name, kind in _TUNED_TYPES.items() if name in found["best"]}
+        best = {name: kind(tuned["best"][name]) for name, kind in _TUNED_TYPES.items() if name in tuned["best"]}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _incomplete_record_error(file) from error
     return TunedParameters(name, best, tuning, documents, shared, ontology)
@@ -186,18 +186,18 @@ class ExtractionTuning:
         return TuningReportData(
             parts=tuple(
                 TunedModelSummary(
-                    name=each.name,
-                    tuning=each.tuning,
-                    estimate=each.result[each.tuning.metric],
-                    precision=tuple(each.trials.precision.tolist()),
-                    recall=tuple(each.trials.recall.tolist()),
+                    name=model.name,
+                    tuning=model.tuning,
+                    estimate=model.result[model.tuning.metric],
+                    precision=tuple(model.trials.precision.tolist()),
+                    recall=tuple(model.trials.recall.tolist()),
                     unseen=tuple(
-                        (metric.name, metric.measure(each.sets).value)
+                        (metric.name, metric.measure(model.sets).value)
                         for average in ("micro", "macro")
                         for metric in primary_metrics(average, self.settings.mode)
                     ),
                 )
-                for each in self.models
+                for model in self.models
             ),
             documents=len(self.gold.annotated),
             counted=MODE_DESCRIPTIONS[self.settings.mode],
@@ -229,19 +229,19 @@ class ExtractionTuning:
             },
             "models": [
                 {
-                    "model": each.name,
-                    "best": dict(each.best),
-                    "estimate": each.result[each.tuning.metric].to_dict(),
-                    "optimistic": each.tuning.optimistic,
-                    "tuning": each.tuning.to_dict(),
-                    "precision": each.trials.precision.tolist(),
-                    "recall": each.trials.recall.tolist(),
+                    "model": model.name,
+                    "best": dict(model.best),
+                    "estimate": model.result[model.tuning.metric].to_dict(),
+                    "optimistic": model.tuning.optimistic,
+                    "tuning": model.tuning.to_dict(),
+                    "precision": model.trials.precision.tolist(),
+                    "recall": model.trials.recall.tolist(),
                 }
-                for each in self.models
+                for model in self.models
             ],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
-            "problems": [asdict(each) for each in self.gold.problems],
-            "findings": [asdict(each) for each in self.findings],
+            "problems": [asdict(problem) for problem in self.gold.problems],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
     def write(self, folder: str | Path) -> list[Path]:
@@ -249,14 +249,14 @@ class ExtractionTuning:
         folder = Path(folder)
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
-        for each in self.models:
-            begun = Manifest.start(each.name, command=redact_secrets(self.command), seed=self.settings.config.seed)
+        for model in self.models:
+            begun = Manifest.start(model.name, command=redact_secrets(self.command), seed=self.settings.config.seed)
             manifest = replace(
                 begun.finish(status, reason=self.gold.lost_message),
                 parameters={
-                    "model": each.name,
+                    "model": model.name,
                     "mode": self.settings.mode,
-                    **each.best,
+                    **model.best,
                     "chunkers": ", ".join(self.settings.chunkers),
                 },
                 datasets={
@@ -264,8 +264,8 @@ class ExtractionTuning:
                     self.gold.ontology.title: self.gold.ontology.fingerprint,
                 },
             )
-            place = folder / RUNS / folder_name(each.name)
-            save_run(place, each.result, manifest=manifest, tuning=each.tuning)
+            place = folder / RUNS / folder_name(model.name)
+            save_run(place, model.result, manifest=manifest, tuning=model.tuning)
         file = write_json(folder / TUNING_FILE, self.to_dict())
         return [file, *self._drawn(folder / VISUALIZATIONS)]
 
@@ -274,15 +274,15 @@ class ExtractionTuning:
 
         written: list[Path] = []
         try:
-            for each in self.charts():
-                for suffix, content in (("svg", render_svg(each).encode()), ("png", render_png(each))):
+            for chart in self.charts():
+                for suffix, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
                     folder.mkdir(parents=True, exist_ok=True)
-                    write_bytes(folder / f"{each.name}.{suffix}", content)
-                    written.append(folder / f"{each.name}.{suffix}")
+                    write_bytes(folder / f"{chart.name}.{suffix}", content)
+                    written.append(folder / f"{chart.name}.{suffix}")
         except MissingExtraError:
             return written
         return written
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{each.name} {each.result[each.tuning.metric].value:.3f}" for each in self.models)
-        return f"<ExtractionTuning on {len(self.gold.annotated)} documents: {told}>"
+        scores = ", ".join(f"{model.name} {model.result[model.tuning.metric].value:.3f}" for model in self.models)
+        return f"<ExtractionTuning on {len(self.gold.annotated)} documents: {scores}>"

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, UnknownNameError, did_you_mean
-from equipoise.extras import install_command
-from equipoise.io.dag import AncestorTable, Rows, depths, lineage, topological_levels
-from equipoise.io.edge_list import find_cycle
+from equipoise.io.dag import AncestorTable, Rows, depths, find_cycle, lineage, topological_levels
 from equipoise.io.obo import OboFile, OboTerm, read_obo
+from equipoise.types import install_command
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike

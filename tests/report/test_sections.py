@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise.report.breakdowns import _bins, _series
+from equipoise.report.sections import _bins, _series
 
 
 def test_values_that_differ_by_rounding_are_in_the_same_bin() -> None:
