@@ -16,8 +16,7 @@ from equipoise.domains.bench.systems import SystemPool, SystemSpec
 from equipoise.errors import EquipoiseError
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment import RUNS, ExperimentFolder, folder_names
-from equipoise.runs.manifest import Manifest, redact_secrets
-from equipoise.runs.run_directory import read_manifest
+from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.runner import Job, JobContext, JobOutput, StoredOutput, resume_key
 from equipoise.runs.store import load_run, save_run
 from equipoise.stats.estimate import result_from_values
