@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
+MAX_NAMES = 4
 MAX_DATASETS = 5
 """Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v. The meaning of a code: eq explain CODE."
@@ -110,11 +111,12 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> BenchView:
         f"{suite.leader} is best on {best_on} of {count}.",
         _other_datasets(suite),
         *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
+        *_dropped(comparison),
         *_skipped(comparison),
     ]
     if suite.incomplete:
         notes.append(f"Not on all data sets, so not in this table: {join_names(suite.incomplete)}.")
-    headline = _with_costs(comparison, _suite_decision(comparison, suite, count))
+    headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS)
     return BenchView(f"{count} data sets, {len(names)} systems", answer)
 
@@ -191,7 +193,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
         baseline="A random order" if not data.needs_vectors else "A random baseline",
-        notes=(_data_note(dataset), *(_skipped(comparison) if alone else ())),
+        notes=(_data_note(dataset), *((*_dropped(comparison), *_skipped(comparison)) if alone else ())),
         findings=dataset.findings,
         details=DETAILS,
     )
@@ -203,7 +205,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
         headline = answer.headline
         if not comparison.decision.above_random:
             headline = _NOT_ABOVE_RANDOM.format(metric=data.primary)
-        answer = replace(answer, headline=_with_costs(comparison, headline))
+        answer = replace(answer, headline=_with_cheapest(comparison, headline))
     return BenchView(f"{data.name}: {data.kind}, {data.size}", answer)
 
 
@@ -220,17 +222,23 @@ _NOT_ABOVE_RANDOM = (
 )
 
 
-def _with_costs(comparison: BenchComparison, headline: str) -> str:
-    """The headline, the cheapest system that is not significantly worse, and the systems that can be dropped."""
+def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
+    """The headline, and the cheapest system that is not significantly worse."""
     found, sentences = comparison.decision, [headline]
     if found.above_random and found.cheapest != found.best:
         faster = _times_faster(comparison, found.cheapest, found.best)
         sentences.append(f"The cheapest of these is {found.cheapest}{faster}.")
-    if found.above_random and found.dropped:
-        sentences.append(
-            f"{join_names(list(found.dropped))} can be dropped: a system that costs no more is significantly better."
-        )
     return " ".join(sentences)
+
+
+def _dropped(comparison: BenchComparison) -> list[str]:
+    """The systems that can be dropped; a name may contain commas."""
+    found = comparison.decision
+    if not found.above_random or not found.dropped:
+        return []
+    names = list(found.dropped)
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return [f"A system that costs no more is significantly better than {'; '.join(names[:MAX_NAMES])}{more}."]
 
 
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:

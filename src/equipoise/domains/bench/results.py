@@ -176,9 +176,9 @@ class BenchComparison:
         return a != b and self.datasets[0].is_better(a, b)
 
     def _not_costlier(self, a: str, b: str) -> bool:
-        """Whether ``a`` takes at most as much time (within 10 %) and as many bytes as ``b``."""
+        """Whether ``a`` takes at most as much time (within 10 %) and as many bytes as ``b``; False if unknown."""
         (seconds, stored), (other_seconds, other_stored) = self.cost(a), self.cost(b)
-        return seconds <= 1.1 * other_seconds and stored <= other_stored
+        return seconds < inf and seconds <= 1.1 * other_seconds and stored <= other_stored
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""
