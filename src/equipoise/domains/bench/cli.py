@@ -57,6 +57,7 @@ as soon as they are finished, and the same command run again computes only what 
 """
 
 dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
+tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
 
 
 @click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Compare models on your data sets.")
@@ -87,6 +88,14 @@ dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
     help="Also rerank the first hits of every system, such as maxsim:minilm.",
 )
 @click.option("--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Hits to rerank.")
+@click.option(
+    "--tune",
+    cls=MultiValueOption,
+    commas=True,
+    type=options.ChoiceWithHint("parameter", tunable),
+    metavar="fusion|depth ...",
+    help="Also select fusion weights or rerank depths by nested cross-validation.",
+)
 @click.option("--no-baselines", is_flag=True, help="Do not add BM25, TF-IDF and random vectors.")
 @click.option(
     "--price",

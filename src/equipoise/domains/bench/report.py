@@ -193,7 +193,11 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
         baseline="A random order" if not data.needs_vectors else "A random baseline",
-        notes=(_data_note(dataset), *((*_dropped(comparison), *_skipped(comparison)) if alone else ())),
+        notes=(
+            _data_note(dataset),
+            *_tuning_notes(dataset),
+            *((*_dropped(comparison), *_skipped(comparison)) if alone else ()),
+        ),
         findings=dataset.findings,
         details=DETAILS,
     )
@@ -212,6 +216,21 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
 def _data_note(dataset: DataComparison) -> str:
     data = dataset.data
     return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
+
+
+def _tuning_notes(dataset: DataComparison) -> list[str]:
+    """The selected parameters of each tuned system, and how optimistic the score on all units would be."""
+    notes = []
+    for system in dataset.systems:
+        if system.tuning is not None:
+            record = system.tuning
+            selected = ", ".join(f"{name} {value}" for name, value in record.trials[record.best].params.items())
+            notes.append(
+                f"{system.name}: {selected} is best of {len(record.trials)} on all "
+                f"{Vocabulary(dataset.data.unit).plural}, where it scores {record.optimistic:.3f} (optimistic). The "
+                f"table has the held-out score, {record.nested:.3f} (nested {record.fold_count}-fold cross-validation)."
+            )
+    return notes
 
 
 # Shared sentences.

@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
+    from equipoise.tuning.grid import TuningRecord
 
 
 @dataclass(frozen=True)
 class ScoredSystem:
-    """A system on a data set: its result and its cost. ``resumed``: it was read from an earlier run."""
+    """A system on a data set: its result and its cost.
+
+    ``tuning`` is how its parameters were selected; the result is then that of held-out units. ``resumed``: it was read
+    from an earlier run.
+    """
 
     name: str
     result: Result
     cost: SystemCost
     resumed: bool = False
     details: UnitContents = field(default_factory=dict, repr=False)
+    tuning: TuningRecord | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -231,6 +237,7 @@ class BenchComparison:
                             "name": system.name,
                             "estimates": [estimate.to_dict() for estimate in system.result.estimates.values()],
                             "cost": system.cost.to_dict(),
+                            "tuning": None if system.tuning is None else system.tuning.to_dict(),
                         }
                         for system in each.systems
                     ],
