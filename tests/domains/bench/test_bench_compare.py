@@ -351,3 +351,9 @@ def test_the_two_directions_of_a_sentence_pair_are_resampled_together() -> None:
     table = resampled_scores(found.datasets[0], ["hash", "tfidf:"], StatsConfig(n_resamples=2_000), 0)
     pairs = result.per_unit["HR@1"].reshape(2, -1).mean(axis=0)
     assert table[:, 0].std() == pytest.approx(pairs.std() / np.sqrt(len(pairs)), rel=0.1, abs=1e-3)
+
+
+def test_a_leaderboard_of_a_benchmark_has_its_data_set_names(tmp_path: Path) -> None:
+    data = [bench.Similarity(pair_rows(30 + place), name=f"{name}/dev") for place, name in enumerate(("a", "b"))]
+    run(["hash"], data, output=tmp_path)
+    assert bench.leaderboard(tmp_path, config=FAST).table.datasets == ("a/dev", "b/dev")

@@ -251,13 +251,16 @@ def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
 
 
 def _dropped(comparison: BenchComparison) -> list[str]:
-    """The systems that can be dropped; a name may contain commas."""
+    """The systems that can be dropped, separated by semicolons: a name may contain commas."""
     found = comparison.decision
     if not found.above_random or not found.dropped:
         return []
-    names = list(found.dropped)
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return [f"A system that costs no more is significantly better than {'; '.join(names[:MAX_NAMES])}{more}."]
+    shown = [f"{name} ({better})" for name, better in list(found.dropped.items())[:MAX_NAMES]]
+    more = f" and {len(found.dropped) - MAX_NAMES} more" if len(found.dropped) > MAX_NAMES else ""
+    return [
+        "Can be dropped, because the system in parentheses is significantly better and costs no more: "
+        f"{'; '.join(shown)}{more}."
+    ]
 
 
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:

@@ -251,7 +251,7 @@ class BenchComparison:
         }
 
     def write(self, folder: str | Path) -> Path:
-        """Write results.json into a folder, beside the run directories."""
+        """Write results.json into the folder of the run directories."""
         return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
     def report(self, path: str | Path, *, charts: bool = True) -> Path:
