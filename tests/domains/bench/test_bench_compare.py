@@ -118,6 +118,7 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
     for name, row in rows.items():
         assert row.mean_score == pytest.approx(np.mean(scores[name]))
         assert row.score_interval[0] <= row.mean_score <= row.score_interval[1]
+        assert -1 <= row.interval_elsewhere[0] <= row.mean_score <= row.interval_elsewhere[1] <= 1
     assert rows["hash"].mean_rank + rows["hash,dim=16"].mean_rank == 3
     assert rows["hash"].best_on + rows["hash,dim=16"].best_on == 2
     assert rows["hash"].borda + rows["hash,dim=16"].borda == 2
