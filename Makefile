@@ -74,7 +74,7 @@ calibrate: $(VENV)/.installed  ## simulate the coverage of intervals, the error 
 	$(BIN)/python -m studies.tuning_calibration
 
 docs: $(VENV)/.installed-docs  ## build the documentation in site/; every command and example in it is run
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 samples: $(VENV)/.installed  ## generate the sample runs again
 	$(BIN)/python scripts/make_samples.py

@@ -13,7 +13,6 @@ import runpy
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,11 +21,10 @@ import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from equipoise.checks.registry import all_checks
+from equipoise.checks.base import all_checks
 from equipoise.cli.app import cli
-from equipoise.cli.explain import find_explanations
+from equipoise.cli.explain import InfoPage, find_explanations
 from equipoise.metrics.catalogue import builtin
-from equipoise.report.metric_page import InfoPage
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.paired_tests import TESTS
 
@@ -175,8 +173,7 @@ def _list_of_modules() -> str:
 def _public_module(module: str) -> tuple[str, ModuleType]:
     """The name to import from, and the module that holds docstring and table of names."""
     package = f"equipoise.{module}".rstrip(".")
-    is_domain = module and find_spec(f"equipoise.domains.{module}") is not None
-    return package, import_module(f"equipoise.domains.{module}.api" if is_domain else package)
+    return package, import_module(package)
 
 
 def _commands() -> str:

@@ -21,7 +21,7 @@ HEADER = "# Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.\n\
 def stub_text(module: str) -> str:
     """The text of the stub: one explicit re-export per public name, sorted by the module that defines it."""
     package = f"equipoise.{module}".rstrip(".")
-    names = import_module(f"equipoise.domains.{module}.api" if _is_domain(module) else package).PUBLIC_NAMES
+    names = import_module(package).PUBLIC_NAMES
     sources = {name: package if names[name] == f"{package}.{name}" else names[name] for name in names}
     lines = [_reexport(sources[name], name) for name in sorted(names, key=lambda name: (sources[name], name))]
     version = "" if module else "\n__version__: str\n"
@@ -31,10 +31,6 @@ def stub_text(module: str) -> str:
 def _reexport(source: str, name: str) -> str:
     line = f"from {source} import {name} as {name}"
     return line if len(line) <= MAX_LINE else f"from {source} import (\n    {name} as {name},\n)"
-
-
-def _is_domain(module: str) -> bool:
-    return module != "" and (SOURCE / "domains" / module).is_dir()
 
 
 def main(arguments: list[str]) -> int:

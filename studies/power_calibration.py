@@ -19,8 +19,7 @@ from equipoise.stats.contrasts import Contrast
 from equipoise.stats.corrections import adjust
 from equipoise.stats.intervals import Interval
 from equipoise.stats.paired_tests import run_test
-from equipoise.stats.planning import units_to_show_best, with_power
-from equipoise.stats.power import POWER
+from equipoise.stats.power import POWER, units_to_show_best, with_power
 from equipoise.types import Direction, Floats
 
 ALPHA = 0.05

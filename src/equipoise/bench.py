@@ -1,6 +1,28 @@
-"""A benchmark of embedding models on your own data. The names are listed in ``domains/bench/api.py``."""
+"""A benchmark of embedding models on your own data, and statistics of published leaderboards.
 
-from equipoise.domains.bench.api import PUBLIC_NAMES
+    from equipoise import bench
+
+    comparison = bench.compare(models=["minilm", my_model], data=["support/", "faq.csv"])
+    print(comparison.decision)
+"""
+
 from equipoise.lazy import lazy_module
+
+PUBLIC_NAMES = {
+    "BenchComparison": "equipoise.domains.bench.results",
+    "BenchData": "equipoise.domains.bench.data",
+    "Bitext": "equipoise.domains.bench.pair_data",
+    "Classification": "equipoise.domains.bench.label_data",
+    "Clustering": "equipoise.domains.bench.label_data",
+    "LeaderboardAnalysis": "equipoise.domains.bench.leaderboard",
+    "LeaderboardEntry": "equipoise.domains.bench.leaderboard",
+    "PairClassification": "equipoise.domains.bench.pair_data",
+    "Reranking": "equipoise.domains.bench.reranking_data",
+    "Retrieval": "equipoise.domains.bench.retrieval_data",
+    "Similarity": "equipoise.domains.bench.pair_data",
+    "compare": "equipoise.domains.bench.experiment",
+    "leaderboard": "equipoise.domains.bench.leaderboard",
+    "read_data": "equipoise.domains.bench.recognition",
+}
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, PUBLIC_NAMES)

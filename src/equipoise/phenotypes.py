@@ -1,6 +1,45 @@
-"""Phenotype terms in clinical text. The names are listed in ``domains/phenotypes/api.py``."""
+"""Phenotype terms: ontology, term index, benchmark and extraction from clinical text.
 
-from equipoise.domains.phenotypes.api import PUBLIC_NAMES
+Example::
+
+    from equipoise.phenotypes import run_benchmark
+
+    print(run_benchmark(["use", "tfidf:"], "cases.json", multi_vector=True).verdict())
+"""
+
 from equipoise.lazy import lazy_module
+
+PUBLIC_NAMES = {
+    "BaseMetric": "equipoise.metrics.base",
+    "BenchmarkConfig": "equipoise.domains.phenotypes.config",
+    "BuiltIndex": "equipoise.domains.phenotypes.index.build",
+    "Candidates": "equipoise.domains.phenotypes.extraction.candidates",
+    "CutoffTies": "equipoise.domains.phenotypes.ontology.max_similarity",
+    "ExtractedTerm": "equipoise.domains.phenotypes.extraction.predict",
+    "ExtractionConfig": "equipoise.domains.phenotypes.extraction.config",
+    "ExtractionRun": "equipoise.domains.phenotypes.extraction.experiment",
+    "ExtractionTuning": "equipoise.domains.phenotypes.extraction.tuning_results",
+    "LabelDiagnostics": "equipoise.domains.phenotypes.diagnostics",
+    "Ontology": "equipoise.domains.phenotypes.ontology.ontology",
+    "PhenotypeBenchmark": "equipoise.domains.phenotypes.benchmark",
+    "TermIndex": "equipoise.domains.phenotypes.index.files",
+    "TermRetriever": "equipoise.domains.phenotypes.index.retriever",
+    "TermSimilarity": "equipoise.domains.phenotypes.ontology.similarity",
+    "build_index": "equipoise.domains.phenotypes.index.build",
+    "compare_extractions": "equipoise.domains.phenotypes.extraction.experiment",
+    "compare_vectors": "equipoise.domains.phenotypes.benchmark",
+    "detect_assertions": "equipoise.domains.phenotypes.assertion.detect",
+    "diagnose": "equipoise.domains.phenotypes.diagnostics",
+    "load_ontology": "equipoise.domains.phenotypes.ontology.ontology",
+    "open_index": "equipoise.domains.phenotypes.index.build",
+    "predict": "equipoise.domains.phenotypes.extraction.predict",
+    "read_annotated_corpus": "equipoise.domains.phenotypes.extraction.annotated_corpus",
+    "read_cases": "equipoise.domains.phenotypes.cases",
+    "run_benchmark": "equipoise.domains.phenotypes.benchmark",
+    "run_extraction": "equipoise.domains.phenotypes.extraction.experiment",
+    "term_similarity": "equipoise.domains.phenotypes.ontology.similarity",
+    "tune_extraction": "equipoise.domains.phenotypes.extraction.tuning",
+    "with_max_similarity": "equipoise.domains.phenotypes.ontology.max_similarity",
+}
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, PUBLIC_NAMES)

@@ -1,6 +1,39 @@
-"""Next-location evaluation. The names are listed in ``domains/places/api.py``."""
+"""Next-location evaluation: accuracy, MRR, nDCG and F1 from logits, with baselines.
 
-from equipoise.domains.places.api import PUBLIC_NAMES
+Example::
+
+    from equipoise.places import score_places
+
+    print(score_places(logits, targets, users=users))
+"""
+
 from equipoise.lazy import lazy_module
+
+PUBLIC_NAMES = {
+    "BaselinePrediction": "equipoise.domains.places.baselines",
+    "MarkovModel": "equipoise.domains.places.demo",
+    "PlaceMeter": "equipoise.domains.places.training_loop",
+    "PlaceScores": "equipoise.domains.places.score",
+    "PlacesDemo": "equipoise.domains.places.demo",
+    "PlaceSummary": "equipoise.domains.places.training_loop",
+    "PublishedScores": "equipoise.domains.places.published_results",
+    "SeedComparison": "equipoise.domains.places.seed_comparison",
+    "SeedResults": "equipoise.domains.places.seed_comparison",
+    "VisitHistory": "equipoise.domains.places.history",
+    "calculate_correct_total_prediction": "equipoise.domains.places.training_loop",
+    "compare_across_seeds": "equipoise.domains.places.seed_comparison",
+    "get_mrr": "equipoise.domains.places.training_loop",
+    "get_ndcg": "equipoise.domains.places.training_loop",
+    "get_performance_dict": "equipoise.domains.places.training_loop",
+    "majority": "equipoise.domains.places.baselines",
+    "markov": "equipoise.domains.places.baselines",
+    "most_frequent_per_user": "equipoise.domains.places.baselines",
+    "random_chance": "equipoise.domains.places.baselines",
+    "read_published_results": "equipoise.domains.places.published_results",
+    "score_places": "equipoise.domains.places.score",
+    "score_top_k": "equipoise.domains.places.score",
+    "simulate_mobility": "equipoise.domains.places.demo",
+    "top_k_accuracy": "equipoise.domains.places.training_loop",
+}
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, PUBLIC_NAMES)

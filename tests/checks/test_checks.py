@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.checks.base import ComparedSystems, NamedPoints, UnitSets
-from equipoise.checks.registry import all_checks, check_by_code, run_checks
+from equipoise.checks.base import ComparedSystems, NamedPoints, UnitSets, all_checks, check_by_code, run_checks
 from equipoise.config import StatsConfig
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels
@@ -179,6 +178,15 @@ def tied_ranking(tied_units: int, units: int = 200) -> Ranking:
     scores = np.tile(np.arange(50, 0, -1.0), (units, 1))
     scores[:tied_units, 0] = scores[:tied_units, 1]
     return Ranking.from_scores(scores, np.tile([0, 1, 2, 3], units // 4))
+
+
+def test_a_cutoff_beyond_the_candidates_is_reported_only_if_nothing_else_is_measured() -> None:
+    """Every system has R@100 = 1 on 30 documents: that is a property of the data, not of the system."""
+    scores = np.random.default_rng(0).random((40, 30))
+    scores[np.arange(40), np.arange(40) % 30] += 0.6
+    ranking = Ranking.from_scores(scores, np.arange(40) % 30)
+    assert not codes(evaluate(ranking, ["MRR", "R@100"]).findings) & {"EQ302", "EQ303"}
+    assert "EQ302" in codes(evaluate(ranking, "R@100").findings)
 
 
 def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:

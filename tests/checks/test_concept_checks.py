@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptPair, ConceptSet
 from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues

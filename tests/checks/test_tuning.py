@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from equipoise.checks.base import TruncationStats
+from equipoise.checks.base import TruncationStats, run_checks
 from equipoise.checks.protocol import TruncationBySystem, TunedSystem, TuningBudgets
-from equipoise.checks.registry import run_checks
 from equipoise.runs.compare import compare
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.result import Result

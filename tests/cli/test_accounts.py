@@ -421,7 +421,7 @@ def test_a_device_that_is_not_there_is_said_before_any_work(eq, folder: Path, wo
         pytest.skip("there is one")
     done = eq("accounts", *words, "--tree", "accounts.csv", "--device", "cuda")
     assert done.exit_code == 4
-    assert "there is no device cuda here" in done.stderr
+    assert "error[E600]" in done.stderr
     assert not (folder / words[-1]).exists()
 
 
@@ -461,4 +461,4 @@ def test_what_stays_on_the_processor_is_told(eq) -> None:
     pytest.importorskip("torch")
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--device", "cpu")
     assert done.exit_code == 0, done.stderr
-    assert "trained on the processor, and ranked on cpu: euclidean-2" in done.stderr
+    assert "trained on the CPU, and ranked on cpu: euclidean-2" in done.stderr

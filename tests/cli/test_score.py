@@ -272,7 +272,7 @@ def test_a_device_that_is_not_there_is_no_fault_of_the_file(eq) -> None:
         pytest.skip("there are that many devices")
     done = eq("score", "big.npz", "--device", "cuda:99")
     assert done.exit_code == 4
-    assert "error[E600]: there is no device cuda:99 here" in done.stderr
+    assert "error[E600]: there is no device cuda:99" in done.stderr
     assert "big.npz" not in done.stderr
 
 

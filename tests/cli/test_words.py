@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from equipoise import __version__
-from equipoise.checks.registry import all_checks
+from equipoise.checks.base import all_checks
 from equipoise.cli.app import COMMANDS, cli
 from equipoise.cli.doctor import EXTRAS
 from equipoise.errors import EquipoiseError

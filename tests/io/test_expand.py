@@ -13,10 +13,10 @@ import pytest
 
 from equipoise.errors import EquipoiseError, ExpansionError, ParameterError
 from equipoise.io.arrays import read_array
-from equipoise.io.decompression import CEILING, FLOOR, RATIO, VARIABLE, expansion_limit, gunzip
 from equipoise.io.documents import read_document
 from equipoise.io.run_files import read_run
 from equipoise.io.tables import read_table
+from equipoise.io.text import CEILING, FLOOR, RATIO, VARIABLE, expansion_limit, gunzip
 from equipoise.io.texts import read_texts
 from equipoise.runs.store import load_evidence
 

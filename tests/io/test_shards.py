@@ -101,6 +101,6 @@ def test_a_disk_that_fills_leaves_the_shards_that_are_whole(tmp_path: Path) -> N
     )
     assert ended.returncode == 3, ended.stderr
     assert "cannot take shard 1: File too large" in ended.stdout
-    assert "hint: shards before it (1) are whole and stay" in ended.stdout
+    assert "hint: the 1 shards before it are complete" in ended.stdout
     assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == ["00000.npy"]
     assert len(open_shards(tmp_path / "shards")) == 20

@@ -13,6 +13,7 @@ from sklearn import metrics as sklearn
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.segments import average_ranks
 from equipoise.metrics.pairs import (
     METRICS,
     MeanAbsoluteError,
@@ -20,7 +21,6 @@ from equipoise.metrics.pairs import (
     RootMeanSquaredError,
     Spearman,
     WithinTolerance,
-    average_ranks,
     correlation,
 )
 

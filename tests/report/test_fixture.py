@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from equipoise.domains.fair.validation_report import (
+from equipoise.domains.fair.validation_result import (
     MAX_LISTED,
     CategoryCount,
     SampleSizeRow,
@@ -15,7 +15,7 @@ from equipoise.domains.fair.validation_report import (
     fixture_part,
     fixture_text,
 )
-from equipoise.report.status_lines import StatusLine, ThresholdStatus
+from equipoise.report.terminal import StatusLine, ThresholdStatus
 from equipoise.types import Finding, Severity
 
 

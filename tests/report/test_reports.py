@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from equipoise.cli.explain import plain_formula, worked_values
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.findings import at_least_severity, findings_section, sort_by_severity
-from equipoise.report.metric_page import plain_formula, worked_values
 from equipoise.report.pairwise import comparison_sections
 from equipoise.report.tables import chance_text, score_part
 from equipoise.report.terminal import console

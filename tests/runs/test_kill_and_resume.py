@@ -30,15 +30,15 @@ class Model:
 
 model = Model()
 """
-FAIR = "fair compare --doc document.md --qa fixture.json --chunk-sizes 16 --overlaps 0 --top-ks 1 --tokenizer words"
+FAIR = "fair compare --doc document.md --qa fixture.json --chunk-sizes 16 --overlaps 0 --top-k 1 --tokenizer words"
 CONCEPTS = "concepts run --data pairs.json --n-resamples 24"
 PHENOTYPES = "--ontology toy.obo --n-resamples 40"
 COMMANDS = {
     "fair": f"{FAIR} --models hash py:waiting_model.model -o out",
     "concepts": f"{CONCEPTS} --models hash py:waiting_model.model -o out",
-    "benchmark": "phenotypes benchmark run --test-file cases.json --model-name hash "
-    f"--model-name py:waiting_model.model {PHENOTYPES} --output-dir out",
-    "tuning": "phenotypes extraction tune notes.json --model hash --model py:waiting_model.model --folds 2 --budget 3 "
+    "benchmark": "phenotypes benchmark run --data cases.json --models hash py:waiting_model.model "
+    f"{PHENOTYPES} -o out",
+    "tuning": "phenotypes extraction tune notes.json --models hash py:waiting_model.model --n-folds 2 --n-trials 3 "
     f"{PHENOTYPES} -o out",
 }
 

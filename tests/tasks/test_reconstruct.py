@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.config import StatsConfig
 from equipoise.domains.accounts.checks import ReconstructedTree, with_findings
 from equipoise.domains.accounts.reconstruction import (

@@ -158,7 +158,7 @@ hide the units that one of the systems failed on. So unequal sets are rejected, 
 difference.""",
         hint="score every system on the whole ground truth, where a missing id scores 0",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.base import UnitSets
 from equipoise.types import Severity
 run_checks(UnitSets({"bm25": ["q1", "q2"], "dense": ["q2", "q3"]}))""",
@@ -205,7 +205,7 @@ and NaN is near nothing. Programs that clamp such points in silence report figur
 the ones that were trained. Here they are counted and named, and not changed.""",
         hint="project the points during training, or embed these items again",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.base import NamedPoints
 from equipoise.geometry.spaces import geometry
 from equipoise.types import Severity

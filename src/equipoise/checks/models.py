@@ -56,7 +56,7 @@ are computed again and not stored: the scores are the same, but each run repeats
         hint="make the folder writable, or set EQUIPOISE_CACHE to another folder",
         example="""\
 import numpy
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.models.cache import VectorCache
 from equipoise.models.retriever import FittedRetriever
 cache = VectorCache("/dev/null/a file is no folder")
@@ -75,7 +75,7 @@ cannot be found by its vector, and a model with a larger window then scores high
 other than embedding quality.""",
         hint="split the texts into chunks that fit, or use a model with a larger window",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.base import TruncationStats
 run_checks(TruncationStats("minilm", tokens=256, texts=100, truncated=12, lost_tokens=3400))""",
     ),
@@ -92,7 +92,7 @@ system, and without this value the loss would be attributed to the model.""",
         example="""\
 import numpy
 from equipoise import retriever
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.models.stores.recall import IndexRecall
 from equipoise.types import Severity
 system = retriever("hash").fit(["rye", "wheat"])  # with store="faiss:hnsw", search measures the recall

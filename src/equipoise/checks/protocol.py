@@ -65,7 +65,7 @@ On many collections BM25 or TF-IDF over character n-grams is as good as a model,
 needs no download. A comparison of models alone cannot show whether any of them is worth its cost.""",
         hint="add bm25: or tfidf: to the systems",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.types import Severity
 from equipoise.checks.base import ComparedSystems
 run_checks(ComparedSystems(["minilm", "use"]))""",
@@ -84,7 +84,7 @@ direction when the run is complete, and a comparison with a complete run is not 
         example="""\
 from dataclasses import replace
 from equipoise import Ranking, evaluate
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 result = evaluate(Ranking.from_ranks([1, 2, 4], candidates=20), "MRR", system="bm25")
 run_checks(replace(result, settings={"status": "partial", "status_reason": "interrupted"}))""",
     ),
@@ -325,7 +325,7 @@ and a 95 % interval around it covers the true value in 75 % of cases. A system w
 more. The nested score is unbiased: the configuration scored on a unit was selected without it.""",
         hint="report the nested score, or select on one part of the data and report on the other",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
 from equipoise.tuning.grid import Trial, TuningRecord
 trials = (Trial({"chunk_size": 256}, 0.71), Trial({"chunk_size": 512}, 0.78))
@@ -345,7 +345,7 @@ accuracy shows how much was retrieved rather than how well. A cost makes the cho
 retrieved tokens cost money and distract the reader.""",
         hint="set a budget of retrieved tokens, fix top_k, or compare the whole frontier",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
 from equipoise.tuning.grid import Trial, TuningRecord
 trials = (Trial({"top_k": 5}, 0.71), Trial({"top_k": 10}, 0.78), Trial({"top_k": 20}, 0.84))
@@ -364,7 +364,7 @@ beats one that may retrieve 200, because it finds more. Without the same grid an
 the comparison measures the tuning effort.""",
         hint="tune all systems over the same grid, within the same budget",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TuningBudgets
 run_checks(TuningBudgets({"minilm": 27, "bm25": 1}))""",
     ),
@@ -380,7 +380,7 @@ system, reads all of it. The scores then compare the windows as much as the mode
 may reverse the order.""",
         hint="use chunks that fit every model, or report the truncation with the scores",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.checks.base import TruncationStats
 from equipoise.checks.protocol import TruncationBySystem
 minilm = TruncationStats("minilm", tokens=256, texts=100, truncated=93, lost_tokens=21000)

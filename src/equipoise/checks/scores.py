@@ -97,7 +97,7 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
         return
     estimates = [
-        estimate for estimate in scored.result.estimates.values() if not isnan(estimate.chance - estimate.value)
+        estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)
     ]
     sets = isinstance(scored.result.evidence, Sets)
     below = [
@@ -125,8 +125,8 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
 def ceiling(scored: ScoredResult) -> Iterator[Observation]:
     """EQ303: the mean or nearly every unit is at the best possible value."""
     saturated = []
-    for name, estimate in scored.result.estimates.items():
-        metric = scored.metrics.get(name)
+    for estimate in _informative_estimates(scored):
+        name, metric = estimate.metric, scored.metrics.get(estimate.metric)
         if metric is None or isnan(estimate.value):
             continue
         share = _share_at_best(metric, scored.result.per_unit.get(name))
@@ -140,6 +140,23 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
             f"{'; '.join(saturated[:3])}{f' and {len(saturated) - 3} more' if len(saturated) > 3 else ''}",
             tuple(saturated),
         )
+
+
+def _informative_estimates(scored: ScoredResult) -> list[Estimate]:
+    """The estimates without those that any system maximises, such as R@100 on 30 documents, unless all are."""
+    estimates = list(scored.result.estimates.values())
+    informative = [
+        estimate
+        for estimate in estimates
+        if (metric := scored.metrics.get(estimate.metric)) is None or not _is_best(metric, estimate.chance)
+    ]
+    return informative or estimates
+
+
+def _is_best(metric: Metric[Any], value: float) -> bool:
+    low, high = metric.bounds
+    best = high if metric.better == Direction.UP else low
+    return isfinite(best) and abs(best - value) <= ROUNDING
 
 
 def _chance_hint(scored: ScoredResult, estimates: list[Estimate]) -> str:
@@ -200,7 +217,7 @@ SCORE_CHECKS: tuple[Check, ...] = (
 Truncated lists do not tell how many items could have been retrieved. The metrics need no
 more than the lists, but the chance level does: ten of twelve items found by chance are likely, ten of a
 million are not. Without the size of the corpus the chance level counts only the items that were retrieved or
-judged relevant. That is higher than the true one, so "not above chance" (EQ302) is not decided by it.""",
+labelled relevant. That is higher than the true one, so "not above chance" (EQ302) is not decided by it.""",
         hint="give the number of items that could have been retrieved: corpus_size=N or --corpus-size N",
         example="""\
 from equipoise import Ranking, evaluate

@@ -10,9 +10,9 @@ import click
 
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.metric_names import catalogue_with
 from equipoise.cli.output import Output, Step, pass_output
 from equipoise.errors import ParameterError
+from equipoise.metrics.parser import catalogue_with
 from equipoise.report.answer import AnswerOptions, cost_report_columns
 from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_sections

@@ -121,8 +121,7 @@ def _resumable(out: Output) -> Iterator[None]:
 
 
 def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder, cache: VectorCache | None) -> None:
-    from equipoise.checks.base import TruncationStats
-    from equipoise.checks.registry import run_checks
+    from equipoise.checks.base import TruncationStats, run_checks
     from equipoise.report.findings import findings_section
 
     usage: ApiUsage | None = getattr(model.encoder, "usage", None)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cli.metric_names import matching_metrics
 from equipoise.errors import (
     DuplicateError,
     EquipoiseError,
@@ -31,6 +30,7 @@ from equipoise.io.arrays import array_names, read_array, read_matrix, split_memb
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
 from equipoise.io.tables import Table, read_table
 from equipoise.io.text import STDIN
+from equipoise.metrics.parser import matching_metrics
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

@@ -121,7 +121,7 @@ ls.add_command(models)
 @pass_output
 def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
     """See ``METRICS_HELP``."""
-    from equipoise.cli.metric_names import catalogue_with
+    from equipoise.metrics.parser import catalogue_with
 
     listed = [metric for metric in catalogue_with(plugins) if kind in (None, metric.evidence.kind)]
     if out.json:
@@ -154,7 +154,7 @@ def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Any]:
 @pass_output
 def checks(out: Output) -> None:
     """See ``CHECKS_HELP``."""
-    from equipoise.checks.registry import all_checks
+    from equipoise.checks.base import all_checks
 
     listed = all_checks()
     if out.json:

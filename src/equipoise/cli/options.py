@@ -133,9 +133,9 @@ severities = names_in("equipoise.types", "Severity")
 
 def kinds() -> list[str]:
     """The kinds of evidence that metrics measure."""
-    from equipoise.metrics.catalogue import builtin
+    from equipoise.metrics.catalogue import BUILT_IN
 
-    return list(dict.fromkeys(metric.evidence.kind for metric in builtin()))
+    return list(BUILT_IN)
 
 
 def _switch(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:

@@ -11,10 +11,10 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.metric_names import catalogue_with
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.io.atomic import write_text
+from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.experiment import check_writable

@@ -12,14 +12,13 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.metric_names import catalogue_with
 from equipoise.cli.output import Output, Step, next_command, pass_output, suggestion
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
-from equipoise.metrics.catalogue import MetricCatalogue
+from equipoise.metrics.parser import catalogue_with
 from equipoise.report.findings import findings_section
 from equipoise.report.tables import score_part
 from equipoise.runs.evaluate import evaluate
@@ -28,6 +27,7 @@ from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, save_run
 
 if TYPE_CHECKING:
+    from equipoise.metrics.catalogue import MetricCatalogue
     from equipoise.stats.result import Result
 
 preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")

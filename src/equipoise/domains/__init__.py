@@ -1,1 +1,1 @@
-"""The five systems by their own names: thin vocabularies on top of the one pipeline."""
+"""The applications, one folder per command."""

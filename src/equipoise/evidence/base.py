@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import (
-    DuplicateError,
-    EquipoiseError,
-    InputError,
-    NotFiniteError,
-    ShapeError,
-    StoreError,
-)
-from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
+from equipoise.errors import DuplicateError, EquipoiseError, InputError, NotFiniteError, ShapeError, StoreError
+from equipoise.io.text import ARRAYS_FLOOR, check_archive
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ids, Ints

@@ -15,11 +15,11 @@ from equipoise.errors import InputError
 from equipoise.evidence import segments
 from equipoise.evidence.base import Arrays, Evidence, StoredArrays, constant_column, ids_to_array
 from equipoise.evidence.segments import NOT_RETRIEVED
-from equipoise.io.dag import segment_indices, segment_offsets
-from equipoise.types import Bools, Floats, Ids, Ints
+from equipoise.io.arrays import segment_indices, segment_offsets
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import Geometry
+    from equipoise.types import Bools, Floats, Ids, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from equipoise.evidence.kernels.point_counts import (
 )
 from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.prefilter import PairPrefilter, candidate_pairs
-from equipoise.io.dag import segment_indices, segment_offsets
+from equipoise.io.arrays import segment_indices, segment_offsets
 
 if TYPE_CHECKING:
     from equipoise.geometry.base import Geometry, PointArray

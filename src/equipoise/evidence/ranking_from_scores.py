@@ -14,7 +14,7 @@ from equipoise.evidence.base import unique_ids
 from equipoise.evidence.kernels.rank_counts import NanScoreError, count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import as_ragged_ids
-from equipoise.io.dag import segment_offsets
+from equipoise.io.arrays import segment_offsets
 
 if TYPE_CHECKING:
     from equipoise.types import Ints

@@ -34,7 +34,7 @@ from equipoise.geometry.sharded_search import (
 )
 from equipoise.geometry.shards import Shard, Shards
 from equipoise.geometry.spaces import geometry as geometry_of
-from equipoise.io.dag import segment_offsets
+from equipoise.io.arrays import segment_offsets
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ints

@@ -1,4 +1,4 @@
-"""Array operations on the items of units: segment sums, order by rank, tie groups, random ranks."""
+"""Array operations on the items of units: segment sums, order by rank, tie groups, average and random ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from equipoise.config import Ties
 from equipoise.errors import ParameterError
-from equipoise.io.dag import segment_offsets
+from equipoise.io.arrays import segment_offsets
 from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -144,3 +144,14 @@ def candidate_counts(corpus_size: int, depth: Ints) -> Ints:
             hint="corpus_size counts all items that could have been retrieved",
         )
     return np.full(len(depth), corpus_size, dtype=np.int64)
+
+
+def average_ranks(x: Floats) -> Floats:
+    """Ranks from 1, equal numbers sharing the mean of theirs.
+
+    >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
+    [3.0, 1.5, 1.5]
+    """
+    _, group, times = np.unique(x, return_inverse=True, return_counts=True)
+    shared = np.cumsum(times) - (times - 1) / 2
+    return np.asarray(shared[group])

@@ -1,4 +1,4 @@
-"""Arrays from .npy, .npz and .safetensors files, memory-mapped where the format allows."""
+"""Arrays from .npy, .npz and .safetensors files, memory-mapped where possible; offsets of segments of arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, FormatError, InputError, ShapeError, UnknownNameError
-from equipoise.io.decompression import ARRAYS_FLOOR, check_archive
-from equipoise.io.text import PathLike, display_path, read_error
-from equipoise.types import require_extra
+from equipoise.io.text import ARRAYS_FLOOR, PathLike, check_archive, display_path, read_error
+from equipoise.types import Ints, require_extra
 
 # A memory-mapped view of one array inside a larger file.
 
@@ -282,3 +281,20 @@ def _find_mapping(array: NDArray[Any]) -> mmap.mmap | None:
             return None
         holder = holder.obj if isinstance(holder, memoryview) else getattr(holder, "base", None)
     return holder if hasattr(mmap, "MADV_DONTNEED") else None
+
+
+def segment_indices(first: Ints, lengths: Ints) -> Ints:
+    """The indices ``first[i] .. first[i] + lengths[i] - 1`` of all spans, one after another.
+
+    >>> segment_indices(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    ends = np.cumsum(lengths)
+    return np.repeat(first - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def segment_offsets(counts: Ints) -> Ints:
+    """Where each unit's items begin when they are laid end to end, and where the last ones end."""
+    starts = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts

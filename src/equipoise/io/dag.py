@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.types import Ints
 
 if TYPE_CHECKING:
@@ -282,20 +283,3 @@ def _nearest(owner: Ints, ancestor: Ints, step: Ints, size: int) -> tuple[Ints, 
     first[1:] = np.diff(key[order]) != 0
     nearest = order[first]
     return owner[nearest], ancestor[nearest], step[nearest]
-
-
-def segment_indices(first: Ints, lengths: Ints) -> Ints:
-    """The indices ``first[i] .. first[i] + lengths[i] - 1`` of all spans, one after another.
-
-    >>> segment_indices(np.array([5, 0]), np.array([2, 3]))
-    array([5, 6, 0, 1, 2])
-    """
-    ends = np.cumsum(lengths)
-    return np.repeat(first - (ends - lengths), lengths) + np.arange(ends[-1] if len(ends) else 0)
-
-
-def segment_offsets(counts: Ints) -> Ints:
-    """Where each unit's items begin when they are laid end to end, and where the last ones end."""
-    starts = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
-from equipoise.io.decompression import check_size
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.text import PathLike, TextFile, display_path, open_text, read_error
+from equipoise.io.text import PathLike, TextFile, check_size, display_path, open_text, read_error
 from equipoise.types import require_extra
 
 TableRow = dict[str, Any]

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.dataset import title_and_text
-from equipoise.io.decompression import open_gzip
 from equipoise.io.json import parse_json
 from equipoise.io.tables import parse_table, read_table, table_format, table_of_json
-from equipoise.io.text import BOM, STDIN, display_path, open_text, read_error
+from equipoise.io.text import BOM, STDIN, display_path, open_gzip, open_text, read_error
 
 TEXT_COLUMNS = ("text", "content", "contents", "passage", "sentence", "body", "query")
 ID_COLUMNS = ("id", "_id", "doc_id", "docid", "key")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -71,7 +71,7 @@ class Metric(ABC, Generic[E]):
     """What to do about undefined units, if the judgements are not the cause."""
     cite: ClassVar[str] = ""
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The canonical name, for example ``MAP(norm=R)@10``."""
         parameters = []
@@ -184,7 +184,7 @@ class BaseMetric(Metric[Any]):
         self.bounds = bounds  # type: ignore[misc]
         self.evidence = evidence or Ranking
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name it was given."""
         return self.symbol

@@ -7,29 +7,43 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import InputError
-from equipoise.metrics import labels, pairs, ranking, sets, structure
 from equipoise.metrics.base import BaseMetric, Metric
+
+if TYPE_CHECKING:
+    from equipoise.evidence.base import Evidence
 
 ENTRY_POINTS = "equipoise.metrics"
 
-BUILT_IN: tuple[Any, ...] = (
-    *ranking.METRICS,
-    *labels.METRICS,
-    *sets.METRICS,
-    *pairs.METRICS,
-    *structure.METRICS,
-)
+BUILT_IN = {
+    "ranking": "equipoise.metrics.ranking",
+    "labels": "equipoise.metrics.labels",
+    "sets": "equipoise.metrics.sets",
+    "pairs": "equipoise.metrics.pairs",
+    "space": "equipoise.metrics.structure",
+}
+"""The module whose ``METRICS`` measure a kind of evidence; imported when a metric of that kind is looked up."""
 
 
 @dataclass(frozen=True)
 class MetricCatalogue:
-    """Metric classes, and instances of ``BaseMetric`` subclasses, by name and alias."""
+    """Metrics by name and alias: the built-in ones of some kinds of evidence, and added ones.
 
-    metrics: tuple[Any, ...]
+    A metric is a class, or an instance of a ``BaseMetric`` subclass.
+    """
+
+    added: tuple[Any, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    @cached_property
+    def metrics(self) -> tuple[Any, ...]:
+        """All metrics; this imports the modules of all ``kinds``."""
+        built_in = (metric for kind in self.kinds for metric in import_module(BUILT_IN[kind]).METRICS)
+        return (*built_in, *self.added)
 
     @cached_property
     def _by_name(self) -> dict[str, list[Any]]:
@@ -39,9 +53,14 @@ class MetricCatalogue:
                 names.setdefault(spelling, []).append(metric)
         return names
 
-    def named(self, name: str) -> list[Any]:
-        """All metrics with this name or alias, ignoring case."""
-        return self._by_name.get(name.casefold(), [])
+    def named(self, name: str, evidence: type[Evidence] | None = None) -> list[Any]:
+        """All metrics with this name or alias, ignoring case; of this type of evidence only, if one of them fits it."""
+        fitting = self._fitting(evidence).named(name) if evidence is not None else []
+        return fitting or self._by_name.get(name.casefold(), [])
+
+    def _fitting(self, evidence: type[Evidence]) -> MetricCatalogue:
+        added = tuple(metric for metric in self.added if issubclass(evidence, metric.evidence))
+        return MetricCatalogue(added, tuple(kind for kind in self.kinds if kind == evidence.kind))
 
     def spellings(self) -> list[str]:
         """All symbols and synonyms."""
@@ -69,13 +88,13 @@ class MetricCatalogue:
                     f"{source} defines a metric {metric.symbol!r}, and there is one of that name already",
                     hint="give it another name",
                 )
-        return MetricCatalogue(self.metrics + tuple(metrics))
+        return MetricCatalogue(self.added + tuple(metrics), self.kinds)
 
 
 @lru_cache(maxsize=1)
 def builtin() -> MetricCatalogue:
     """The metrics of this package."""
-    return MetricCatalogue(BUILT_IN)
+    return MetricCatalogue(kinds=tuple(BUILT_IN))
 
 
 def _from_file(path: Path) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.segments import average_ranks
 from equipoise.metrics.base import DOWN, CorpusMetric, UnitMetric
 
 if TYPE_CHECKING:
@@ -27,17 +28,6 @@ def correlation(x: Floats, y: Floats) -> float:
     # Scaled before squaring, so that neither tiny nor huge numbers leave the range of a float.
     x, y = (values / np.abs(values).max() for values in (x - x.mean(), y - y.mean()))
     return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
-
-
-def average_ranks(x: Floats) -> Floats:
-    """Ranks from 1, equal numbers sharing the mean of theirs.
-
-    >>> average_ranks(np.array([30.0, 10.0, 10.0])).tolist()
-    [3.0, 1.5, 1.5]
-    """
-    _, group, times = np.unique(x, return_inverse=True, return_counts=True)
-    shared = np.cumsum(times) - (times - 1) / 2
-    return np.asarray(shared[group])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from equipoise.errors import ParameterError, UnknownNameError, did_you_mean
+from equipoise.errors import EquipoiseError, ParameterError, UnknownNameError, did_you_mean
 from equipoise.metrics.base import BaseMetric, Metric, parameter_types
 from equipoise.metrics.catalogue import MetricCatalogue, builtin
 
@@ -71,7 +71,7 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     if not match:
         raise ParameterError(f"{text!r} is not a metric name", hint="write nDCG@10, HR@{1,3,5} or F1(average=macro)")
     symbol, cutoff = match["symbol"], match["cutoff"]
-    offered = catalogue.named(symbol) or catalogue.with_entry_points().named(symbol)
+    offered = catalogue.named(symbol, evidence) or catalogue.with_entry_points().named(symbol)
     if not offered:
         raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
@@ -186,3 +186,52 @@ def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
     if own_name:
         return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {own_name}")
     return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
+
+
+# Names that a user may abbreviate: all metrics that a name matches, in a catalogue with plugins.
+
+DEFAULT_CUTOFF = "@10"
+
+
+def catalogue_with(plugins: Sequence[str]) -> MetricCatalogue:
+    """The built-in metrics, those of installed packages, and those of plugin files."""
+    catalogue = builtin().with_entry_points()
+    for path in plugins:
+        catalogue = catalogue.with_plugin(path)
+    return catalogue
+
+
+def symbol_of(expression: str) -> str:
+    """The symbol in a metric name.
+
+    >>> symbol_of("F1(average=macro)"), symbol_of("HR@{1,3}")
+    ('F1', 'HR')
+    """
+    return expression.partition("(")[0].partition("@")[0].strip()
+
+
+def matching_metrics(name: str, catalogue: MetricCatalogue) -> list[Metric[Any]]:
+    """Every metric that the name matches: P@5 is the precision of rankings, not that of classes.
+
+    Empty for an unknown symbol; an error if no metric with the symbol takes these parameters. A metric that needs
+    a cutoff gets ``DEFAULT_CUTOFF`` if the name has none.
+    """
+    metrics: list[Metric[Any]] = []
+    errors: list[EquipoiseError] = []
+    for declared in catalogue.named(symbol_of(name)):
+        try:
+            metrics.append(_parse(name, MetricCatalogue((declared,))))
+        except EquipoiseError as error:
+            errors.append(error)
+    if errors and not metrics:
+        raise errors[0]
+    return metrics
+
+
+def _parse(name: str, catalogue: MetricCatalogue) -> Metric[Any]:
+    try:
+        return parse_metrics(name, catalogue=catalogue)[0]
+    except ParameterError:
+        if "@" in name:
+            raise
+        return parse_metrics(name + DEFAULT_CUTOFF, catalogue=catalogue)[0]

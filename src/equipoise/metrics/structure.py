@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.errors import ParameterError, UndefinedError
+from equipoise.evidence.segments import average_ranks
 from equipoise.evidence.space import Space
 from equipoise.metrics.base import DOWN, CorpusMetric
 from equipoise.metrics.class_separation import ClusterCoherence, ClusterSeparation, NeighborPurity, Silhouette
@@ -25,7 +26,7 @@ from equipoise.metrics.intrinsic import (
     mean_cosine,
     row_blocks,
 )
-from equipoise.metrics.pairs import average_ranks, correlation
+from equipoise.metrics.pairs import correlation
 from equipoise.types import Floats, require_extra
 
 # Values of the graph alone: they do not depend on the vectors, and so not on the model.

@@ -1,18 +1,19 @@
-"""The models of a comparison: unique names, and an early error for an unknown one."""
+"""The models of a comparison: unique names, early errors for unknown specs, and checks of specs that files name."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from os import PathLike, fspath
 from typing import Any
 
-from equipoise.errors import DuplicateError, ParameterError
+from equipoise.errors import DuplicateError, FormatError, ParameterError, UntrustedError
+from equipoise.io.text import PathLike, display_path
 from equipoise.models.backends.python_object import is_model
 from equipoise.models.embedder import Embedder
 from equipoise.models.fusion import parse_fusion
 from equipoise.models.memory_cache import dense_models
-from equipoise.models.registry import ModelSpec, parse_spec
+from equipoise.models.registry import MODEL_KINDS, ModelSpec, parse_spec
 from equipoise.models.retriever import Retriever, is_fusion, retriever
 
 
@@ -44,14 +45,14 @@ def open_retriever(model: Any, *, cache: Any = None, threads: int = 1) -> Iterat
     try:
         yield system
     finally:
-        if isinstance(model, str | PathLike | ModelSpec):
+        if isinstance(model, str | os.PathLike | ModelSpec):
             for dense_model in dense_models(system):
                 dense_model.close()
 
 
 def _name(model: Any) -> str:
-    if isinstance(model, str | PathLike):
-        text = fspath(model)
+    if isinstance(model, str | os.PathLike):
+        text = os.fspath(model)
         for part in _parts(str(text)):
             parse_spec(part)
         return str(text).strip()
@@ -69,3 +70,55 @@ def _name(model: Any) -> str:
 
 def _parts(text: str) -> Sequence[str]:
     return parse_fusion(text)[2] if is_fusion(text) else (text,)
+
+
+# Specs that come from files must not run code or use credentials: a file may come from another person. Code that
+# reads the spec of a model from a tuning, a manifest, an index or a cache passes it through ``spec_from_file``. A spec
+# that the user typed, or that a program passes in Python, is trusted.
+
+_LOCAL_STORES = ("memory", "faiss")
+"""Stores that live in this process: they open no file and no connection."""
+
+
+def spec_from_file(text: object, file: PathLike, *, trust: bool = False) -> str:
+    """The spec of a model that a file names, when it runs no code and takes no credentials.
+
+    ``trust`` means that the user vouches for the file; even then the file may not choose which variable
+    of the environment is sent as a key.
+
+    >>> spec_from_file("sum:use+tfidf:", "tuned.json")
+    'sum:use+tfidf:'
+    """
+    if not isinstance(text, str):
+        raise FormatError(
+            f"{display_path(file)} names a model by {text!r}, which is not a string", hint="write it again"
+        )
+    for part in parse_fusion(text)[2] if is_fusion(text) else [text]:
+        _check(parse_spec(part), file, trust)
+    return text
+
+
+def _check(spec: ModelSpec, file: PathLike, trust: bool) -> None:
+    typed = f"if you trust it, name the model yourself: {spec}"
+    if "key_env" in spec.options:
+        raise UntrustedError(
+            f"{display_path(file)} names the variable {spec.options['key_env']} to be sent as a key",
+            hint=typed,
+        )
+    danger = "" if trust else _danger(spec)
+    if danger:
+        raise UntrustedError(
+            f"{display_path(file)} names the model {spec}, which {danger}", hint=f"{typed}, or add --trust"
+        )
+
+
+def _danger(spec: ModelSpec) -> str:
+    """What opening the spec could do to the user; empty where it only reads data."""
+    kind = MODEL_KINDS[spec.kind]
+    if kind.runs_code or spec.options.get("trust_remote_code", "false").casefold() != "false":
+        return "runs code"
+    if not kind.offline or "base_url" in spec.options:
+        return "sends texts and a key to a server"
+    if spec.options.get("store", "memory").partition(":")[0] not in _LOCAL_STORES:
+        return "opens a store"
+    return ""

@@ -1,1 +1,1 @@
-"""The page as data: what a report says, before anybody decides how it looks."""
+"""Reports: the view model, and its renderers for terminal, HTML, LaTeX, Markdown and model cards."""

@@ -112,6 +112,7 @@ def _sample_size_note(comparison: Comparison, words: Vocabulary) -> str:
     """How many units would decide, with the advice for a tie."""
     note = sample_size(comparison, words)
     tied = comparison.tied_with_leader and any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
+    tied = tied and not why_uninformative(comparison, words)
     return f"{note} Of tied {words.system}s, choose the cheapest." if tied else note
 
 

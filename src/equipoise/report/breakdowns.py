@@ -156,7 +156,8 @@ def _units_by(subject: RunSet, what: str) -> str:
 
 
 def _series(name: str, column: Floats, edges: tuple[float, ...]) -> BinCounts:
-    finite = column[np.isfinite(column)]
+    # Rounded as in _bins: 1 - 0.8 and 0.2 are the same value, and an edge is between them.
+    finite = np.round(column[np.isfinite(column)], 9)
     counts = np.histogram(finite, bins=np.array(edges))[0]
     return BinCounts(name, tuple(counts.tolist()), len(column) - len(finite))
 
@@ -169,11 +170,11 @@ def _bins(values: Floats) -> tuple[tuple[float, ...], tuple[str, ...]]:
         between = (distinct[:-1] + distinct[1:]) / 2
         ends = np.concatenate([[distinct[0] - 0.5], between, [distinct[-1] + 0.5]])
         return tuple(ends.tolist()), tuple(_short(value) for value in distinct.tolist())
-    low, high = float(finite.min()), float(finite.max())
+    low, high = float(distinct.min()), float(distinct.max())
     if low >= 0 and high <= 1:
-        edges = np.linspace(0.0, 1.0, UNIT_INTERVAL_BINS + 1)
+        edges = np.round(np.linspace(0.0, 1.0, UNIT_INTERVAL_BINS + 1), 9)
     elif low >= -1 and high <= 1:
-        edges = np.linspace(-1.0, 1.0, BINS + 1)
+        edges = np.round(np.linspace(-1.0, 1.0, BINS + 1), 9)
     else:
         edges = np.linspace(low, high, BINS + 1)
     ends = edges.tolist()

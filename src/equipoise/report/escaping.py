@@ -1,4 +1,4 @@
-"""Text of other people, made safe to show: no control character reaches a terminal, a table or a page.
+"""Escape control characters in names and texts before they are shown in a terminal, a table or a page.
 
 A name may hold an escape sequence that rewrites a terminal, or a bidirectional control character that makes
 one name look like another. Both are shown as escapes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from equipoise.checks.registry import all_checks
+from equipoise.checks.base import all_checks
 from equipoise.report.terminal import Paragraph, heading
 from equipoise.report.view_model import FindingGroup, FindingItem
 from equipoise.types import Finding, Severity, with_label

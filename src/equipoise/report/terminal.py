@@ -1,4 +1,4 @@
-"""Tables that fit: when the terminal is narrow, names are shortened and lesser columns give way."""
+"""Parts of a terminal report: paragraphs, status lines, and tables that fit the width of the terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -285,3 +286,40 @@ def render_text(*parts: Any) -> str:
 def print_text(text: str) -> None:
     """Write a text to standard output."""
     sys.stdout.write(inert(text if text.endswith("\n") else f"{text}\n"))
+
+
+# Lines with a status symbol: passed, acceptable, failed, unknown.
+
+
+class ThresholdStatus(StrEnum):
+    """Good, acceptable, not good enough, or unknown."""
+
+    GOOD = "✓"
+    FAIR = "~"
+    BAD = "✗"
+    UNKNOWN = "?"
+
+
+_ASCII = {ThresholdStatus.GOOD: "+", ThresholdStatus.BAD: "x"}
+
+
+_STYLES = {
+    ThresholdStatus.GOOD: "green",
+    ThresholdStatus.FAIR: "yellow",
+    ThresholdStatus.BAD: "bold red",
+    ThresholdStatus.UNKNOWN: "yellow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusLine:
+    """A sentence behind its mark; plain letters stand for the marks where the screen has no others."""
+
+    mark: ThresholdStatus
+    text: str
+    indent: int = 2
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The mark, then the sentence as an indented block."""
+        sign = _ASCII.get(self.mark, str(self.mark)) if options.ascii_only else str(self.mark)
+        yield Paragraph(self.text, indent=self.indent, lead=f"{sign} ", mark=_STYLES[self.mark])

@@ -1,4 +1,4 @@
-"""How systems were tuned: the grid, what each fold chose, and what more of the cost would buy."""
+"""How systems were tuned: the grid, the selection of each fold, and the score against the cost."""
 
 from __future__ import annotations
 

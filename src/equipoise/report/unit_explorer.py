@@ -1,4 +1,4 @@
-"""The units one by one: their values, and for those that tell most what each system retrieved."""
+"""The units one by one: their values, and the retrieved items of the most informative ones."""
 
 from __future__ import annotations
 

@@ -239,8 +239,7 @@ def _settings(preset: Preset, rules: dict[str, Conventions], used_notes: Sequenc
 
 
 def _with_findings(result: Result, inputs: RunAndQrels, metrics: Sequence[Metric[Any]], preset: Preset) -> Result:
-    from equipoise.checks.base import ScoredResult
-    from equipoise.checks.registry import run_checks
+    from equipoise.checks.base import ScoredResult, run_checks
     from equipoise.checks.scores import TIES
 
     plain = Ranking.from_runs(inputs.truth, inputs.run, corpus_size=inputs.corpus_size)

@@ -1,4 +1,4 @@
-"""The order in which the C++ library of GNU leaves equal scores; torch sorts and picks by it on a processor.
+"""The order of equal scores in the C++ library of GNU, which torch's sort and top-k use on a CPU.
 
 Up to sixteen items are sorted by insertion, which keeps equals in their order. Longer lists are split around
 the median of three items first, and the exchanges carry equals past each other. The k best are picked by the

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ComparedSystems, ScoredResult
+from equipoise.checks.base import ComparedSystems, ScoredResult, run_checks
 from equipoise.checks.protocol import TruncationBySystem, TuningBudgets
-from equipoise.checks.registry import run_checks
 from equipoise.checks.scores import concerns_primary_metric
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
@@ -20,10 +19,10 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.evaluate import MetricNames, default_metrics, evaluate
 from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
-from equipoise.types import Finding
 
 if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.types import Finding
 
 EvidenceOrResult = Evidence | Result
 

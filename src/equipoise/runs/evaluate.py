@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ScoredResult
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import InputError, ParameterError, UnknownNameError
 from equipoise.evidence.base import Evidence

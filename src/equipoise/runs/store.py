@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import PARTIAL_RUN
-from equipoise.checks.registry import run_checks
 from equipoise.errors import InputError, PartialError, StoreError, did_you_mean
 from equipoise.evidence.base import Evidence, pack_npz, unpack_npz
 from equipoise.io import json

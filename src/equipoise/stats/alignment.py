@@ -1,4 +1,4 @@
-"""Results side by side: the same units, in the same order, by id and never by position."""
+"""Align results by unit id: the same units, in the same order."""
 
 from __future__ import annotations
 

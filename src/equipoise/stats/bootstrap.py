@@ -1,4 +1,4 @@
-"""Resampling units: units or clusters of units as sums, so that a resample is a row of counts.
+"""Bootstrap resamples: units or clusters of units as sums, so that a resample is a row of counts.
 
 Every mean is a ratio of two sums over resampling units: weight times value, over weight. A resample is a row of
 counts, and all resamples of all metrics are one matrix product.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,9 @@ from equipoise.stats.contrasts import (
 )
 from equipoise.stats.corpus_intervals import DEFINED_SHARE
 from equipoise.stats.corrections import CORRECTIONS, adjust
-from equipoise.stats.intervals import Bounds
 from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
-from equipoise.stats.planning import adjustment, units_to_show_best, with_power
+from equipoise.stats.power import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
     LARGER_P,
     JointResamples,
@@ -43,6 +43,7 @@ from equipoise.types import Direction, Finding, Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
+    from equipoise.stats.intervals import Bounds
     from equipoise.stats.power import PowerEstimate
     from equipoise.stats.result import Estimate, Result
 
@@ -150,13 +151,13 @@ class Comparison:
         name = tests.pop() if len(tests) == 1 else self.config.test
         return get_test(name).title if name in TESTS else name
 
-    @property
+    @cached_property
     def order(self) -> tuple[str, ...]:
         """The systems from best to worst on the primary metric; those without a score last."""
         sign = -1 if self.better == Direction.UP else 1
         return tuple(sorted(self.systems, key=lambda name: (isnan(self.scores[name]), sign * self.scores[name])))
 
-    @property
+    @cached_property
     def tied_with_leader(self) -> tuple[str, ...]:
         """The systems that are not significantly different from the leader, best first."""
         if self.leader is None:

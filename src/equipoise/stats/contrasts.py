@@ -1,4 +1,4 @@
-"""One system against another on one metric: the difference, and everything that is known about it."""
+"""One system against another on one metric: difference, interval, test and counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Contrast:
     for the family; both are NaN if there is no test, for the reason in ``reason``. ``test`` names the
     paired test, or the resampling for a metric that is not a mean over units. ``sd`` is the standard
     error of the difference times sqrt(n), and ``units_per_block`` the mean size of a cluster. ``detectable``
-    and ``needed`` are for the test of this pair within its family (``stats.planning``), at 80 % power;
+    and ``needed`` are for the test of this pair within its family (``stats.power``), at 80 % power;
     ``needed`` assumes that the observed difference is the true one, which is often smaller.
     """
 

@@ -1,4 +1,4 @@
-"""Families of tests: p values adjusted for multiple comparisons."""
+"""Corrections of p values for multiple comparisons: Holm, Benjamini-Hochberg."""
 
 from __future__ import annotations
 

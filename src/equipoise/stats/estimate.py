@@ -1,4 +1,4 @@
-"""From evidence to a result: every metric measured once, all intervals made together."""
+"""From evidence to a result: measure every metric, and compute all intervals together."""
 
 from __future__ import annotations
 

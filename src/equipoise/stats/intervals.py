@@ -1,4 +1,4 @@
-"""An interval with its method, or the reason why there is none; and those that are closed formulas."""
+"""Intervals: the type, with its method or the reason why it is unknown, and closed formulas (Wilson, t)."""
 
 from __future__ import annotations
 

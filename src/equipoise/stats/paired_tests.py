@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
-from equipoise.metrics.pairs import average_ranks
+from equipoise.evidence.segments import average_ranks
 from equipoise.stats.bootstrap import ResamplingUnits, cluster_codes
 
 if TYPE_CHECKING:

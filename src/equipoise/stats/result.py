@@ -1,4 +1,4 @@
-"""A result: per-unit numbers of one system, and the claims that follow from them."""
+"""A result: per-unit values of one system, and its estimates."""
 
 from __future__ import annotations
 

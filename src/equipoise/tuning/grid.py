@@ -1,4 +1,4 @@
-"""What tuning a system showed: every trial, what was chosen without seeing which units, and the frontier."""
+"""The grid of parameters, and the record of tuning: every trial, the selected one per fold, the cost frontier."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The local viewer over the same page model as the report."""
+"""The local viewer of results."""

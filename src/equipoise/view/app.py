@@ -1,4 +1,4 @@
-"""The application: addresses, and what each of them shows."""
+"""The web application of the viewer: its URLs and request handlers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Made = TypeVar("Made")
 
 
 class BackgroundCache(Generic[Made]):
-    """The last things that were made, by what they were made of; a failure is kept like any other outcome.
+    """A cache of the last results by key; a failure is cached like any other result.
 
     >>> kept = BackgroundCache[int](size=2)
     >>> kept.ask("six", lambda: 6).result(), kept.ask("six", lambda: 7).result()
@@ -49,7 +49,7 @@ class BackgroundCache(Generic[Made]):
         self._futures: OrderedDict[str, Future[Made]] = OrderedDict()
 
     def ask(self, key: str, make: Callable[[], Made]) -> Future[Made]:
-        """What has this key; it is begun now unless it was before."""
+        """The result with this key; its computation starts unless it has been started before."""
         with self._lock:
             future = self._futures.get(key)
             if future is None:
@@ -61,7 +61,7 @@ class BackgroundCache(Generic[Made]):
 
 
 def in_background(make: Callable[[], Made]) -> Future[Made]:
-    """Do it in a thread that does not keep the program from ending.
+    """Compute in a daemon thread, which does not delay the end of the program.
 
     >>> in_background(lambda: 2 + 2).result()
     4
@@ -78,12 +78,12 @@ def in_background(make: Callable[[], Made]) -> Future[Made]:
     return future
 
 
-# The forms that runs can be taken away in, each with the name its file gets.
+# The export formats, with the names of their files.
 
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """A format of ``report.export`` as a file; ``units`` asks for a row a unit, ``alone`` for one system."""
+    """A format of ``report.export`` as a file; ``units``: one row per unit; ``alone``: one system only."""
 
     to: str
     title: str
@@ -101,10 +101,10 @@ FILES = {
 """The forms by what an address calls them."""
 
 
-def offered(systems: int) -> dict[str, ExportFormat]:
-    """The forms for so many systems.
+def export_formats(systems: int) -> dict[str, ExportFormat]:
+    """The formats that are available for this number of systems.
 
-    >>> "trec" in offered(1), "trec" in offered(2)
+    >>> "trec" in export_formats(1), "trec" in export_formats(2)
     (True, False)
     """
     return {name: form for name, form in FILES.items() if systems == 1 or not form.alone}
@@ -114,8 +114,8 @@ def offered(systems: int) -> dict[str, ExportFormat]:
 
 
 def page_links(choice: RunSelection, metrics: Sequence[str]) -> PageLinks:
-    """Where the page of these runs leads; the first of the metrics is the one it is ordered by."""
-    forms = offered(len(choice.rows))
+    """The links of the page of these runs; the first metric is the one that orders the systems."""
+    forms = export_formats(len(choice.rows))
     hidden = [(f"Hide {row.label}", choice.hiding(row)) for row in choice.rows if len(choice.rows) > 1]
     shown = [(f"Show {row.label}", choice.showing(row)) for row in choice.others]
     return PageLinks(
@@ -135,56 +135,56 @@ GATHERED = 1
 
 @dataclass(frozen=True)
 class LoadedRuns:
-    """Runs that were read, and their comparison where there is more than one."""
+    """Runs and, if there are several, their comparison."""
 
     runs: tuple[StoredRun, ...]
     comparison: Comparison | None
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What the runs can be ordered by, the metric that decides first."""
+        """The metrics that can order the runs, the primary one first."""
         if self.comparison is None:
             return self.runs[0].result.names
         return tuple(dict.fromkeys((self.comparison.primary, *self.comparison.metrics)))
 
 
 class PageCache:
-    """The pages and files that were made, and those that are being made."""
+    """The pages and files that are finished or in progress."""
 
     def __init__(self) -> None:
-        self._gathered: BackgroundCache[LoadedRuns] = BackgroundCache(GATHERED)
+        self._load_runsed: BackgroundCache[LoadedRuns] = BackgroundCache(GATHERED)
         self._made: BackgroundCache[bytes] = BackgroundCache(PAGES)
 
     def report(self, choice: RunSelection) -> Future[bytes]:
-        """The page that ``eq report`` writes, with a way back to the list."""
+        """The page that ``eq report`` writes, with a link to the list."""
 
         def make() -> bytes:
-            found = self._gather(choice)
+            found = self._load_runs(choice)
             page = build_report(found.runs, found.comparison)
-            return _encoded(render_html(page, links=page_links(choice, found.metrics)))
+            return _to_utf8(render_html(page, links=page_links(choice, found.metrics)))
 
         return self._made.ask(f"report {choice.version}", make)
 
     def file(self, choice: RunSelection, form: ExportFormat) -> Future[bytes]:
-        """The runs in another form."""
+        """The runs in an export format."""
 
         def make() -> bytes:
-            found = self._gather(choice)
-            return _encoded(export(found.runs, found.comparison, form.to, units=form.units))
+            found = self._load_runs(choice)
+            return _to_utf8(export(found.runs, found.comparison, form.to, units=form.units))
 
         return self._made.ask(f"{form.filename} {choice.version}", make)
 
-    def _gather(self, choice: RunSelection) -> LoadedRuns:
+    def _load_runs(self, choice: RunSelection) -> LoadedRuns:
         def make() -> LoadedRuns:
             primary = choice.primary or None
             runs = read_runs(choice.named, primary)
             return LoadedRuns(runs, compare_runs(runs, primary=primary))
 
-        return self._gathered.ask(choice.version, make).result()
+        return self._load_runsed.ask(choice.version, make).result()
 
 
-def _encoded(text: str) -> bytes:
-    """UTF-8; what a file name has that is no text is spelled out."""
+def _to_utf8(text: str) -> bytes:
+    """UTF-8; bytes of file names that are not text are escaped."""
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -207,14 +207,17 @@ def make_app(root: Path, port: int) -> App:
         Route("/style.css", viewer.style),
         Route("/view.js", viewer.script),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: _absent, 405: _absent, Exception: _fault})
-    app.add_exception_handler(EquipoiseError, _refused)
+    app = Starlette(
+        routes=routes,
+        exception_handlers={404: _handle_not_found, 405: _handle_not_found, Exception: _handle_unexpected},
+    )
+    app.add_exception_handler(EquipoiseError, _handle_our_error)
     app.router.redirect_slashes = False
     return with_security_headers(app, port)
 
 
 class Viewer:
-    """What stands behind the addresses. Whatever takes long happens in the background."""
+    """The request handlers. Long computations run in the background."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -231,7 +234,7 @@ class Viewer:
         )
 
     async def state(self, request: Request) -> Response:
-        """The same as data; its version tells the list whether to draw itself anew."""
+        """The list as JSON; its version tells the script whether to update the page."""
         run_list = await self._run_list()
         return responses.not_modified(request, run_list.version) or responses.data(state_of(run_list), run_list.version)
 
@@ -241,7 +244,7 @@ class Viewer:
         known = responses.not_modified(request, choice.version)
         if known is not None:
             return known
-        content = await _patiently(self.pages.report(choice), choice)
+        content = await _wait_briefly(self.pages.report(choice), choice)
         if content is None:
             return responses.pending_page(choice.units, len(choice.rows))
         return responses.report_page(content, choice.version)
@@ -283,8 +286,8 @@ def state_of(run_list: RunList) -> dict[str, Any]:
     }
 
 
-async def _patiently(made: Future[bytes], choice: RunSelection) -> bytes | None:
-    """What is being made; None where it is large and takes its time. It is made on, and kept."""
+async def _wait_briefly(made: Future[bytes], choice: RunSelection) -> bytes | None:
+    """The content, or None if it is not finished in time; the computation then continues and is cached."""
     waiting = asyncio.wrap_future(made)
     if choice.units <= LARGE_RUN_UNITS:
         return await waiting
@@ -292,15 +295,15 @@ async def _patiently(made: Future[bytes], choice: RunSelection) -> bytes | None:
     return waiting.result() if done else None
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _handle_our_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, EquipoiseError):
         raise error
     return responses.error_response(error)
 
 
-async def _absent(request: Request, error: Exception) -> Response:
+async def _handle_not_found(request: Request, error: Exception) -> Response:
     return responses.not_found()
 
 
-async def _fault(request: Request, error: Exception) -> Response:
+async def _handle_unexpected(request: Request, error: Exception) -> Response:
     return responses.server_error()

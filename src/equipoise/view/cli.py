@@ -1,4 +1,4 @@
-"""The server of the viewer: one socket on 127.0.0.1, and nothing else."""
+"""``eq view``: start the viewer on 127.0.0.1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the viewer: pages, data, files, and sentences where something cannot be shown."""
+"""HTTP responses of the viewer: pages, data, files and errors."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ AGAIN = "2"
 
 
 def not_modified(request: Request, version: str) -> Response | None:
-    """An empty answer for a browser that has this version already."""
+    """A 304 response if the browser has this version; otherwise None."""
     asked = request.headers.get("if-none-match", "")
     if tag(version) in (each.strip().removeprefix("W/") for each in asked.split(",")):
         return Response(status_code=304, headers={"etag": tag(version)})
@@ -144,13 +144,13 @@ def viewer_page(text: str, version: str = "") -> Response:
 
 
 def report_page(content: bytes, version: str) -> Response:
-    """A report, under the policy that it brings: its own styles and scripts by their hashes, no others."""
+    """A report with its own content security policy, which allows its styles and scripts by hash."""
     headers = {"etag": tag(version), "content-security-policy": policy_of(content)}
     return Response(content, media_type="text/html", headers=headers)
 
 
 def policy_of(page: bytes) -> str:
-    """The policy inside a page, made stricter by what only a header can say.
+    """The content security policy of a page, with the directives that only a header can have.
 
     >>> policy_of(b'<meta http-equiv="Content-Security-Policy" content="img-src data:">')
     "img-src data:; frame-ancestors 'none'"
@@ -171,13 +171,13 @@ def file(content: bytes, filename: str, media: str, version: str) -> Response:
 
 
 def pending_page(units: int, systems: int) -> Response:
-    """A page to wait on; the browser asks again by itself."""
+    """A page that reloads itself until the report is finished."""
     text = render("making.html", units=units, systems=systems)
     return Response(text, status_code=202, media_type="text/html", headers={"refresh": AGAIN})
 
 
 def error_response(error: EquipoiseError) -> Response:
-    """The sentence and the hint of an error, as they would stand in a terminal."""
+    """The message and the hint of an error, as in the terminal."""
     text = render(
         "message.html",
         title=TITLES.get(status_of(error), "This cannot be shown"),
@@ -190,7 +190,7 @@ def error_response(error: EquipoiseError) -> Response:
 
 
 def status_of(error: EquipoiseError) -> int:
-    """404 for what is not there, 409 for runs that do not go together, 422 for the rest.
+    """404 for unknown names, 409 for runs that cannot be compared, 422 for other errors.
 
     >>> status_of(PairingError("other units"))
     409
@@ -204,14 +204,14 @@ TITLES = {404: "There is no such run", 409: "These runs cannot be compared"}
 
 
 def not_found() -> Response:
-    """For addresses that lead nowhere."""
+    """The response to unknown addresses."""
     sentence = "there is no page at this address"
     text = render("message.html", title="Nothing here", message=sentence, excerpt="", hint="", code="")
     return Response(text, status_code=404, media_type="text/html")
 
 
 def server_error() -> Response:
-    """For unexpected errors; the terminal has the traceback."""
+    """The response to unexpected errors; the terminal shows the traceback."""
     text = render(
         "message.html",
         title="Something went wrong",

@@ -37,7 +37,7 @@ MAX_OTHERS = 20
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What the list says of one run; ``note`` says what is wrong with it, where something is.
+    """The row of one run in the list; ``note`` is the reason why it is incomplete or unreadable.
 
     ``key`` names it in an address, and ``fingerprint`` changes whenever a file of it does. ``units`` counts
     all of them, ``n`` those with a value. A run that cannot be read has no score.
@@ -66,12 +66,12 @@ class RunSummary:
 
     @property
     def ended(self) -> str:
-        """When it was finished, or begun where it was not."""
+        """The time when the run finished, or started if it did not finish."""
         return self.finished or self.started
 
     @property
     def label(self) -> str:
-        """The system, and the folder where it has another name."""
+        """The name of the system, with the folder if its name differs."""
         return self.system if self.system == self.key else f"{self.system} ({self.key})"
 
     @property
@@ -80,7 +80,7 @@ class RunSummary:
         return MARKS[self.status]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, without the place on this disk."""
+        """Plain values, without the path on this machine."""
         shown = self.score
         return {
             "run": self.key,
@@ -129,7 +129,7 @@ def summarise_run(key: str, path: Path, fingerprint: str) -> RunSummary:
 
 
 def data_of(manifest: Manifest) -> str:
-    """The names of the data, the first few of them.
+    """The names of the first few data files.
 
     >>> from equipoise.runs.manifest import Manifest
     >>> data_of(Manifest("bm25", datasets={"cranfield/truth.qrels": "ab", "b": "c"}))
@@ -148,7 +148,7 @@ MAX_SCAN_SHARE = 5
 
 @dataclass(frozen=True)
 class RunList:
-    """The runs of a folder, the newest first, and what is under way; equal versions have equal content."""
+    """The runs of a folder, newest first, and those in progress; equal versions have equal content."""
 
     rows: tuple[RunSummary, ...]
     under_way: tuple[ActiveRun, ...]
@@ -157,12 +157,12 @@ class RunList:
 
     @property
     def by_key(self) -> Mapping[str, RunSummary]:
-        """The rows by what names them in an address."""
+        """The rows by their keys in URLs."""
         return {row.key: row for row in self.rows}
 
 
 class ResultsFolder:
-    """A results folder that is looked at again when someone asks, though not more often than is bearable."""
+    """A results folder; requests read it again, but not more often than a minimum interval."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -172,17 +172,17 @@ class ResultsFolder:
         self._until = 0.0
 
     def run_list(self) -> RunList:
-        """The folder as it is now, or was a moment ago."""
+        """The current content of the folder, at most the minimum interval old."""
         with self._lock:
             if self._run_list is None or monotonic() >= self._until:
                 start = monotonic()
-                self._run_list = self._look()
+                self._run_list = self._read_folder()
                 took = monotonic() - start
                 self._until = start + took + max(RESCAN_SECONDS, MAX_SCAN_SHARE * took)
             return self._run_list
 
-    def _look(self) -> RunList:
-        paths, note = self._found()
+    def _read_folder(self) -> RunList:
+        paths, note = self._run_directories()
         rows = {key: self._row(key, path) for path in paths for key in [run_key(path, self.root)]}
         self._rows = rows
         newest_first = sorted(rows.values(), key=lambda row: row.key)
@@ -193,8 +193,8 @@ class ResultsFolder:
         seen = repr([(row.key, row.fingerprint) for row in newest_first]) + repr(under_way) + note
         return RunList(tuple(newest_first), under_way, digest(seen), note)
 
-    def _found(self) -> tuple[list[Path], str]:
-        """The run directories; or none, and why, where that is more than an empty folder."""
+    def _run_directories(self) -> tuple[list[Path], str]:
+        """The run directories; if the folder cannot be read, none and the reason."""
         try:
             return find_runs(self.root), ""
         except StoreError as error:
@@ -216,7 +216,7 @@ class ResultsFolder:
 
 
 def run_key(path: Path, root: Path) -> str:
-    """What names a run in an address: its path below the folder, with bytes that are no text spelled out.
+    """The key of a run in URLs: its path below the folder; bytes that are not text are escaped.
 
     >>> run_key(Path("/results/a/bm25"), Path("/results"))
     'a/bm25'
@@ -225,12 +225,12 @@ def run_key(path: Path, root: Path) -> str:
 
 
 def path_outside_root(run: Path, root: Path) -> str:
-    """The first file of a run that lies outside the folder, by way of a link; empty where all are inside."""
+    """The first file of a run that is outside the folder because of a link; empty if all are inside."""
     return next((name for name in FILES if not (run / name).resolve().is_relative_to(root)), "")
 
 
 def fingerprint_of(run: Path) -> str:
-    """A digest that changes whenever a file of the run is replaced; nothing is read for it."""
+    """A digest of file names, sizes and times, which changes whenever a file of the run is replaced."""
     seen: list[tuple[str, int, int, int]] = []
     for name in FILES:
         try:
@@ -242,7 +242,7 @@ def fingerprint_of(run: Path) -> str:
 
 
 def digest(text: str) -> str:
-    """A short name for a long text."""
+    """A short digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
@@ -251,7 +251,7 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class RunSelection:
-    """Rows of the list, each once, and the metric that decides, where one was named.
+    """Selected rows of the list, without repetition, and the primary metric if one was named.
 
     ``others`` are the readable runs on the same data that were not chosen.
     """
@@ -262,7 +262,7 @@ class RunSelection:
 
     @classmethod
     def of(cls, run_list: RunList, keys: Sequence[str], primary: str = "") -> RunSelection:
-        """The rows with these keys. Only what the list has can be asked for, whatever a key says."""
+        """The rows with these keys. Only keys of the list are accepted."""
         known = run_list.by_key
         if not keys:
             raise ParameterError("no run was chosen", hint="tick one run or more in the list")
@@ -286,13 +286,13 @@ class RunSelection:
 
     @property
     def version(self) -> str:
-        """Changes whenever a chosen run does, or the program that shows it."""
+        """Changes whenever a selected run or the program changes."""
         others = repr([row.key for row in self.others])
         return digest(repr([(row.key, row.fingerprint) for row in self.rows]) + self.primary + others + __version__)
 
     @property
     def units(self) -> int:
-        """How many units all of them have together."""
+        """The total number of units."""
         return sum(row.units for row in self.rows)
 
     @property
@@ -302,6 +302,6 @@ class RunSelection:
         return [(f"{row.system} ({row.key})" if times[row.system] > 1 else "", row.path) for row in self.rows]
 
     def query(self, **more: str) -> str:
-        """The same choice in an address."""
+        """The selection as a URL query."""
         primary = {"primary": self.primary} if self.primary else {}
         return urlencode([*(("run", row.key) for row in self.rows), *{**primary, **more}.items()])

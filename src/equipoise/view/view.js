@@ -127,7 +127,7 @@
   };
 
   // Live: if the version has changed, the rows and the runs in progress are taken from a new page.
-  const redraw = async () => {
+  const updateList = async () => {
     const answer = await fetch("/?list", { cache: "no-cache" });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -153,7 +153,7 @@
     try {
       if (!document.hidden) {
         const answer = await fetch("/runs.json", { cache: "no-cache" });
-        if (answer.ok && (await answer.json()).version !== main.dataset.version) await redraw();
+        if (answer.ok && (await answer.json()).version !== main.dataset.version) await updateList();
         if (pause !== PAUSE) news.textContent = "";
       }
       pause = PAUSE;

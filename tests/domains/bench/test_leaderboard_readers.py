@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.bench.leaderboard_readers import read_scores
 from equipoise.domains.bench.leaderboard_table import ScoreTable, possible_denominators
 from equipoise.errors import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
 
 TERMS = 10_000

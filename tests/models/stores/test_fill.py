@@ -111,12 +111,12 @@ def test_building_tells_what_the_store_holds_and_how_to_ask_it(
     assert first.exit_code == 0, first.output
     assert f"{shown}: 17 vectors, 17 sent now" in first.stdout
     told = first.stdout.partition("Next: ")[2].strip()
-    assert told.startswith("eq phenotypes query seizures --model-name hash --multi-vector")
+    assert told.startswith("eq phenotypes query seizures --model hash --multi-vector")
     # What else the address says is needed to reach the server again.
     assert shlex.split(told)[-1].partition("?") == (shown, "?", postgres.partition("?")[2])
     assert "without its password" in first.stderr
     again = eq(*words, "-v")
-    assert f"{shown}: 17 vectors, all there already" in again.stdout
+    assert f"{shown}: 17 vectors, all of them were already stored" in again.stdout
     facts = json.loads(eq(*words, "--json").stdout)["indexes"][0]["store"]
     assert (facts["store"], facts["vectors"], facts["sent"]) == (shown, 17, 0)
     assert facts["collection"] in again.stdout
@@ -167,8 +167,8 @@ def test_an_index_is_kept_when_its_store_goes_away_and_the_same_command_goes_on(
         end_the_server_at(3, postgres, patch)
         ended = eq(*words)
     assert ended.exit_code == 3, ended.output
-    assert "has gone away" in ended.stderr
-    assert "what is stored stays" in ended.stderr
+    assert "error[E700]" in ended.stderr
+    assert "stored vectors are kept" in ended.stderr
     assert "Traceback" not in ended.output
     again = eq(*words, "--json")
     assert again.exit_code == 0, again.output

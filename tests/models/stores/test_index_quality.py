@@ -75,12 +75,12 @@ def test_a_server_that_goes_away_between_queries_leaves_the_answers_before(
     monkeypatch.setattr(failing.store, "ask", counted)
     with failing as going:
         found = measure_index(going, ROWS, QUERIES, 5)
-    assert "has gone away" in found.stopped
+    assert "is no longer reachable" in found.stopped
     # One request came first, to build what is built late.
     assert found.recall.tolist() == [1.0] * 10
     result = found.result("gone")
     assert np.isnan(result["Throughput"].value)
-    assert "has gone away" in result["Throughput"].interval.reason
+    assert "is no longer reachable" in result["Throughput"].interval.reason
 
 
 def test_a_server_that_goes_away_while_it_is_filled_is_filled_up_by_the_same_call(
@@ -143,7 +143,7 @@ def test_the_command_keeps_a_partial_run_when_the_server_goes_away(
     with failing:
         ended = CliRunner().invoke(cli, words, prog_name="eq")
     assert ended.exit_code == 3, ended.output
-    assert "has gone away" in ended.output
+    assert "is no longer reachable" in ended.output
     assert "19 of 40 queries were answered" in ended.output
     run = load_run(tmp_path / "gone")
     assert run.manifest.status == "partial"

@@ -1,1 +1,1 @@
-"""The commands of ``eq accounts``."""
+"""``eq accounts``: embeddings of trees."""

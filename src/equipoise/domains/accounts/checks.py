@@ -92,8 +92,7 @@ def with_findings(result: Result, reconstruction: Reconstruction, metrics: tuple
     Only ranking metrics are compared with chance: the correlation of norm and depth describes an embedding, and in a
     flat space there is no expected value (EQ306 covers hyperbolic spaces).
     """
-    from equipoise.checks.base import ScoredResult
-    from equipoise.checks.registry import run_checks
+    from equipoise.checks.base import ScoredResult, run_checks
 
     metric_of = {metric.name: metric for metric in metrics}
     ranking_estimates = {name: value for name, value in result.estimates.items() if name in metric_of}
@@ -114,7 +113,7 @@ def _precision(vectors: Any) -> str:
 
 
 _EXAMPLE = """\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.accounts.checks import ReconstructedTree
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.reconstruction import reconstruct

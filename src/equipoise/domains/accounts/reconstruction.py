@@ -27,12 +27,12 @@ from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.alignment import DATA
 from equipoise.stats.estimate import estimate
 from equipoise.stats.slices import Slice, slice_estimates
-from equipoise.types import Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
+    from equipoise.types import Floats, Ids, Ints
 
 _SEARCH_MARGIN = 4.0
 """Candidates beyond the farthest target are included up to this many of the largest errors."""

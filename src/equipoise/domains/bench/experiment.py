@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
-from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.jobs import BenchContext, BenchRunStore, JobInputs, evaluate_job, plan_jobs
 from equipoise.domains.bench.recognition import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
@@ -22,6 +21,7 @@ from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobResults, resume_key, run_jobs
 
 if TYPE_CHECKING:
+    from equipoise.domains.bench.data import BenchData
     from equipoise.models.cache import VectorCache
     from equipoise.runs.executors import Executor
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise import __version__
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
-from equipoise.domains.bench.data import BenchData, BenchObservation
 from equipoise.domains.bench.results import ScoredSystem
 from equipoise.domains.bench.systems import SystemPool, SystemSpec
 from equipoise.domains.bench.tuning import evaluate_tuned
@@ -27,6 +26,7 @@ from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+    from equipoise.domains.bench.data import BenchData, BenchObservation
     from equipoise.stats.result import Result
 
 PROTOCOL = "bench 2"

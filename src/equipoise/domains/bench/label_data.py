@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from equipoise.tasks.classification import (
     nearest_neighbour_classes,
 )
 from equipoise.tasks.clustering import kmeans
-from equipoise.types import Bools, Ints
+
+if TYPE_CHECKING:
+    from equipoise.types import Bools, Ints
 
 KNN = "Acc(kNN)"
 PROTOCOLS = ("probe", "few-shot")

@@ -17,8 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import join_names, pluralize
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import join_names, pluralize, run_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.leaderboard_ranks import (
     AGGREGATES,
@@ -34,7 +33,6 @@ from equipoise.domains.bench.leaderboard_ranks import (
     order_change,
 )
 from equipoise.domains.bench.leaderboard_readers import Source, read_scores
-from equipoise.domains.bench.leaderboard_table import MissingPolicy, ScoreTable
 from equipoise.errors import InputError, ParameterError, did_you_mean
 from equipoise.stats.formatting import format_percent
 from equipoise.stats.intervals import Interval
@@ -43,6 +41,7 @@ from equipoise.types import Finding, require_extra
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from equipoise.domains.bench.leaderboard_table import MissingPolicy, ScoreTable
     from equipoise.io.text import PathLike
     from equipoise.types import Floats
 

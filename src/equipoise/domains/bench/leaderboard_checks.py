@@ -116,7 +116,7 @@ CHECKS = (
         "higher mean. An imputed score is not a measurement, so nothing is imputed.",
         "--missing datasets keeps the data sets that all models share, --missing models the complete models",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0, 'y': 60.5}, 'b': {'x': 70.2}}))",
     ),
     Check(
@@ -129,7 +129,7 @@ CHECKS = (
         "error rates, good and bad scores cancel.",
         "rank by --aggregate borda, or convert the columns; --lower names columns where lower is better",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0, 'y': 0.6}, 'b': {'x': 70.2, 'y': 0.5}}))",
     ),
     Check(
@@ -142,7 +142,7 @@ CHECKS = (
         "sets by seven points.",
         "correct the cell if it is a fraction",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0}, 'b': {'x': 0.702}, 'c': {'x': 69.5}}))",
     ),
     Check(
@@ -155,7 +155,7 @@ CHECKS = (
         "model first.",
         "declare such columns with --lower, or mark them with ↓ in the header",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'WER': 7.1}, 'b': {'WER': 8.2}}))",
     ),
     Check(
@@ -168,7 +168,7 @@ CHECKS = (
         "a model that is better on all of them is not significantly better.",
         "add data sets; with per-unit scores, --resample units tests the difference on these data sets",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0, 'y': 60.5}, 'b': {'x': 70.2, 'y': 61.0}}))",
     ),
     Check(
@@ -181,7 +181,7 @@ CHECKS = (
         "data set or a model from the comparison.",
         "write a number, or leave the cell empty",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "run_checks(read_scores({'a': {'x': 71.0}, 'b': {'x': 'OOM'}, 'c': {'x': 70.2}}))",
     ),
     Check(
@@ -194,7 +194,7 @@ CHECKS = (
         "or the score is wrong, or the score is not an accuracy.",
         "check the number of units, or whether the score is an accuracy",
         "from equipoise.domains.bench.leaderboard_readers import read_scores\n"
-        "from equipoise.checks.registry import run_checks\n"
+        "from equipoise.checks.base import run_checks\n"
         "rows = [{'model': 'a', 'dataset': 'accuracy', 'score': 66.67, 'n': 10},\n"
         "        {'model': 'b', 'dataset': 'accuracy', 'score': 50.00, 'n': 10}]\n"
         "run_checks(read_scores(rows))",

@@ -16,7 +16,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.tuning import WeightedSumFusion, tuned_systems
 from equipoise.errors import UndefinedError
 from equipoise.models.backends.python_object import from_object
@@ -32,6 +31,7 @@ from equipoise.models.retriever import LEXICAL, Retriever, is_fusion, retriever,
 from equipoise.types import Role
 
 if TYPE_CHECKING:
+    from equipoise.domains.bench.data import BenchData
     from equipoise.models.cache import VectorCache
 
 RANDOM = "random"

@@ -1,1 +1,1 @@
-"""The command ``eq concepts``."""
+"""``eq concepts``: scores of sentence models on a concept set."""

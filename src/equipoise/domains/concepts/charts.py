@@ -1,4 +1,4 @@
-"""Concepts: similarities against what is expected, how cosines are spread, and a map."""
+"""Charts of concepts: cosine against expected similarity, distribution of cosines, and a projection."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ look near their sentences, and pairs that should be similar are similar, althoug
 Scores that add up such cosines reward the collapse; those compared with shuffled pairs do not.""",
         hint="use the scale-free metrics: correlation, ranks, coherence against shuffled pairs",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace
 from equipoise.evidence.space import Space
 run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]])))""",
@@ -151,7 +151,7 @@ the clustering coefficient of a graph are known before any model is loaded. It a
 look closer to each other than the models are.""",
         hint="compare models by the other parts; the ranking does not depend on this one",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ScoreComponent
 from equipoise.types import Direction
 density = {"minilm": 0.01, "use": 0.01}
@@ -170,7 +170,7 @@ called consistency, and it is 0 for the most consistent model. The blend is comp
 defined, so that it can be compared with published ones; this finding explains its meaning.""",
         hint="do not select by this part; use the score without it",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ScoreComponent
 from equipoise.types import Direction
 ratios = {"even": 0.0, "uneven": 0.3}
@@ -188,7 +188,7 @@ other counts as 0 here, which is right for pairs that have nothing in common, ra
 separation, and makes norms uneven, which a blend may even reward. A worse model can rank first.""",
         hint="find out why the model returns zero vectors for these texts, or remove them for every model",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ZeroVectors
 run_checks(ZeroVectors("half", ("akrasia", "qualia"), 3))""",
     ),
@@ -292,7 +292,7 @@ or one concept has nothing to differ from. A run stops at the first of them; eq 
 lists them all.""",
         hint="correct or remove these entries",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
 missing = ConceptSetIssue(IssueKind.ENTRY, "pairs.json", "pairs.json entry 3 has no concept_2")
 run_checks(ConceptSet("ethics", problems=(missing,)))""",
@@ -310,7 +310,7 @@ pair into a perfect one, and guessing the scale from the largest number would ch
 added.""",
         hint="correct the number, or specify the scale: --similarity-scale 5, or a column called score_0_5",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
 high = ConceptSetIssue(IssueKind.RANGE, "pairs.csv", "pairs.csv line 4 expects the similarity 3.8, outside 0 to 1")
 run_checks(ConceptSet("sts", problems=(high,)))""",
@@ -327,7 +327,7 @@ the sentence was edited after it was marked, or the offsets count bytes or words
 entity's text and do not change, but a recogniser trained on the file would learn wrong spans.""",
         hint="write the offsets again; text[start:end] must be the entity",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
 fact = "entities.json entry 1 marks 'Plato' at 1 to 6, where the text is 'lato '"
 run_checks(ConceptSet("greece", problems=(ConceptSetIssue(IssueKind.OFFSETS, "entities.json", fact),)))""",
@@ -344,7 +344,7 @@ absolute errors are small, and most are within the tolerance. Only pairs that ar
 unlike find it out, and a correlation over a narrow range of expectations is mostly noise.""",
         hint="add pairs of concepts that have nothing to do with each other",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
 pairs = ConceptPair("duty", "obligation", 0.9), ConceptPair("virtue", "good character", 0.8)
 run_checks(ConceptSet("ethics", pairs=pairs))""",
@@ -361,7 +361,7 @@ three, and the silhouette of a single one is 0 by definition. Figures of such cl
 every concept that is added, and models are not significantly different on them.""",
         hint="add concepts to these clusters, or join them with others",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptSet
 ethics, logic = ConceptCluster("ethics", ("duty", "virtue")), ConceptCluster("logic", ("modus ponens", "syllogism"))
 run_checks(ConceptSet("both", clusters=(ethics, logic)))""",
@@ -378,7 +378,7 @@ every pair expects the same, or every cluster is a single concept, the part of t
 for any model, and so are the score and the composite. The concept set can be read, but not used for this score.""",
         hint="add pairs of other similarities, or concepts to the clusters",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptPair
 run_checks(ConceptSet("flat", pairs=(ConceptPair("duty", "virtue", 0.5), ConceptPair("logic", "number", 0.5))))""",
     ),

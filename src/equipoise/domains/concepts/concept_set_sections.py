@@ -1,4 +1,4 @@
-"""Concepts that belong together: clusters as lists, or a table with a text and its label a row."""
+"""The sections of a concept set: pairs, clusters, entities and relations, as lists or as tables."""
 
 from __future__ import annotations
 

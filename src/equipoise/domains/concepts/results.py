@@ -10,20 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
-from equipoise.domains.concepts.comparison import (
-    compare_on_composite,
-    compare_on_score,
-    recommend,
-    weight_sensitivity,
-)
-from equipoise.domains.concepts.report import (
-    ConceptReportData,
-    ScoreComparison,
-    WeightSensitivity,
-    concepts_report,
-)
+from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, recommend, weight_sensitivity
+from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_report
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text

@@ -256,7 +256,7 @@ fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a
 An answer that is in the document is also lost if a chunk boundary splits it.""",
         hint="write the answer as it is in the document; eq fair validate shows the closest passage",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
 missing = AnswerOccurrences("q2", "Lyons", places=0, chunks=0)
 run_checks(AnswersInDocument([AnswerOccurrences("q1", "Paris", places=1, chunks=1), missing], chunks=40))""",
@@ -274,7 +274,7 @@ level, and the less a hit shows. Overlap alone does not make an answer ambiguous
 of occurrences in the document.""",
         hint="make the answer longer, so that only the right passage contains it",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import AnswerOccurrences, AnswersInDocument
 common = AnswerOccurrences("q1", "Paris", places=14, chunks=9)
 run_checks(AnswersInDocument([common, AnswerOccurrences("q2", "in May 1871", places=1, chunks=1)], chunks=40))""",
@@ -292,7 +292,7 @@ are computed for two systems of accuracy 0.8 that err independently, a
 two-sided paired test at 5 %, and a power of 80 %.""",
         hint="write more questions; eq fair validate shows the precision by number of questions",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import SampleSize
 run_checks(SampleSize(questions=20))""",
     ),
@@ -307,7 +307,7 @@ When a search returns half of the chunks or more, random retrieval finds half of
 all systems have similar, high scores. The accuracy then measures the length of the document.""",
         hint="use a smaller top_k, smaller chunks, or a longer document",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import RetrievedFraction
 run_checks(RetrievedFraction(chunks=12, top_k=10))""",
     ),
@@ -323,7 +323,7 @@ intervals are too narrow. The nested comparison keeps questions with the same an
 resampling cluster, so its intervals are valid; the score is still weighted towards the duplicates.""",
         hint="remove the duplicate",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import QuestionSet
 run_checks(QuestionSet(questions=80, repeated=['q41 "Who built the mill?"']))""",
     ),
@@ -338,7 +338,7 @@ The question "In which year, 1871 or 1873, was the mill built?" contains its ans
 the chunk by matching it, so the question does not measure semantic retrieval.""",
         hint="rephrase the question without the answer",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import QuestionSet
 run_checks(QuestionSet(questions=80, leaking=['q7 "Was it built in 1871?"']))""",
     ),

@@ -19,7 +19,7 @@ from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
 from equipoise.domains.fair.validation import validate_fixture
-from equipoise.domains.fair.validation_report import fixture_part
+from equipoise.domains.fair.validation_result import fixture_part
 from equipoise.errors import ParameterError
 from equipoise.io.documents import read_documents
 from equipoise.types import with_label

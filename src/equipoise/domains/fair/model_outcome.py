@@ -9,22 +9,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ScoredResult, TruncationStats
+from equipoise.checks.base import ScoredResult, TruncationStats, run_checks
 from equipoise.checks.protocol import TunedSystem
-from equipoise.checks.registry import run_checks
 from equipoise.domains.fair.chunk_index import ChunkingParams, chunk_locations
-from equipoise.domains.fair.grid_search import (
-    GridEvidence,
-    GridSearchResult,
-    Progress,
-    run_grid,
-    select_configuration,
-)
+from equipoise.domains.fair.grid_search import GridEvidence, GridSearchResult, Progress, run_grid, select_configuration
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
 from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.memory_cache import dense_models, memoise_retriever, n_cached_texts
-from equipoise.runs.experiment import ExperimentFolder
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.run_directory import read_manifest
 from equipoise.runs.runner import Job, StoredOutput, resume_key
@@ -37,6 +29,7 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
+    from equipoise.runs.experiment import ExperimentFolder
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import TuningRecord
     from equipoise.types import Finding

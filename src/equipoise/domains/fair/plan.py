@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.answer_matching import AnswerMatcher, normalize_answer
 from equipoise.domains.fair.answer_verification import count_occurrences
 from equipoise.domains.fair.checks import (

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, one_line
 from equipoise.domains.fair.questions import DIFFICULTIES, UNSPECIFIED
-from equipoise.domains.fair.validation_report import CategoryCount, SampleSizeRow, ValidationData
+from equipoise.domains.fair.validation_result import CategoryCount, SampleSizeRow, ValidationData
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
 from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_caption
-from equipoise.report.status_lines import StatusLine, ThresholdStatus
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, ReportColumn, StatusLine, TerminalTable, ThresholdStatus, heading
 from equipoise.stats.formatting import format_count, format_p, format_percent, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
 from equipoise.stats.verdict import ScoreFormat, Vocabulary

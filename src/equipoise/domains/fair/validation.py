@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.fair.answer_matching import AnswerMatcher, normalize_answer
 from equipoise.domains.fair.answer_verification import AnswerVerifier, leaking_answers, one_line
-from equipoise.domains.fair.checks import (
-    ACCURACY,
-    AnswersInDocument,
-    QuestionSet,
-    RetrievedFraction,
-    SampleSize,
-)
+from equipoise.domains.fair.checks import ACCURACY, AnswersInDocument, QuestionSet, RetrievedFraction, SampleSize
 from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_named
 from equipoise.domains.fair.questions import CATEGORIES, DIFFICULTIES, QuestionAnswer, check_questions
 from equipoise.domains.fair.validation_result import FixtureThresholds, ValidationResult

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from equipoise.checks.base import pluralize
-from equipoise.checks.registry import run_checks
-from equipoise.domains.phenotypes.cases import (
-    Case,
-    ResolvedCases,
-    expected_term_ranks,
-    read_cases,
-    resolve_cases,
-)
+from equipoise.checks.base import pluralize, run_checks
+from equipoise.domains.phenotypes.cases import Case, ResolvedCases, expected_term_ranks, read_cases, resolve_cases
 from equipoise.domains.phenotypes.cases import check_cases as checked_cases
 from equipoise.domains.phenotypes.config import (
     DEFAULT_MODEL,

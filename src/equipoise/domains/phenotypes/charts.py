@@ -1,20 +1,26 @@
-"""The charts of a benchmark: metrics with intervals, hit rate over k, precision against recall, representations."""
+"""The charts of a benchmark and of an extraction tuning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, format_params
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.ranking import HitRate, Precision, Recall
 from equipoise.report.charts.bars import metric_bars
+from equipoise.report.charts.chart import Chart, chart
 from equipoise.report.charts.curves import accuracy_at_k_chart, precision_recall_chart
+from equipoise.report.charts.marks import FRACTION_TICKS, TOOLTIP, Row, linear_axis, series_labels
+from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, Spec, series_style
+from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
-    from equipoise.report.charts.chart import Chart
+
+# The charts of a benchmark: metrics with intervals, hit rate over k, precision against recall, representations.
 
 MAX_K = 50
 """The largest k of the curves."""
@@ -56,3 +62,108 @@ def benchmark_charts(benchmark: PhenotypeBenchmark) -> Iterator[Chart]:
 
 def _mean(values: object) -> float:
     return float(np.nanmean(np.asarray(values)))
+
+
+WIDTH, HEIGHT = 460, 340
+ISO_F1 = (0.2, 0.4, 0.6, 0.8)
+"""The F1 values of the contour lines."""
+_STEPS = 60
+
+
+def precision_recall_frontier(parts: Sequence[TunedModelSummary], name: str = "precision-recall-frontier") -> Chart:
+    """Small marks are trials, the line joins those Pareto nothing beats, the large mark is what was chosen."""
+    x = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean recall of documents")
+    y = linear_axis(0.0, 1.0, FRACTION_TICKS, "mean precision of documents")
+    layers = _iso_f1_layers(x, y)
+    for place, part in enumerate(parts):
+        layers += _model_layers(part, place, x, y)
+    ends = [part.precision[part.frontier[-1]] if part.frontier else 0.0 for part in parts]
+    layers += series_labels([part.name for part in parts], [(1.0 - end) * HEIGHT for end in ends], WIDTH)
+    return chart(
+        name,
+        "What more recall costs in precision",
+        _alt_text(parts),
+        layers,
+        subtitle="Every trial on the documents that chose: optimistic. Grey curves: equal F1 of both means.",
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def _iso_f1_layers(x: Spec, y: Spec) -> list[Spec]:
+    """Contour lines of equal F1."""
+    layers: list[Spec] = []
+    for f1 in ISO_F1:
+        least = f1 / (2 - f1)
+        # Even steps of the logarithm: the curve is steep at its beginning.
+        recalls = [least ** (1 - step / _STEPS) for step in range(_STEPS + 1)]
+        rows = [{"x": recall, "y": f1 * recall / (2 * recall - f1)} for recall in recalls]
+        where: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
+        layers.append(
+            {
+                "data": {"values": rows},
+                "mark": {"type": "line", "stroke": LIGHT["line"], "strokeWidth": 0.8, "aria": False},
+                "encoding": {**where, "order": {"field": "x", "type": "quantitative"}},
+            }
+        )
+        layers.append(
+            {
+                "data": {"values": [{**rows[-1], "text": f"F1 {f1:g}"}]},
+                "mark": {
+                    "type": "text",
+                    "align": "right",
+                    # Below its curve, which comes down from the left and would run through it above.
+                    "dy": 10,
+                    "fontSize": SMALL_SIZE,
+                    "fill": LIGHT["soft"],
+                },
+                "encoding": {**where, "text": {"field": "text"}},
+            }
+        )
+    return layers
+
+
+def _model_layers(part: TunedModelSummary, place: int, x: Spec, y: Spec) -> list[Spec]:
+    colour, shape = series_style(place)
+    rows = [_trial_row(part, trial) for trial in range(len(part.tuning.grid))]
+    edge = [rows[trial] for trial in part.frontier]
+    where: Spec = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
+    mark: Spec = {"type": "point", "shape": shape, "fill": colour, "stroke": colour}
+    return [
+        {
+            "data": {"values": [row for row in rows if row["known"]]},
+            "mark": {**mark, "size": 18, "opacity": 0.45},
+            "encoding": {**where, **TOOLTIP},
+        },
+        {
+            "data": {"values": edge},
+            "mark": {"type": "line", "stroke": colour, "strokeWidth": 2, "aria": False},
+            "encoding": {**where, "order": {"field": "x", "type": "quantitative"}},
+        },
+        {
+            "data": {"values": [rows[part.tuning.best]]},
+            "mark": {**mark, "size": 130, "opacity": 1, "stroke": LIGHT["ink"], "strokeWidth": 1.6},
+            "encoding": {**where, **TOOLTIP},
+        },
+    ]
+
+
+def _trial_row(part: TunedModelSummary, trial: int) -> Row:
+    recall, precision = part.recall[trial], part.precision[trial]
+    known = recall == recall and precision == precision
+    params = format_params(part.tuning.trials[trial].params)
+    return {
+        "x": recall if known else None,
+        "y": precision if known else None,
+        "known": known,
+        "tooltip": f"{part.name}, {params}: precision {format_value(precision, 3)}, recall {format_value(recall, 3)}",
+    }
+
+
+def _alt_text(parts: Sequence[TunedModelSummary]) -> str:
+    told = [
+        f"{part.name} was chosen at precision {format_value(part.precision[part.tuning.best], 3)} and recall "
+        f"{format_value(part.recall[part.tuning.best], 3)}"
+        for part in parts
+    ]
+    return f"{'; '.join(told)}."

@@ -94,7 +94,7 @@ check it; the scores are not changed. Failed cases are ignored. If many terms ra
 and there is no finding.""",
         hint="look at these cases; correct the ids, or leave them as they are where they are right",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import ExpectedTerm, ExpectedTerms
 from equipoise.types import Severity
 term = ExpectedTerm("c4", "Down syndrome", "HP:0000598", "Abnormality of the ear", 4100.0, 0.1, "Obesity")
@@ -146,7 +146,7 @@ annotators left negated findings out. Scores with assertions on such a corpus ar
 family history or uncertainty.""",
         hint="use the id-only scores here, and evaluate assertions on documents that have several kinds",
         example="""\
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
 run_checks(GoldAssertions.of("corpus/", ["affirmed"] * 392, scored=True))""",
     ),

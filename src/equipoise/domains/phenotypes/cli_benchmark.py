@@ -12,7 +12,6 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.cli import (
     check_strategy_applies,
     index_dir_option,
@@ -27,6 +26,7 @@ from equipoise.extras import install_command
 from equipoise.types import with_label
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark
     from equipoise.domains.phenotypes.cases import Case
     from equipoise.runs.executors import Executor

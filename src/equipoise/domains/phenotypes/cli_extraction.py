@@ -12,18 +12,13 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.config import StatsConfig
-from equipoise.domains.phenotypes.cli import (
-    index_dir_option,
-    model_option,
-    ontology_option,
-    open_or_build_indexes,
-)
+from equipoise.domains.phenotypes.cli import index_dir_option, model_option, ontology_option, open_or_build_indexes
 from equipoise.errors import InputError
 from equipoise.runs.experiment import exit_code
 from equipoise.types import with_label
 
 if TYPE_CHECKING:
+    from equipoise.config import StatsConfig
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions

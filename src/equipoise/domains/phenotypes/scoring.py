@@ -25,7 +25,7 @@ from equipoise.evidence.kernels.rank_counts import count_above_and_tied
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.segments import NOT_RETRIEVED
 from equipoise.geometry.topk import top_columns
-from equipoise.io.dag import segment_indices, segment_offsets
+from equipoise.io.arrays import segment_indices, segment_offsets
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import STATUS_SETTINGS, Status
 from equipoise.runs.unit_table import RetrievedItem, UnitContent

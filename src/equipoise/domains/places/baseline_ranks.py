@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from equipoise.io.dag import segment_indices
+from equipoise.io.arrays import segment_indices
 
 if TYPE_CHECKING:
     from equipoise.domains.places.history import ContextCounts

@@ -23,13 +23,12 @@ from equipoise.domains.places.history import (
 from equipoise.domains.places.metrics import accuracy_curve, confusion_counts, rank_histogram
 from equipoise.domains.places.score import PlaceScores, score_places
 from equipoise.errors import ParameterError
+from equipoise.io.arrays import segment_indices
 from equipoise.io.atomic import write_bytes
-from equipoise.io.dag import segment_indices
 from equipoise.metrics.ranking import HitRate
-from equipoise.report.charts.bars import rank_histogram_chart
+from equipoise.report.charts.bars import CalibrationPoint, rank_histogram_chart, reliability_chart
 from equipoise.report.charts.curves import accuracy_at_k_chart
 from equipoise.report.charts.heatmap import confusion_chart
-from equipoise.report.charts.reliability import CalibrationPoint, reliability_chart
 from equipoise.stats.bootstrap import checked_seed
 from equipoise.stats.calibration_curve import CalibrationCurve, reliability
 from equipoise.tasks.classification import ClassificationOutput, classify

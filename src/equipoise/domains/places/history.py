@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
-from equipoise.io.dag import segment_offsets
+from equipoise.io.arrays import segment_offsets
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Ids, Ints

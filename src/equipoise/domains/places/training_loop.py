@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from equipoise.evidence.ranking_from_scores import as_host_array
 from equipoise.metrics import ranking_functions
 from equipoise.metrics.labels import ClassF1
 from equipoise.tasks.classification import ClassificationOutput, classify
-from equipoise.types import Floats, Ids, Ints
+
+if TYPE_CHECKING:
+    from equipoise.types import Floats, Ids, Ints
 
 # The functions that next-location projects call for each batch, by the names they have there.
 

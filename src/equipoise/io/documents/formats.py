@@ -1,4 +1,4 @@
-"""HTML as text: paragraphs, Markdown headings, a line for each table row; no scripts, no styles."""
+"""Text of HTML, PDF and DOCX documents: paragraphs, Markdown headings, one line per table row."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from zipfile import ZipFile
 
 from equipoise.errors import EquipoiseError, FormatError, InputError, MissingExtraError
 from equipoise.extras import install_command
-from equipoise.io.decompression import check_archive
-from equipoise.io.text import PathLike, display_path, read_bytes, read_text
+from equipoise.io.text import PathLike, check_archive, display_path, read_bytes, read_text
 from equipoise.types import require_extra
 
 # The characters of an HTML page: what it declares about its encoding is honoured.

@@ -1,4 +1,4 @@
-"""Markdown: tables with bars, lists of scores such as ``- **HR@1**: 0.3333``, and code blocks."""
+"""Tables in Markdown, plain text and LaTeX, and lists of scores such as ``- **HR@1**: 0.3333``."""
 
 from __future__ import annotations
 

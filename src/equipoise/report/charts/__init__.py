@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from equipoise.report.charts.chart import Chart, slug, unique_names
-from equipoise.report.charts.cost import cost_charts
+from equipoise.report.charts.curves import cost_charts
 from equipoise.report.charts.distribution import distribution_chart
 from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
 from equipoise.report.charts.intervals import difference_chart, leaderboard_chart

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
-from equipoise.report.charts.cost import cost_axis
+from equipoise.report.charts.curves import cost_axis
 from equipoise.report.charts.heatmap import HeatmapCell, cell_size, heatmap, shade_legend
 from equipoise.report.charts.marks import (
     ROW_POSITION,
@@ -31,8 +32,10 @@ from equipoise.report.charts.marks import (
 from equipoise.report.charts.theme import LIGHT, Spec, series_style
 from equipoise.report.tables import axis_scale
 from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
-from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, SystemInfo, TrialPoint, TuningView
 from equipoise.stats.formatting import format_value
+
+if TYPE_CHECKING:
+    from equipoise.report.view_model import AxisScale, FoldScore, HeatCell, SystemInfo, TrialPoint, TuningView
 
 FOLD_WIDTH = 340
 GAP = 18

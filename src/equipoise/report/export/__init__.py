@@ -1,4 +1,4 @@
-"""Results in the forms that other people's programs and papers take."""
+"""Export formats for papers and other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to cite: the sources of the metrics, of the intervals, and of the test, as BibTeX.
+"""References for the metrics, the intervals and the test, as BibTeX.
 
 Metrics and tests name their sources in short, "Voorhees 1999". The entries in full stand in
 ``references.bib``, whose keys are the first author and the year.

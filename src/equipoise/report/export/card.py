@@ -1,4 +1,4 @@
-"""Metadata of a Hugging Face model card: a model index in YAML, to stand at the front of a README.
+"""Metadata of a Hugging Face model card: a model index in YAML for the front matter of a README.
 
 The index has no field for an interval, so interval, n, undefined count and chance are the arguments of each
 metric, and a comment says how they were made.

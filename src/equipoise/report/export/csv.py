@@ -1,4 +1,4 @@
-"""Comma-separated values: one row a system and metric, or one row a unit. Figures keep all their digits."""
+"""Comma-separated values: one row per system and metric, or one row per unit, with all digits."""
 
 from __future__ import annotations
 

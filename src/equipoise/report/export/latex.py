@@ -1,4 +1,4 @@
-r"""A table for a paper: booktabs, the best in bold, tie bands as superscripts, a caption that says it all.
+r"""A LaTeX table: booktabs, the best score in bold, tie groups as superscripts, and a complete caption.
 
 It compiles with pdfLaTeX, XeLaTeX and LuaLaTeX, whatever names people gave their systems. A character that
 pdfLaTeX does not know goes through ``\eqglyph``, which falls back to something it does.

@@ -1,4 +1,4 @@
-"""Systems by metrics, as a table in a paper has them: what LaTeX, Markdown and CSV write down."""
+"""Systems by metrics: the table that LaTeX, Markdown and CSV write."""
 
 from __future__ import annotations
 

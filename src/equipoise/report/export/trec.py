@@ -1,4 +1,4 @@
-"""A TREC run file, where the run keeps what was retrieved."""
+"""A TREC run file of a run that stores the retrieved documents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The page as one HTML file that opens from disk and asks no network for anything."""
+"""The HTML report: one file that opens from disk, without network requests."""

@@ -1,1 +1,1 @@
-"""Gradient descent in flat and in hyperbolic space, and points laid out along a tree."""
+"""Training of tree embeddings in Euclidean and hyperbolic space."""

@@ -1,1 +1,1 @@
-"""Trees from databases and files, and the embedders trained on them."""
+"""Trees, and their readers."""

@@ -1,4 +1,4 @@
-"""Trees that are written into account codes: the parent of ``102-0001-003`` is ``102-0001``."""
+"""Trees in general files: tables, edge lists, nested JSON, and account codes such as ``102-0001-003``."""
 
 from __future__ import annotations
 

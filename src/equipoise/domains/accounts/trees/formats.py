@@ -1,4 +1,4 @@
-"""The accounts of GnuCash: books in XML or SQLite, and its account templates."""
+"""Trees in the formats of other programs: GnuCash books, WordNet, OBO ontologies and NetworkX graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reader for all sources: what a path or a URL holds decides how it is read."""
+"""Read a tree from any source; the format is detected from the content."""
 
 from __future__ import annotations
 

@@ -8,14 +8,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
-from equipoise.domains.phenotypes.extraction.annotated_corpus import (
-    SAMPLE,
-    AnnotatedCorpus,
-    read_annotated_corpus,
-)
+from equipoise.domains.phenotypes.extraction.annotated_corpus import SAMPLE, AnnotatedCorpus, read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations, resolve_annotations
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, retrieve_candidates
 from equipoise.domains.phenotypes.extraction.config import (
@@ -27,12 +23,7 @@ from equipoise.domains.phenotypes.extraction.config import (
     missing_index_notes,
     open_term_retriever,
 )
-from equipoise.domains.phenotypes.extraction.error_stages import (
-    LossStage,
-    TracedTerm,
-    count_by_stage,
-    trace_gold_terms,
-)
+from equipoise.domains.phenotypes.extraction.error_stages import LossStage, TracedTerm, count_by_stage, trace_gold_terms
 from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.domains.phenotypes.extraction.report import ExtractionReportData
 from equipoise.domains.phenotypes.extraction.scoring import (

@@ -14,14 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.checks.base import ScoredResult
-from equipoise.checks.registry import run_checks
+from equipoise.checks.base import ScoredResult, run_checks
 from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
-from equipoise.domains.phenotypes.extraction.config import (
-    ExtractionConfig,
-    extraction_metrics,
-    primary_metrics,
-)
+from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, extraction_metrics, primary_metrics
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions, predict
 from equipoise.evidence.sets import Sets
 from equipoise.runs.evaluate import evaluate

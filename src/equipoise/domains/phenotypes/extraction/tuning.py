@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
-from equipoise.checks.registry import run_checks
 from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.candidates import (
     SCORE_DECIMALS,

@@ -8,21 +8,17 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
-from equipoise.checks.registry import run_checks
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
-from equipoise.domains.phenotypes.extraction.config import (
-    MODE_DESCRIPTIONS,
-    ExtractionConfig,
-    primary_metrics,
-)
+from equipoise.domains.phenotypes.extraction.config import MODE_DESCRIPTIONS, ExtractionConfig, primary_metrics
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
 from equipoise.errors import EquipoiseError, FormatError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.io import json
 from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
-from equipoise.models.trust import spec_from_file
+from equipoise.models.resolve import spec_from_file
 from equipoise.runs.experiment import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
@@ -216,7 +212,7 @@ class ExtractionTuning:
 
     def charts(self) -> Iterator[Chart]:
         """Precision against recall of all trials, with the frontier of each model."""
-        from equipoise.domains.phenotypes.extraction.charts import precision_recall_frontier
+        from equipoise.domains.phenotypes.charts import precision_recall_frontier
 
         yield precision_recall_frontier(self.edition.parts)
 

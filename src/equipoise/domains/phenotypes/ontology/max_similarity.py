@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.ranking import Ranking
-from equipoise.io.dag import Rows, segment_offsets
+from equipoise.io.arrays import segment_offsets
+from equipoise.io.dag import Rows
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity

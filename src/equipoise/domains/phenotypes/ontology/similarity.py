@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UnknownNameError
-from equipoise.io.dag import segment_offsets
+from equipoise.io.arrays import segment_offsets
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
