@@ -75,6 +75,8 @@ def test_a_stored_run_passes_the_gate_and_becomes_a_page(eq: Eq, data: Path) -> 
         (("faq.csv", "--models", "hahs"), "E300"),
         (("faq.csv", "--models", "hash", "--dtypes", "int7"), "E300"),
         (("faq.csv", "--models", "hash", "--price", "hash"), "E310"),
+        (("faq.csv", "--models", "hash", "--tune", "fusion"), "E310"),
+        (("faq.csv", "--models", "hash", "--tune", "weight"), "E300"),
         (("tickets.csv", "--models", "hash"), "E204"),
         (("faq.csv", "tickets.csv", "--models", "hash", "--text", "body"), "E300"),
     ],

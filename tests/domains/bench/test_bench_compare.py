@@ -118,6 +118,7 @@ def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
     for name, row in rows.items():
         assert row.mean_score == pytest.approx(np.mean(scores[name]))
         assert row.score_interval[0] <= row.mean_score <= row.score_interval[1]
+        assert -1 <= row.interval_elsewhere[0] <= row.mean_score <= row.interval_elsewhere[1] <= 1
     assert rows["hash"].mean_rank + rows["hash,dim=16"].mean_rank == 3
     assert rows["hash"].best_on + rows["hash,dim=16"].best_on == 2
     assert rows["hash"].borda + rows["hash,dim=16"].borda == 2
@@ -351,3 +352,9 @@ def test_the_two_directions_of_a_sentence_pair_are_resampled_together() -> None:
     table = resampled_scores(found.datasets[0], ["hash", "tfidf:"], StatsConfig(n_resamples=2_000), 0)
     pairs = result.per_unit["HR@1"].reshape(2, -1).mean(axis=0)
     assert table[:, 0].std() == pytest.approx(pairs.std() / np.sqrt(len(pairs)), rel=0.1, abs=1e-3)
+
+
+def test_a_leaderboard_of_a_benchmark_has_its_data_set_names(tmp_path: Path) -> None:
+    data = [bench.Similarity(pair_rows(30 + place), name=f"{name}/dev") for place, name in enumerate(("a", "b"))]
+    run(["hash"], data, output=tmp_path)
+    assert bench.leaderboard(tmp_path, config=FAST).table.datasets == ("a/dev", "b/dev")

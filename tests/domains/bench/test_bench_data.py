@@ -237,8 +237,6 @@ def test_every_kind_is_listed_with_formats_and_metrics() -> None:
 
 
 def test_a_folder_of_tables_is_one_data_set_per_table(tmp_path: Path) -> None:
-    from equipoise.domains.bench.recognition import read_suite
-
     folder = tmp_path / "stsb"
     folder.mkdir()
     for language in ("de", "en"):
@@ -251,4 +249,10 @@ def test_a_folder_of_tables_is_one_data_set_per_table(tmp_path: Path) -> None:
     assert [data.name for data in read_suite(f"sts:{folder}")] == ["stsb/de-dev", "stsb/en-dev"]
     with pytest.raises(EquipoiseError) as error:
         bench.read_data(folder)
+    assert error.value.code == "E204"
+
+
+def test_columns_of_numbers_are_not_languages() -> None:
+    with pytest.raises(EquipoiseError) as error:
+        read_data([{"model": name, "sts": 70.5, "faq": 60.2} for name in ("a", "b", "c")])
     assert error.value.code == "E204"

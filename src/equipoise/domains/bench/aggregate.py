@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 POOL = 300
 """Resamples per data set of a metric that is not a mean over units; each bootstrap repetition picks one of them."""
+METRIC_BOUNDS = (-1.0, 1.0)
+"""The range of all primary metrics; an interval of Student's t over few data sets may exceed it."""
 _STREAM = 23
 
 
@@ -138,8 +140,8 @@ def mean_scores(
 
 
 def _ends(scores: AggregateScores, place: int) -> tuple[float, float]:
-    interval = scores.intervals()[place]
-    return interval.low, interval.high
+    interval, (lowest, highest) = scores.intervals()[place], METRIC_BOUNDS
+    return max(lowest, interval.low), min(highest, interval.high)
 
 
 def _ranks(scores: AggregateScores, place: int) -> tuple[int, int]:

@@ -46,17 +46,18 @@ RUN_HELP = """
   eq bench run clustering:tickets.csv few-shot:tickets.csv --models minilm --text subject body
 
 Compare embedding models on your own data sets. DATA is a BEIR folder, a CSV, TSV, JSONL or parquet
-table, or a folder saved by the package datasets. The kind is recognised by the files and columns,
-or named: retrieval:PATH, reranking:, similarity:, pair-classification:, classification:, few-shot:,
-clustering:, bitext:.
+table, a folder of such tables, or a folder saved by the package datasets. The kind is recognised by
+the files and columns, or named: retrieval:PATH, reranking:, similarity:, pair-classification:,
+classification:, few-shot:, clustering:, bitext:.
 
 Every system is scored with intervals and compared in pairs on the same units. BM25, TF-IDF and
-random vectors are added as baselines. With several data sets, means over data sets have intervals
-from a bootstrap over data sets and units. With -o FOLDER, results are stored as soon as they are
-finished, and the same command run again computes only what is missing.
+random vectors are added as baselines. With several data sets, mean scores are compared on these
+data sets, and with wider intervals on other data sets like them. With -o FOLDER, results are stored
+as soon as they are finished, and the same command run again computes only what is missing.
 """
 
 dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
+tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
 
 
 @click.command(cls=SeveralCommand, help=RUN_HELP, short_help="Compare models on your data sets.")
@@ -87,6 +88,14 @@ dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
     help="Also rerank the first hits of every system, such as maxsim:minilm.",
 )
 @click.option("--rerank-depth", type=click.IntRange(min=1), default=50, show_default=True, help="Hits to rerank.")
+@click.option(
+    "--tune",
+    cls=MultiValueOption,
+    commas=True,
+    type=options.ChoiceWithHint("parameter", tunable),
+    metavar="fusion|depth ...",
+    help="Also select fusion weights or rerank depths by nested cross-validation.",
+)
 @click.option("--no-baselines", is_flag=True, help="Do not add BM25, TF-IDF and random vectors.")
 @click.option(
     "--price",
@@ -211,14 +220,31 @@ def ls(out: Output, /) -> int:
             ]
         )
         return exits.DONE
-    out.show(
-        TerminalTable(
-            [
-                ReportColumn("kind", [each.kind for each in kinds]),
-                ReportColumn("metrics", [", ".join(each.metrics) for each in kinds]),
-                ReportColumn("format", [each.formats for each in kinds], shortens="end"),
-            ]
-        ),
-        *([] if out.quiet else [Paragraph(""), Paragraph("few-shot:PATH is classification in MTEB's protocol.")]),
-    )
+    if out.to:
+        out.show(
+            TerminalTable(
+                [
+                    ReportColumn("kind", [each.kind for each in kinds]),
+                    ReportColumn("metrics", [", ".join(each.metrics) for each in kinds]),
+                    ReportColumn("format", [each.formats for each in kinds]),
+                ]
+            )
+        )
+        return exits.DONE
+    width = 2 + max(len(each.kind) for each in kinds)
+    parts = []
+    for each in kinds:
+        parts += [
+            Paragraph(f"{each.formats}.", lead=f"{each.kind:<{width}}"),
+            Paragraph(f"Metrics: {', '.join(each.metrics)}.", indent=width),
+        ]
+    if not out.quiet:
+        parts += [
+            Paragraph(""),
+            Paragraph(
+                "A folder of tables is one data set per table. KIND:PATH names the kind, such as clustering:PATH."
+            ),
+            Paragraph("few-shot:PATH is classification in MTEB's protocol."),
+        ]
+    out.show(*parts)
     return exits.DONE

@@ -36,6 +36,7 @@ def compare(
     dtypes: Sequence[str] = (),
     rerankers: Sequence[str] = (),
     rerank_depth: int = DEFAULT_DEPTH,
+    tune: Sequence[str] = (),
     baselines: bool = True,
     prices: Mapping[str, float] | None = None,
     config: StatsConfig = DEFAULT_STATS,
@@ -68,6 +69,9 @@ def compare(
         Rerankers such as ``maxsim:minilm``, applied to the first hits of every system.
     rerank_depth
         Number of hits that are reranked.
+    tune
+        ``fusion`` adds a variant of every ``sum:`` fusion of two systems with a selected weight, ``depth`` one of every
+        reranked system with a selected depth. They are scored by nested cross-validation over the queries.
     baselines
         Whether BM25, TF-IDF and random vectors are added.
     prices
@@ -110,6 +114,7 @@ def compare(
         dtypes=dtypes,
         rerankers=rerankers,
         rerank_depth=rerank_depth,
+        tune=tune,
         baselines=baselines,
         device=device,
         config=config,
@@ -166,6 +171,7 @@ def plan_benchmark(
     dtypes: Sequence[str] = (),
     rerankers: Sequence[str] = (),
     rerank_depth: int = DEFAULT_DEPTH,
+    tune: Sequence[str] = (),
     baselines: bool = True,
     device: str | None = None,
     config: StatsConfig = DEFAULT_STATS,
@@ -179,6 +185,7 @@ def plan_benchmark(
         dtypes=dtypes,
         rerankers=rerankers,
         depth=rerank_depth,
+        tune=tune,
         device=device,
         baselines=baselines,
         data=suite,

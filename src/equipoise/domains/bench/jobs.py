@@ -7,12 +7,13 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise import __version__
 from equipoise.domains.bench.costs import SystemCost, dense_cost, retriever_cost
 from equipoise.domains.bench.results import ScoredSystem
 from equipoise.domains.bench.systems import SystemPool, SystemSpec
+from equipoise.domains.bench.tuning import evaluate_tuned
 from equipoise.errors import EquipoiseError
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment import RUNS, ExperimentFolder, folder_names
@@ -72,6 +73,11 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
     spec, data = shared.systems[job.inputs.system], shared.suite[job.inputs.data]
     context.progress(job.name)
     shared.pool.keep_only(shared.systems[job.inputs.system :])
+    if spec.tune:
+        tuned = evaluate_tuned(spec, data, shared.pool, _own_config(data, shared.config))
+        result = replace(tuned.result, settings={**tuned.result.settings, **_settings(data)})
+        cost = retriever_cost(shared.pool.open(tuned.best), data)
+        return JobOutput(ScoredSystem(spec.name, result, cost, details=tuned.details, tuning=tuned.record))
     system = shared.pool.open(spec)
     encoder = shared.pool.encoder_of(system)
     before = None if encoder is None else deepcopy(encoder.use)
@@ -86,8 +92,7 @@ def evaluate_job(job: Job[JobInputs], context: JobContext[BenchContext]) -> JobO
 
 def score(data: BenchData, observed: BenchObservation, system: str, config: StatsConfig) -> Result:
     """The result of a system: every metric of the kind with interval and chance level."""
-    own = config if data.clusters is None else replace(config, clusters=data.clusters)
-    settings = {"data": {data.name: data.fingerprint}, "kind": data.kind, UNIT_NOUN: data.unit}
+    own, settings = _own_config(data, config), _settings(data)
     if observed.evidence is None:
         values, chance = dict(observed.values), dict(observed.chance)
         return result_from_values(system, data.unit_ids, values, chance=chance, config=own, settings=settings)
@@ -100,6 +105,15 @@ def score(data: BenchData, observed: BenchObservation, system: str, config: Stat
         if metric in more.per_unit:
             per_unit[name] = more.per_unit[metric]
     return replace(result, estimates=estimates, per_unit=per_unit, settings={**result.settings, **settings})
+
+
+def _own_config(data: BenchData, config: StatsConfig) -> StatsConfig:
+    return config if data.clusters is None else replace(config, clusters=data.clusters)
+
+
+def _settings(data: BenchData) -> dict[str, Any]:
+    """What a result records of its data set."""
+    return {"data": {data.name: data.fingerprint}, "kind": data.kind, UNIT_NOUN: data.unit}
 
 
 @dataclass(frozen=True)
@@ -123,25 +137,26 @@ class BenchRunStore:
             manifest = read_manifest(path)
             if not job.key or manifest.parameters.get("key") != job.key or not manifest.complete:
                 return None
-            result = load_run(path).result
+            run = load_run(path)
         except (EquipoiseError, OSError):
             return None
-        name = self.systems[job.inputs.system].name
-        return StoredOutput(job.key, ScoredSystem(name, result, SystemCost.from_dict(manifest.cost), resumed=True))
+        name, cost = self.systems[job.inputs.system].name, SystemCost.from_dict(manifest.cost)
+        return StoredOutput(job.key, ScoredSystem(name, run.result, cost, resumed=True, tuning=run.tuning))
 
     def save(self, job: Job[JobInputs], value: ScoredSystem, *, key: str, seconds: float) -> None:
         """Write the run directory of a job."""
-        data, path = self.suite[job.inputs.data], self.path(job)
+        data, path, tuning = self.suite[job.inputs.data], self.path(job), value.tuning
+        selected = {} if tuning is None else tuning.trials[tuning.best].params
         manifest = Manifest(
             system=value.name,
             command=redact_secrets(self.command),
             seed=self.config.seed,
             datasets={data.name: data.fingerprint},
-            parameters={"key": key, "model": value.name, "kind": data.kind, "dataset": data.name},
+            parameters={"key": key, "model": value.name, "kind": data.kind, "dataset": data.name, **selected},
             cost=value.cost.to_dict(),
         )
         path.parent.mkdir(parents=True, exist_ok=True)
-        save_run(path, value.result, manifest=manifest, details=value.details)
+        save_run(path, value.result, manifest=manifest, details=value.details, tuning=value.tuning)
 
     def path(self, job: Job[JobInputs]) -> Path:
         """The run directory of a job."""

@@ -21,6 +21,7 @@ from equipoise.errors import DuplicateError, EquipoiseError, InputError, Paramet
 from equipoise.io.text import open_text
 
 if TYPE_CHECKING:
+    from equipoise.runs.manifest import Manifest
     from equipoise.stats.result import Result
 
 MODEL_META = "model_meta.json"
@@ -191,7 +192,7 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
             problems.append(error.message)
             continue
         result = run.result
-        dataset = " + ".join(Path(source).name for source in run.manifest.datasets) or path.parent.name
+        dataset = _dataset_name(run.manifest) or path.parent.name
         name = metric or metrics.setdefault(dataset, result.names[0])
         if name not in result.estimates:
             raise UnknownNameError.of(
@@ -210,6 +211,12 @@ def _read_runs(folder: Path, metric: str | None) -> ScoreTable:
     notes = [f"metrics: {', '.join(f'{dataset} {name}' for dataset, name in metrics.items())}"] if metrics else []
     table = ScoreTable.from_units(str(folder), cells)
     return replace(table, lower=frozenset(lower), unreadable=tuple(problems), notes=(*table.notes, *notes))
+
+
+def _dataset_name(manifest: Manifest) -> str:
+    """The name that ``eq bench`` gave the data set, or the names of its files."""
+    named = manifest.parameters.get("dataset")
+    return str(named) if named else " + ".join(Path(source).name for source in manifest.datasets)
 
 
 def _unit_scores(result: Result, metric: str) -> dict[str, float]:

@@ -13,6 +13,7 @@ from equipoise.errors import EquipoiseError, MissingExtraError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
+from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
 from equipoise.report.publish import ReportOptions, write_report
@@ -29,7 +30,7 @@ background:var(--chart-paper);color:var(--chart-ink)}
 h1{font-size:1.4rem}h2{font-size:1.15rem;margin-top:2.5rem}
 .decision{font-size:1.1rem;font-weight:600}
 .table{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid var(--chart-line)}
+th,td{padding:.25rem .5rem;text-align:right;border-bottom:1px solid var(--chart-line)}
 td{white-space:nowrap}th.left,td.left{text-align:left}figure{margin:1.5rem 0;overflow-x:auto}
 p.remark{color:var(--chart-soft);font-size:.9rem;margin:.3rem 0}
 """
@@ -106,7 +107,8 @@ def _section(view: BenchView, level: str, link: str) -> str:
         + "</tr>"
         for row in range(len(answer.columns[0].cells))
     )
-    notes = [*answer.warnings, *answer.notes, *(f"{each.code} {each.message}" for each in answer.findings)]
+    findings = [finding for finding in answer.findings if finding.code != SAMPLE_SIZE]
+    notes = [*answer.warnings, *answer.notes, *map(str, findings)]
     remarks = "\n".join(f'<p class="remark">{escape(note)}</p>' for note in notes)
     more = f'<p><a href="{escape(link)}">Every pair, slice and unit</a></p>' if link else ""
     return (

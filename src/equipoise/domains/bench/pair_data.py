@@ -38,12 +38,14 @@ def text_columns(table: BenchTable, text: Sequence[str]) -> tuple[str, str]:
 
 
 def language_columns(table: BenchTable) -> list[str]:
-    """Columns named like language codes: en, de, deu, en_US."""
+    """Columns of texts that are named like language codes: en, de, deu, en_US."""
     codes = [name for name in table.columns if name.casefold().replace("-", "_").partition("_")[0].isalpha()]
     return [
         name
         for name in codes
-        if len(name.replace("-", "_").partition("_")[0]) in (2, 3) and name.casefold() not in ("id", "uid", "qid")
+        if len(name.replace("-", "_").partition("_")[0]) in (2, 3)
+        and name.casefold() not in ("id", "uid", "qid")
+        and any(as_text(value) and as_number(value) is None for value in table.columns[name])
     ]
 
 
@@ -204,7 +206,7 @@ class Bitext(_PairTable):
     kind = "bitext"
     title = "bitext mining (parallel sentences)"
     formats = "one table with text_a and text_b, or with two columns named after languages (en, de)"
-    unit = "search"
+    unit = "query"
     metrics = ("HR@1", "MRR")
     needs_vectors = False
 

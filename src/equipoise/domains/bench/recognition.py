@@ -96,7 +96,7 @@ def split_prefix(source: Any) -> tuple[str, Any]:
 
 
 def expand_folder(source: Any) -> list[tuple[Any, str]]:
-    """The tables of a folder that is not one data set, each with the name ``folder/table``; else the source itself."""
+    """The tables of a folder that is not one data set, each with the name ``folder/table``; or the unchanged input."""
     prefix, path = split_prefix(source)
     if not isinstance(path, str | PathLike) or not Path(path).is_dir():
         return [(source, "")]

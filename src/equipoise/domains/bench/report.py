@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_METRICS = 3
 """Further metrics that the table of a data set shows."""
+MAX_NAMES = 4
 MAX_DATASETS = 5
 """Data sets that the answer of a suite describes; -v shows all."""
 DETAILS = "Details: add -v. The meaning of a code: eq explain CODE."
@@ -110,11 +111,12 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> BenchView:
         f"{suite.leader} is best on {best_on} of {count}.",
         _other_datasets(suite),
         *(_data_note(dataset) for dataset in comparison.datasets[:MAX_DATASETS]),
+        *_dropped(comparison),
         *_skipped(comparison),
     ]
     if suite.incomplete:
         notes.append(f"Not on all data sets, so not in this table: {join_names(suite.incomplete)}.")
-    headline = _with_costs(comparison, _suite_decision(comparison, suite, count))
+    headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS)
     return BenchView(f"{count} data sets, {len(names)} systems", answer)
 
@@ -191,7 +193,11 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
         Vocabulary(data.unit),
         columns=(*columns, *cost_report_columns(names, {name: dataset.system(name).cost.to_dict() for name in names})),
         baseline="A random order" if not data.needs_vectors else "A random baseline",
-        notes=(_data_note(dataset), *(_skipped(comparison) if alone else ())),
+        notes=(
+            _data_note(dataset),
+            *_tuning_notes(dataset),
+            *((*_dropped(comparison), *_skipped(comparison)) if alone else ()),
+        ),
         findings=dataset.findings,
         details=DETAILS,
     )
@@ -203,13 +209,28 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
         headline = answer.headline
         if not comparison.decision.above_random:
             headline = _NOT_ABOVE_RANDOM.format(metric=data.primary)
-        answer = replace(answer, headline=_with_costs(comparison, headline))
+        answer = replace(answer, headline=_with_cheapest(comparison, headline))
     return BenchView(f"{data.name}: {data.kind}, {data.size}", answer)
 
 
 def _data_note(dataset: DataComparison) -> str:
     data = dataset.data
     return f"{data.name}: {'; '.join([f'{data.kind}, {data.size}', *map(str, data.issues)])}."
+
+
+def _tuning_notes(dataset: DataComparison) -> list[str]:
+    """The selected parameters of each tuned system, and how optimistic the score on all units would be."""
+    notes = []
+    for system in dataset.systems:
+        if system.tuning is not None:
+            record = system.tuning
+            selected = ", ".join(f"{name} {value}" for name, value in record.trials[record.best].params.items())
+            notes.append(
+                f"{system.name}: {selected} is best of {len(record.trials)} on all "
+                f"{Vocabulary(dataset.data.unit).plural}, where it scores {record.optimistic:.3f} (optimistic). The "
+                f"table has the held-out score, {record.nested:.3f} (nested {record.fold_count}-fold cross-validation)."
+            )
+    return notes
 
 
 # Shared sentences.
@@ -220,17 +241,26 @@ _NOT_ABOVE_RANDOM = (
 )
 
 
-def _with_costs(comparison: BenchComparison, headline: str) -> str:
-    """The headline, the cheapest system that is not significantly worse, and the systems that can be dropped."""
+def _with_cheapest(comparison: BenchComparison, headline: str) -> str:
+    """The headline, and the cheapest system that is not significantly worse."""
     found, sentences = comparison.decision, [headline]
     if found.above_random and found.cheapest != found.best:
         faster = _times_faster(comparison, found.cheapest, found.best)
         sentences.append(f"The cheapest of these is {found.cheapest}{faster}.")
-    if found.above_random and found.dropped:
-        sentences.append(
-            f"{join_names(list(found.dropped))} can be dropped: a system that costs no more is significantly better."
-        )
     return " ".join(sentences)
+
+
+def _dropped(comparison: BenchComparison) -> list[str]:
+    """The systems that can be dropped, separated by semicolons: a name may contain commas."""
+    found = comparison.decision
+    if not found.above_random or not found.dropped:
+        return []
+    shown = [f"{name} ({better})" for name, better in list(found.dropped.items())[:MAX_NAMES]]
+    more = f" and {len(found.dropped) - MAX_NAMES} more" if len(found.dropped) > MAX_NAMES else ""
+    return [
+        "Can be dropped, because the system in parentheses is significantly better and costs no more: "
+        f"{'; '.join(shown)}{more}."
+    ]
 
 
 def _times_faster(comparison: BenchComparison, cheap: str, best: str) -> str:

@@ -22,17 +22,23 @@ if TYPE_CHECKING:
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
+    from equipoise.tuning.grid import TuningRecord
 
 
 @dataclass(frozen=True)
 class ScoredSystem:
-    """A system on a data set: its result and its cost. ``resumed``: it was read from an earlier run."""
+    """A system on a data set: its result and its cost.
+
+    ``tuning`` is how its parameters were selected; the result is then that of held-out units. ``resumed``: it was read
+    from an earlier run.
+    """
 
     name: str
     result: Result
     cost: SystemCost
     resumed: bool = False
     details: UnitContents = field(default_factory=dict, repr=False)
+    tuning: TuningRecord | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -176,9 +182,9 @@ class BenchComparison:
         return a != b and self.datasets[0].is_better(a, b)
 
     def _not_costlier(self, a: str, b: str) -> bool:
-        """Whether ``a`` takes at most as much time (within 10 %) and as many bytes as ``b``."""
+        """Whether ``a`` takes at most as much time (within 10 %) and as many bytes as ``b``; False if unknown."""
         (seconds, stored), (other_seconds, other_stored) = self.cost(a), self.cost(b)
-        return seconds <= 1.1 * other_seconds and stored <= other_stored
+        return seconds < inf and seconds <= 1.1 * other_seconds and stored <= other_stored
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""
@@ -231,6 +237,7 @@ class BenchComparison:
                             "name": system.name,
                             "estimates": [estimate.to_dict() for estimate in system.result.estimates.values()],
                             "cost": system.cost.to_dict(),
+                            "tuning": None if system.tuning is None else system.tuning.to_dict(),
                         }
                         for system in each.systems
                     ],
@@ -244,7 +251,7 @@ class BenchComparison:
         }
 
     def write(self, folder: str | Path) -> Path:
-        """Write results.json into a folder, beside the run directories."""
+        """Write results.json into the folder of the run directories."""
         return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
     def report(self, path: str | Path, *, charts: bool = True) -> Path:

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from equipoise.domains.bench.tuning import WeightedSumFusion, tuned_systems
 from equipoise.errors import UndefinedError
 from equipoise.models.backends.python_object import from_object
 from equipoise.models.dense import DenseRetriever
@@ -125,13 +126,19 @@ class MeasuredEncoder(LocalEncoder):
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """One system as it was requested: a name, the model, and a reranker of its first hits."""
+    """One system as it was requested: a name, the model, and a reranker of its first hits.
+
+    ``weight`` is that of the first part of a sum fusion; None for the plain sum. ``tune`` are the parameters that
+    are selected by nested cross-validation.
+    """
 
     name: str
     model: Any
     reranker: str | None = None
     depth: int = DEFAULT_DEPTH
     baseline: bool = False
+    weight: float | None = None
+    tune: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -163,7 +170,7 @@ class SystemSpec:
                 if path is not None and path.exists():
                     files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
                     stamps += [f"{each} {each.stat().st_size} {each.stat().st_mtime_ns}" for each in files]
-        return "\n".join([self.name, f"{self.reranker} {self.depth}", *stamps])
+        return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *stamps])
 
 
 def expand_systems(
@@ -173,11 +180,12 @@ def expand_systems(
     dtypes: Sequence[str] = (),
     rerankers: Sequence[str] = (),
     depth: int = DEFAULT_DEPTH,
+    tune: Sequence[str] = (),
     device: str | None = None,
     baselines: bool = True,
     data: Sequence[BenchData] = (),
 ) -> list[SystemSpec]:
-    """The models, their variants by dimensions and storage, each of these reranked, and the baselines.
+    """The models, their variants by dimensions and storage, each of these reranked or tuned, and the baselines.
 
     >>> [each.name for each in expand_systems(["hash"], dims=[64], dtypes=["int8"], baselines=False)]
     ['hash', 'hash,dim=64,dtype=int8']
@@ -191,6 +199,7 @@ def expand_systems(
         for each in rerankers:
             name = f"{system.name}{RERANKED}{each}"
             systems[name] = SystemSpec(name, system.model, each, depth)
+    systems |= {system.name: system for system in tuned_systems(list(systems.values()), tune)}
     if baselines:
         ranking = any(not each.needs_vectors for each in data)
         for spec in (*(["bm25:"] if ranking else []), "tfidf:", RANDOM):
@@ -277,7 +286,7 @@ class SystemPool:
             raise self._failures[spec.name]
         self._opened = None
         try:
-            base = self._retriever(spec.model)
+            base = self._retriever(spec.model, spec.weight)
             if spec.reranker is not None:
                 base = RerankedRetriever(base, reranker(spec.reranker), depth=spec.depth)
         except Exception as error:
@@ -297,14 +306,14 @@ class SystemPool:
         for key in [key for key in self._encoders if key not in needed]:
             self._encoders.pop(key).close()
 
-    def _retriever(self, model: Any) -> Retriever:
+    def _retriever(self, model: Any, weight: float | None = None) -> Retriever:
         if isinstance(model, Retriever):
             return model
         if isinstance(model, str) and is_fusion(model):
             kind, options, parts = parse_fusion(model)
             systems = [self._retriever(part) for part in parts]
             if kind == "sum":
-                return SumFusion(systems)
+                return SumFusion(systems) if weight is None else WeightedSumFusion(systems, weight)
             return ReciprocalRankFusion(systems, **{name: float(value) for name, value in options.items()})
         if isinstance(model, str) and not _is_random(model) and spec_kind(model) in LEXICAL:
             return retriever(model)
