@@ -13,7 +13,7 @@ from benchmarks.row import Row
 from benchmarks.timing import fastest, fastest_in_turn
 from equipoise import bench
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.base_data import BenchData
 from equipoise.domains.bench.jobs import score
 from equipoise.domains.bench.systems import OpenSystem, SystemPool, SystemSpec
 from equipoise.evidence.ranking import Ranking

@@ -32,7 +32,7 @@ from benchmarks.timing import (
     number_printed_by,
     seconds_on_gpu,
 )
-from equipoise.domains.places.training_loop import calculate_correct_total_prediction
+from equipoise.domains.places.training_meter import calculate_correct_total_prediction
 from equipoise.evidence.kernels.rank_counts_compiled import map_row_ranges
 
 SIZES = ((20_000, 1_000), (5_000, 50_000))

@@ -34,7 +34,7 @@ from equipoise.domains.accounts.trees.files import read_codes, read_edges
 from equipoise.domains.accounts.trees.formats import read_gnucash, read_obo_tree
 from equipoise.domains.accounts.trees.read import read_tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
-from equipoise.domains.bench.recognition import read_data
+from equipoise.domains.bench.read_data import read_data
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.phenotypes.cases import read_cases

@@ -10,7 +10,7 @@ from equipoise.lazy import lazy_module
 
 PUBLIC_NAMES = {
     "BenchComparison": "equipoise.domains.bench.results",
-    "BenchData": "equipoise.domains.bench.data",
+    "BenchData": "equipoise.domains.bench.base_data",
     "Bitext": "equipoise.domains.bench.pair_data",
     "Classification": "equipoise.domains.bench.label_data",
     "Clustering": "equipoise.domains.bench.label_data",
@@ -22,7 +22,7 @@ PUBLIC_NAMES = {
     "Similarity": "equipoise.domains.bench.pair_data",
     "compare": "equipoise.domains.bench.experiment",
     "leaderboard": "equipoise.domains.bench.leaderboard",
-    "read_data": "equipoise.domains.bench.recognition",
+    "read_data": "equipoise.domains.bench.read_data",
 }
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, PUBLIC_NAMES)

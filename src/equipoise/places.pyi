@@ -17,12 +17,12 @@ from equipoise.domains.places.score import score_top_k as score_top_k
 from equipoise.domains.places.seed_comparison import SeedComparison as SeedComparison
 from equipoise.domains.places.seed_comparison import SeedResults as SeedResults
 from equipoise.domains.places.seed_comparison import compare_across_seeds as compare_across_seeds
-from equipoise.domains.places.training_loop import PlaceMeter as PlaceMeter
-from equipoise.domains.places.training_loop import PlaceSummary as PlaceSummary
-from equipoise.domains.places.training_loop import (
+from equipoise.domains.places.training_meter import PlaceMeter as PlaceMeter
+from equipoise.domains.places.training_meter import PlaceSummary as PlaceSummary
+from equipoise.domains.places.training_meter import (
     calculate_correct_total_prediction as calculate_correct_total_prediction,
 )
-from equipoise.domains.places.training_loop import get_mrr as get_mrr
-from equipoise.domains.places.training_loop import get_ndcg as get_ndcg
-from equipoise.domains.places.training_loop import get_performance_dict as get_performance_dict
-from equipoise.domains.places.training_loop import top_k_accuracy as top_k_accuracy
+from equipoise.domains.places.training_meter import get_mrr as get_mrr
+from equipoise.domains.places.training_meter import get_ndcg as get_ndcg
+from equipoise.domains.places.training_meter import get_performance_dict as get_performance_dict
+from equipoise.domains.places.training_meter import top_k_accuracy as top_k_accuracy

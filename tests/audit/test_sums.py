@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.audit.audit import audit_table
 from equipoise.audit.reading import parse_sum_label
-from equipoise.domains.places.training_loop import calculate_correct_total_prediction, get_performance_dict
+from equipoise.domains.places.training_meter import calculate_correct_total_prediction, get_performance_dict
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "next_loc_results"
 

@@ -19,7 +19,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("words", [COMPARE, ("ls", "checks"), ("doctor",)], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [COMPARE, ("ls", "checks"), ("ls", "tests")], ids=" ".join)
 @pytest.mark.parametrize("to", TABLE_FORMATS)
 def test_a_file_has_what_standard_output_would_have(eq, folder: Path, words: tuple[str, ...], to: str) -> None:
     suffix = {"latex": "tex"}.get(to, to)

@@ -13,7 +13,7 @@ import pytest
 import embedding_server as server
 from embedding_server import Service, vector
 from equipoise.errors import EquipoiseError, MissingExtraError, ParameterError, PartialError
-from equipoise.models.backends.api_retry import RetryPolicy
+from equipoise.models.backends.hosted_retry import RetryPolicy
 from equipoise.models.backends.litellm import LitellmEncoder, load
 from equipoise.models.registry import parse_spec
 from equipoise.types import Role

@@ -27,7 +27,7 @@ from equipoise.errors import (
     StoppedError,
     TextTooLongError,
 )
-from equipoise.models.backends.api_retry import RetryPolicy
+from equipoise.models.backends.hosted_retry import RetryPolicy
 from equipoise.models.backends.openai import OpenAIEncoder, load
 from equipoise.models.cache import VectorCache
 from equipoise.models.corpus import embed_to_file

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.models.backends.api import run_concurrently
-from equipoise.models.backends.api_retry import (
+from equipoise.models.backends.hosted import run_concurrently
+from equipoise.models.backends.hosted_retry import (
     STOPPED,
     RequestFailedError,
     RequestFailure,

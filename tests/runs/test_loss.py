@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from equipoise.config import StatsConfig
 from equipoise.errors import ParameterError
-from equipoise.runs.regression_gate import RegressionTest, UnitGains
+from equipoise.runs.regression_test import RegressionTest, UnitGains
 
 AT_95 = RegressionTest(margin=0.0)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.places.training_loop import PlaceMeter, calculate_correct_total_prediction
+from equipoise.domains.places.training_meter import PlaceMeter, calculate_correct_total_prediction
 from equipoise.errors import NotFiniteError
 from equipoise.evidence.kernels import rank_counts_compiled
 from equipoise.tasks.classification import classify

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -232,10 +234,18 @@ def test_a_large_comparison_gives_a_page_to_wait_on_and_then_the_report(
 ) -> None:
     monkeypatch.setattr("equipoise.view.app.LARGE_RUN_UNITS", 10)
     monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 0.0)
+    may_finish = Event()
+
+    def render_later(*args: Any, **options: Any) -> str:
+        may_finish.wait(60)
+        return render_html(*args, **options)
+
+    monkeypatch.setattr("equipoise.view.app.render_html", render_later)
     store(tmp_path / "a")
     served = serve(tmp_path)
     first = served.get("/report?run=a")
     assert (first.status, first.headers["refresh"]) == (202, "2")
     assert "The page is being made" in first.text
+    may_finish.set()
     monkeypatch.setattr("equipoise.view.app.WAIT_SECONDS", 60.0)
     assert "a by MRR on 30 queries" in served.get("/report?run=a").text

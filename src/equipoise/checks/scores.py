@@ -11,7 +11,6 @@ import numpy as np
 from equipoise.checks.base import Check, Observation, ScoredResult, join_names, pluralize
 from equipoise.config import Ties
 from equipoise.evidence.sets import Sets
-from equipoise.stats.bootstrap import ResamplingUnits, mean_skewness
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import (
     about,
@@ -22,6 +21,7 @@ from equipoise.stats.formatting import (
     format_value,
     n_decimals,
 )
+from equipoise.stats.resampling import ResamplingUnits, mean_skewness
 from equipoise.types import Direction, Finding, Floats, Severity, with_label
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from equipoise.errors import ParameterError
 from equipoise.io.texts import TextSource, read_texts
 
 if TYPE_CHECKING:
-    from equipoise.models.backends.api import ApiUsage
+    from equipoise.models.backends.hosted import ApiUsage
     from equipoise.models.cache import VectorCache
     from equipoise.models.corpus import CorpusStats
     from equipoise.models.embedder import Embedder

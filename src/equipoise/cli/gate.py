@@ -10,7 +10,7 @@ from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
-from equipoise.runs.regression_gate import TESTS
+from equipoise.runs.regression_test import TESTS
 from equipoise.runs.store import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:

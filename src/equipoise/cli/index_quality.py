@@ -19,7 +19,7 @@ from equipoise.cli.options import engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment_folder import check_writable
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, n_decimals
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ class Output:
     def set_format(self, to: str | None, path: str | None) -> None:
         """Write tables as ``to``, by default what the suffix of the file says."""
         if path is not None:
-            from equipoise.runs.experiment import check_writable
+            from equipoise.runs.experiment_folder import check_writable
 
             suffix = PurePath(path).suffix.casefold()
             to = to or ("json" if self.json else FORMAT_OF_SUFFIX.get(suffix))

@@ -17,7 +17,7 @@ from equipoise.io.atomic import write_text
 from equipoise.metrics.parser import catalogue_with
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.store import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:

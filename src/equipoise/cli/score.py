@@ -22,7 +22,7 @@ from equipoise.metrics.parser import catalogue_with
 from equipoise.report.findings import findings_section
 from equipoise.report.tables import score_part
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, save_run
 

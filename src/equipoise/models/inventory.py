@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from equipoise.models.backends.api_retry import api_key_from_env
+from equipoise.models.backends.hosted_retry import api_key_from_env
 from equipoise.models.backends.model_files import PACKAGES, is_installed
 from equipoise.models.backends.openai import SIZES
 from equipoise.models.registry import ALIASES, HUB_MODELS, MODEL_KINDS, HubModel

@@ -20,7 +20,7 @@ from equipoise import __version__
 from equipoise.errors import EquipoiseError, StoreError
 from equipoise.evidence.base import Arrays, pack_npz, unpack_npz_bytes
 from equipoise.io.atomic import write_bytes, write_error
-from equipoise.runs.experiment import check_writable, folder_name
+from equipoise.runs.experiment_folder import check_writable, folder_name
 from equipoise.runs.runner import Job, StoredOutput
 
 Output = TypeVar("Output")

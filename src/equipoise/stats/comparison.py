@@ -14,7 +14,6 @@ import numpy as np
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.stats.alignment import AlignedResults, align_results, check_same_protocol
-from equipoise.stats.bootstrap import id_order
 from equipoise.stats.contrasts import (
     NO_POWER,
     Contrast,
@@ -37,6 +36,7 @@ from equipoise.stats.resampled_contrasts import (
     resampled_scores,
     with_tuning_uncertainty,
 )
+from equipoise.stats.resampling import id_order
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
 from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints

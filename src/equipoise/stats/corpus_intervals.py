@@ -19,7 +19,6 @@ from equipoise.metrics.clustering import (
     VMeasure,
     contingency,
 )
-from equipoise.stats.bootstrap import checked_resamples, cluster_members
 from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
 from equipoise.stats.mean_intervals import (
     ROUNDING,
@@ -29,6 +28,7 @@ from equipoise.stats.mean_intervals import (
     quantiles,
     small_sample_quantile,
 )
+from equipoise.stats.resampling import checked_resamples, cluster_members
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric

@@ -24,10 +24,10 @@ from equipoise.errors import (
 from equipoise.evidence.base import Evidence, as_ids
 from equipoise.metrics.base import Metric, MetricValue
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.bootstrap import cluster_codes, id_order
 from equipoise.stats.corpus_intervals import evidence_intervals, subsample_fractions, why_not_resampled
 from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.mean_intervals import mean_intervals
+from equipoise.stats.resampling import cluster_codes, id_order
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
 

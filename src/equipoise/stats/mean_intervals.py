@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import ShapeError
-from equipoise.stats.bootstrap import (
+from equipoise.stats.intervals import Bounds, Interval, checked_level, t_critical, t_interval, wilson_interval
+from equipoise.stats.resampling import (
     ResamplingUnits,
     bayesian_bootstrap_sums,
     bootstrap_sums,
     checked_resamples,
     ratio,
 )
-from equipoise.stats.intervals import Bounds, Interval, checked_level, t_critical, t_interval, wilson_interval
 
 if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints

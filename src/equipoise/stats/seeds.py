@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import PairingError, ParameterError
-from equipoise.stats.bootstrap import checked_seed
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
+from equipoise.stats.resampling import checked_seed
 from equipoise.types import nan_equal
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ import numpy as np
 
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
-from equipoise.stats.bootstrap import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
 from equipoise.stats.intervals import Bounds, Interval, t_critical, t_interval, wilson_interval
 from equipoise.stats.resampled_contrasts import METHOD, root_mean_square
+from equipoise.stats.resampling import BLOCK_CELLS, checked_resamples, cluster_codes, ratio
 from equipoise.types import Bools, Direction, Floats, Ints
 
 if TYPE_CHECKING:

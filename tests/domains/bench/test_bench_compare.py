@@ -358,3 +358,9 @@ def test_a_leaderboard_of_a_benchmark_has_its_data_set_names(tmp_path: Path) -> 
     data = [bench.Similarity(pair_rows(30 + place), name=f"{name}/dev") for place, name in enumerate(("a", "b"))]
     run(["hash"], data, output=tmp_path)
     assert bench.leaderboard(tmp_path, config=FAST).table.datasets == ("a/dev", "b/dev")
+
+
+def test_a_baseline_that_the_user_names_is_not_added_again() -> None:
+    rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
+    names = [system.name for system in bench.compare(["bm25", "tfidf"], [rows], cache=False).datasets[0].systems]
+    assert sorted(names) == ["bm25", "random", "tfidf"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from equipoise import EquipoiseError, bench
-from equipoise.domains.bench.recognition import KINDS, read_data, read_suite
+from equipoise.domains.bench.read_data import KINDS, read_data, read_suite
 
 PAIRS = [
     {"sentence1": "a dog", "sentence2": "a hound", "score": 4.5},

@@ -14,7 +14,7 @@ from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.domains.concepts.tasks import TASKS
 from equipoise.errors import StoreError
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.store import find_runs, load_run
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from equipoise.models.embedder import Embedder
 from equipoise.models.encoder import Encoder, ModelCard
 from equipoise.runs import manifest
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import exit_code
+from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import Role
 from fair_sample import SETTINGS, Counting, document, pairs
 

@@ -30,7 +30,7 @@ from equipoise.errors import (
 )
 from equipoise.evidence.ranking import Ranking
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import folder_name
+from equipoise.runs.experiment_folder import folder_name
 from equipoise.runs.store import load_run
 
 FEW = StatsConfig(n_resamples=100, n_permutations=100)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, top_k_accuracy_score
 
-from equipoise.domains.places.training_loop import (
+from equipoise.domains.places.training_meter import (
     calculate_correct_total_prediction,
     get_mrr,
     get_ndcg,
@@ -37,7 +37,7 @@ def ranks_by_sorting(logits, targets):
 
 def test_sums_from_places_are_those_of_asking_each_row(batch, monkeypatch):
     remembered = calculate_correct_total_prediction(*batch)[0]
-    monkeypatch.setattr("equipoise.domains.places.training_loop.MAX_CACHED_CLASSES", 0)
+    monkeypatch.setattr("equipoise.domains.places.training_meter.MAX_CACHED_CLASSES", 0)
     asked = calculate_correct_total_prediction(*batch)[0]
     np.testing.assert_array_equal(remembered[[0, 1, 2, 3, 6]], asked[[0, 1, 2, 3, 6]])
     np.testing.assert_allclose(remembered, asked, rtol=1e-14)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from equipoise.domains.places.score import score_evidence
-from equipoise.domains.places.training_loop import (
+from equipoise.domains.places.training_meter import (
     PlaceMeter,
     calculate_correct_total_prediction,
     get_performance_dict,
@@ -67,7 +67,7 @@ def test_updates_one_after_another_are_one_large_update(cuts):
 PROCESS = """
 import pickle, sys
 import numpy as np
-from equipoise.domains.places.training_loop import PlaceMeter
+from equipoise.domains.places.training_meter import PlaceMeter
 data = np.load(sys.argv[1])
 meter = PlaceMeter(padding=0, unseen=1)
 meter.update(data["logits"], data["targets"], users=data["users"])

@@ -23,7 +23,7 @@ from equipoise.domains.places.published_results import (
     reciprocal_rank_gain,
     weighted_f1_range,
 )
-from equipoise.domains.places.training_loop import calculate_correct_total_prediction, get_performance_dict
+from equipoise.domains.places.training_meter import calculate_correct_total_prediction, get_performance_dict
 from equipoise.errors import InputError, ParameterError
 
 EXAMPLE = {"acc@1": 29.61, "acc@5": 54.48, "acc@10": 58.94, "mrr": 40.84, "ndcg": 44.96, "f1": 21.20}

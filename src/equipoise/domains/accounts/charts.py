@@ -38,7 +38,7 @@ from equipoise.report.charts.render import render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, Spec
 from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import Point, Projection
-from equipoise.runs.experiment import RUNS
+from equipoise.runs.experiment_folder import RUNS
 from equipoise.runs.store import load_run
 from equipoise.stats.formatting import format_count, format_interval, format_value
 

@@ -17,7 +17,7 @@ from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_optio
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
 from equipoise.errors import DuplicateError, ParameterError, StoreError, UnknownNameError
-from equipoise.runs.experiment import check_writable, exit_code
+from equipoise.runs.experiment_folder import check_writable, exit_code
 from equipoise.types import install_command
 
 if TYPE_CHECKING:

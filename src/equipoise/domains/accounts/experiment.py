@@ -36,7 +36,7 @@ from equipoise.geometry.spaces import ALIASES
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, LocalExecutor, check_device
-from equipoise.runs.experiment import ExperimentFolder
+from equipoise.runs.experiment_folder import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, run_jobs
 from equipoise.stats.alignment import GRID, TRIALS

@@ -28,7 +28,7 @@ from equipoise.io.atomic import write_bytes, write_error
 from equipoise.io.dataset import file_sha256
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
-from equipoise.runs.experiment import RESULTS, RUNS, check_writable, failures_to_dict, folder_name
+from equipoise.runs.experiment_folder import RESULTS, RUNS, check_writable, failures_to_dict, folder_name
 from equipoise.runs.manifest import MANIFEST, Manifest, read_manifest
 from equipoise.runs.runner import Job, resume_key
 from equipoise.runs.store import save_run

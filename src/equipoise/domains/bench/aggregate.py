@@ -10,8 +10,8 @@ import numpy as np
 
 from equipoise.domains.bench.leaderboard_ranks import AggregateScores, borda_points, first_places
 from equipoise.metrics.parser import parse_metrics
-from equipoise.stats.bootstrap import id_order
 from equipoise.stats.corpus_intervals import value_or_nan
+from equipoise.stats.resampling import id_order
 from equipoise.types import Floats
 
 if TYPE_CHECKING:

@@ -133,7 +133,7 @@ def run(
         raise ParameterError("no model was named", hint="name models with --models; eq ls models lists them")
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
     from equipoise.domains.bench.report import findings_from_dicts
-    from equipoise.runs.experiment import exit_code
+    from equipoise.runs.experiment_folder import exit_code
 
     threads = settings.pop("threads")
     plan = plan_benchmark(
@@ -208,7 +208,7 @@ List the kinds of data, their formats, and their metrics. The first metric decid
 @pass_output
 def ls(out: Output, /) -> int:
     """See ``LS_HELP``."""
-    from equipoise.domains.bench.recognition import KINDS
+    from equipoise.domains.bench.read_data import KINDS
     from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
 
     kinds = list(KINDS.values())

@@ -15,7 +15,7 @@ from equipoise.models.quantize import l2_normalize
 from equipoise.types import Role
 
 if TYPE_CHECKING:
-    from equipoise.domains.bench.data import BenchData
+    from equipoise.domains.bench.base_data import BenchData
     from equipoise.domains.bench.systems import EncoderUse, MeasuredEncoder, OpenSystem
 
 MIN_TEXTS = 64

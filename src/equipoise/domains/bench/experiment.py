@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.bench.jobs import BenchContext, BenchRunStore, JobInputs, evaluate_job, plan_jobs
-from equipoise.domains.bench.recognition import read_suite
+from equipoise.domains.bench.read_data import read_suite
 from equipoise.domains.bench.results import BenchComparison, DataComparison, ScoredSystem
 from equipoise.domains.bench.systems import DEFAULT_DEPTH, SystemPool, SystemSpec, expand_systems
 from equipoise.errors import EquipoiseError, InputError
 from equipoise.io.json import parse_json
 from equipoise.io.text import open_text
 from equipoise.runs.compare import compare as compare_systems
-from equipoise.runs.experiment import RESULTS, ExperimentFolder
+from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobResults, resume_key, run_jobs
 
 if TYPE_CHECKING:
-    from equipoise.domains.bench.data import BenchData
+    from equipoise.domains.bench.base_data import BenchData
     from equipoise.models.cache import VectorCache
     from equipoise.runs.executors import Executor
 

@@ -16,7 +16,7 @@ from equipoise.domains.bench.systems import SystemPool, SystemSpec
 from equipoise.domains.bench.tuning import evaluate_tuned
 from equipoise.errors import EquipoiseError
 from equipoise.runs.evaluate import evaluate
-from equipoise.runs.experiment import RUNS, ExperimentFolder, folder_names
+from equipoise.runs.experiment_folder import RUNS, ExperimentFolder, folder_names
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.runner import Job, JobContext, JobOutput, StoredOutput, resume_key
 from equipoise.runs.store import load_run, save_run
@@ -25,7 +25,7 @@ from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.bench.data import BenchData, BenchObservation
+    from equipoise.domains.bench.base_data import BenchData, BenchObservation
     from equipoise.stats.result import Result
 
 PROTOCOL = "bench 2"

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.bench.data import BenchData, BenchObservation, EvaluatedSystem, IssueLog, require_rows, slices_of
+from equipoise.domains.bench.base_data import (
+    BenchData,
+    BenchObservation,
+    EvaluatedSystem,
+    IssueLog,
+    require_rows,
+    slices_of,
+)
 from equipoise.domains.bench.tables import TRAIN, table_of
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.evidence.labels import Labels

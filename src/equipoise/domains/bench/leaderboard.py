@@ -253,7 +253,7 @@ class LeaderboardAnalysis:
 
     def write(self, folder: PathLike) -> tuple[Path, Path]:
         """Write ``results.json`` and ``report.html`` into a folder, and return their paths."""
-        from equipoise.runs.experiment import ExperimentFolder
+        from equipoise.runs.experiment_folder import ExperimentFolder
 
         results = ExperimentFolder(Path(folder)).write_results(self.to_dict())
         page = Path(folder) / "report.html"

@@ -79,7 +79,7 @@ def leaderboard(
     """See ``HELP``."""
     from equipoise.domains.bench.leaderboard import N_STEPS
     from equipoise.domains.bench.leaderboard import leaderboard as analyse
-    from equipoise.runs.experiment import check_writable
+    from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
         raise ParameterError("no table was given", hint="name a table or a folder: eq leaderboard mteb.csv")

@@ -17,7 +17,7 @@ from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
 from equipoise.report.publish import ReportOptions, write_report
-from equipoise.runs.experiment import RESULTS, RUNS, folder_names
+from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names
 from equipoise.runs.store import find_runs
 
 if TYPE_CHECKING:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.bench.data import BenchData, BenchObservation, EvaluatedSystem, IssueLog, require_rows, slices_of
+from equipoise.domains.bench.base_data import (
+    BenchData,
+    BenchObservation,
+    EvaluatedSystem,
+    IssueLog,
+    require_rows,
+    slices_of,
+)
 from equipoise.domains.bench.tables import BenchTable, as_number, as_text, table_of
 from equipoise.errors import FormatError, InputError
 from equipoise.evidence.pairs import Pairs

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.domains.bench.data import (
+from equipoise.domains.bench.base_data import (
     LONGEST_TEXT,
     SHOWN,
     BenchData,

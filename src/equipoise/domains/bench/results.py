@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.bench.aggregate import Aggregate, aggregate
+from equipoise.domains.bench.base_data import BenchData
 from equipoise.domains.bench.costs import SystemCost
-from equipoise.domains.bench.data import BenchData
 from equipoise.domains.bench.systems import RANDOM
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.runs.experiment import ExperimentFolder, failures_to_dict
+from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict
 from equipoise.types import Finding
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from equipoise.domains.bench.data import (
+from equipoise.domains.bench.base_data import (
     LONGEST_TEXT,
     SHOWN,
     BenchData,

@@ -31,7 +31,7 @@ from equipoise.models.retriever import LEXICAL, Retriever, is_fusion, retriever,
 from equipoise.types import Role
 
 if TYPE_CHECKING:
-    from equipoise.domains.bench.data import BenchData
+    from equipoise.domains.bench.base_data import BenchData
     from equipoise.models.cache import VectorCache
 
 RANDOM = "random"
@@ -202,8 +202,11 @@ def expand_systems(
     systems |= {system.name: system for system in tuned_systems(list(systems.values()), tune)}
     if baselines:
         ranking = any(not each.needs_vectors for each in data)
+        # ``bm25`` and ``bm25:`` are the same model.
+        names = {name.rstrip(":") for name in systems}
         for spec in (*(["bm25:"] if ranking else []), "tfidf:", RANDOM):
-            systems.setdefault(spec, SystemSpec(spec, spec, baseline=True))
+            if spec.rstrip(":") not in names:
+                systems[spec] = SystemSpec(spec, spec, baseline=True)
     return list(systems.values())
 
 

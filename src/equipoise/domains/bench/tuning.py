@@ -19,7 +19,7 @@ from equipoise.tuning.nested_cv import NestedResult, fold_means, repeated_choice
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.bench.data import BenchData, BenchObservation
+    from equipoise.domains.bench.base_data import BenchData, BenchObservation
     from equipoise.domains.bench.systems import SystemPool, SystemSpec
     from equipoise.geometry.base import PointArray
     from equipoise.models.retriever import Retriever

@@ -242,7 +242,7 @@ def run(
     """See ``RUN_HELP``."""
     from equipoise.domains.concepts.concept_set_reader import read_concept_set
     from equipoise.domains.concepts.experiment import evaluate_concepts, select_tasks
-    from equipoise.runs.experiment import check_writable, exit_code
+    from equipoise.runs.experiment_folder import check_writable, exit_code
 
     if output is not None:
         check_writable(output)
@@ -321,7 +321,7 @@ def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> 
     """Print the suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
     from equipoise.report.findings import sort_by_severity
-    from equipoise.runs.experiment import RUNS, folder_names
+    from equipoise.runs.experiment_folder import RUNS, folder_names
 
     observed = next(iter(evaluation.scores.values())).tasks[evaluation.tasks[0]].observed
     if output is not None:

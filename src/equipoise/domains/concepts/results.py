@@ -17,7 +17,7 @@ from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment import RUNS, ExperimentFolder, failures_to_dict, folder_names
+from equipoise.runs.experiment_folder import RUNS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.store import save_run
 

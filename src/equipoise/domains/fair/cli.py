@@ -182,7 +182,7 @@ def compare(
     """See ``COMPARE_HELP``."""
     from equipoise.domains.fair.experiment import compare_models, prepare_comparison
     from equipoise.models.resolve import resolve_models
-    from equipoise.runs.experiment import check_writable, is_json_file
+    from equipoise.runs.experiment_folder import check_writable, is_json_file
 
     if output is not None:
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
@@ -202,7 +202,7 @@ def compare(
 def _show_comparison(out: Output, comparison: FairComparison, output: str | None) -> None:
     """Print the report or the JSON data, and where it was written."""
     from equipoise.domains.fair.report import fair_report
-    from equipoise.runs.experiment import is_json_file
+    from equipoise.runs.experiment_folder import is_json_file
 
     for name in comparison.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
@@ -247,7 +247,7 @@ def _report_unrelated_runs(out: Output, comparison: FairComparison, folder: Path
 
 def _details(comparison: FairComparison, output: str | None) -> str:
     """Where the rest is: further tables, and the report if there is an output folder."""
-    from equipoise.runs.experiment import is_json_file
+    from equipoise.runs.experiment_folder import is_json_file
 
     more = "Details: add -v (all tables and findings)."
     if output is None or is_json_file(Path(output)) or len(comparison.outcomes) < 2:
@@ -256,7 +256,7 @@ def _details(comparison: FairComparison, output: str | None) -> str:
 
 
 def _exit_code(out: Output, comparison: FairComparison, fail_on: str | None) -> int:
-    from equipoise.runs.experiment import exit_code
+    from equipoise.runs.experiment_folder import exit_code
 
     gate = exits.gate(out, comparison.findings, fail_on)
     return exit_code(comparison.failures) or gate

@@ -56,7 +56,7 @@ def demo(out: Output, output: str, config: StatsConfig) -> int:
     from equipoise.domains.fair.experiment import compare_models
     from equipoise.models.inventory import list_models
     from equipoise.models.resolve import resolve_models
-    from equipoise.runs.experiment import check_writable, exit_code
+    from equipoise.runs.experiment_folder import check_writable, exit_code
 
     check_writable(output)
     with out.working("chunking the sample document"):
@@ -116,7 +116,7 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
 def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Write the HTML report into the output folder."""
     from equipoise.report.publish import chart_note, write_report
-    from equipoise.runs.experiment import RUNS, folder_names
+    from equipoise.runs.experiment_folder import RUNS, folder_names
 
     names = folder_names(comparison.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in comparison.tunings]

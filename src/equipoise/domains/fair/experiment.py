@@ -26,7 +26,7 @@ from equipoise.errors import ParameterError
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.models.tokenizers import WordTokenizer, tokenizer_for
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import RESULTS, ExperimentFolder, check_writable, is_json_file
+from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
 from equipoise.runs.progress import report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, executor_map, run_jobs
 from equipoise.stats.paired_tests import get_test

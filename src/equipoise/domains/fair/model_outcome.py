@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.dataset import QADataset
     from equipoise.models.retriever import Retriever
     from equipoise.models.worker_pool import ExecutorMap
-    from equipoise.runs.experiment import ExperimentFolder
+    from equipoise.runs.experiment_folder import ExperimentFolder
     from equipoise.stats.result import Result
     from equipoise.tuning.grid import TuningRecord
     from equipoise.types import Finding

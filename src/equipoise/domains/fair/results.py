@@ -12,7 +12,7 @@ from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
 from equipoise.report.charts.render import write_run_charts
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment import ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict, is_json_file, write_json
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import Plan

@@ -53,7 +53,7 @@ from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, check_device
-from equipoise.runs.experiment import ExperimentFolder
+from equipoise.runs.experiment_folder import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 

@@ -226,7 +226,7 @@ def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: Benchm
 def _write_results(out: Output, evaluation: PhenotypeBenchmark, folder: Path) -> None:
     """Write results and charts; the runs are already written."""
     from equipoise.domains.phenotypes.store import unrelated_runs, write_benchmark
-    from equipoise.runs.experiment import VISUALIZATIONS
+    from equipoise.runs.experiment_folder import VISUALIZATIONS
 
     written = write_benchmark(folder, evaluation, runs=False)
     out.note(f"wrote {folder}/")

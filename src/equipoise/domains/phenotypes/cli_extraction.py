@@ -14,7 +14,7 @@ from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import index_dir_option, model_option, ontology_option, open_or_build_indexes
 from equipoise.errors import InputError
-from equipoise.runs.experiment import exit_code
+from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import with_label
 
 if TYPE_CHECKING:

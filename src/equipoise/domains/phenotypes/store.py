@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.domains.phenotypes.scoring import failure_message
 from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
-from equipoise.runs.experiment import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
+from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
 

@@ -15,7 +15,7 @@ from equipoise.cli.inputs import SystemInput, errors_name_file, named_column, re
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import MissingExtraError, ParameterError, StoreError
-from equipoise.runs.experiment import check_writable
+from equipoise.runs.experiment_folder import check_writable
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig

@@ -29,8 +29,8 @@ from equipoise.metrics.ranking import HitRate
 from equipoise.report.charts.bars import CalibrationPoint, rank_histogram_chart, reliability_chart
 from equipoise.report.charts.curves import accuracy_at_k_chart
 from equipoise.report.charts.heatmap import confusion_chart
-from equipoise.stats.bootstrap import checked_seed
 from equipoise.stats.calibration_curve import CalibrationCurve, reliability
+from equipoise.stats.resampling import checked_seed
 from equipoise.tasks.classification import ClassificationOutput, classify
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import ParameterError
-from equipoise.models.backends.api import (
+from equipoise.models.backends.hosted import (
     SERVICE_OPTIONS,
     ApiEncoder,
     EmbeddingResponse,
@@ -23,7 +23,7 @@ from equipoise.models.backends.api import (
     positive_option,
     retry_policy_from,
 )
-from equipoise.models.backends.api_retry import (
+from equipoise.models.backends.hosted_retry import (
     RequestFailedError,
     RequestFailure,
     RetryPolicy,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from equipoise.models.backends.api import (
+from equipoise.models.backends.hosted import (
     SERVICE_OPTIONS,
     ApiEncoder,
     EmbeddingResponse,
@@ -23,7 +23,7 @@ from equipoise.models.backends.api import (
     positive_option,
     retry_policy_from,
 )
-from equipoise.models.backends.api_retry import (
+from equipoise.models.backends.hosted_retry import (
     RequestFailedError,
     RequestFailure,
     RetryPolicy,

@@ -50,7 +50,7 @@ from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import ExperimentFolder, write_json
+from equipoise.runs.experiment_folder import ExperimentFolder, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs

@@ -35,7 +35,7 @@ from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment import ExperimentFolder
+from equipoise.runs.experiment_folder import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.stats.alignment import FOLDS, GRID, TRIALS

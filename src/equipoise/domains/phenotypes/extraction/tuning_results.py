@@ -19,7 +19,7 @@ from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import spec_from_file
-from equipoise.runs.experiment import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
+from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, check_writable, folder_name, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
 from equipoise.tuning.grid import Params, TuningRecord

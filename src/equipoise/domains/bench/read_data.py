@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from equipoise.domains.bench.data import BenchData
+from equipoise.domains.bench.base_data import BenchData
 from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
 from equipoise.domains.bench.reranking_data import Reranking

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from equipoise.errors import MissingExtraError, ParameterError, PartialError, StoppedError, TextTooLongError
-from equipoise.models.backends.api_retry import (
+from equipoise.models.backends.hosted_retry import (
     STOPPED,
     RequestFailedError,
     RequestFailure,

@@ -17,7 +17,6 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import with_metrics
 from equipoise.stats.alignment import BUDGET, FOLDS, GRID, MATCHER, TOKENIZER, AlignedResults, align_results
-from equipoise.stats.bootstrap import ResamplingUnits, bayesian_bootstrap_sums, ratio
 from equipoise.stats.corrections import adjust
 from equipoise.stats.formatting import (
     DEFAULT_DECIMALS,
@@ -29,6 +28,7 @@ from equipoise.stats.formatting import (
 )
 from equipoise.stats.paired_tests import mean_difference, paired_t_test, sign_flip_test
 from equipoise.stats.power import detectable_difference
+from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, ratio
 from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:
