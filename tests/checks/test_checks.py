@@ -195,7 +195,7 @@ def test_ties_of_more_than_one_percent_are_reported_with_their_reach() -> None:
     found = the("EQ301", result.findings)
     low = evaluate(ranking, "MRR", config=StatsConfig(ties="pessimistic"))["MRR"].value
     high = evaluate(ranking, "MRR", config=StatsConfig(ties="optimistic"))["MRR"].value
-    assert found.message.startswith("2.0% of the relevant items tie")
+    assert found.message.startswith("2 % of the relevant items tie")
     assert f"MRR is between {low:.4f} and {high:.4f}" in found.message
     assert low < result["MRR"].value < high
 
@@ -303,8 +303,10 @@ def test_a_difference_that_the_units_cannot_show_asks_for_more_units() -> None:
     needed = comparison.contrast("x", "y").needed.value
     assert needed > 40
     assert found.subject == "x, y"
-    assert f"an n of about {about(needed)} would separate x and y with 80 % power (one test)" in found.message
-    assert f"about {about(needed)} queries would separate x and y" in comparison.verdict().casefold()
+    assert (
+        f"about {about(needed)} queries would be needed to separate x and y with 80 % power (one test)" in found.message
+    )
+    assert f"about {about(needed)} queries would be needed to separate x and y" in comparison.verdict().casefold()
     assert "unit" not in found.message + "".join(found.evidence), "trees have nodes"
 
 

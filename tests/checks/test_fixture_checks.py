@@ -45,20 +45,25 @@ def test_an_absent_answer_is_named() -> None:
 def test_an_answer_that_borders_cut_gets_another_hint_than_an_absent_one() -> None:
     absent, cut = found(answers((0, 0), (1, 0), (1, 1)))
     assert (absent.code, cut.code) == ("EQ102", "EQ102")
-    assert "in no chunk of the chunks" in cut.message
+    assert "split across chunks;" in cut.message
     assert "overlap" in cut.hint
     assert "overlap" not in absent.hint
 
 
 def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_score() -> None:
     lost = [AnswerOccurrences(f"q{number}", "x", 1, 0) for number in range(4)]
-    (finding,) = found(SplitAnswers({"fixed 8/0": lost, "fixed 60/0": lost[:1], "fixed 60/20": []}, 10))
+    (finding,) = found(
+        SplitAnswers({"size 8, overlap 0": lost, "size 60, overlap 0": lost[:1], "size 60, overlap 20": []}, 10)
+    )
     assert finding.code == "EQ102"
-    assert "4 of 10 answers are in the document and in no chunk of fixed 8/0" in finding.message
+    assert "4 of 10 answers are in the document, but split across chunks with size 8, overlap 0" in finding.message
     assert "the maximum score there is 0.60" in finding.message
     assert finding.message.endswith("1 other chunking of 2 also split some")
-    assert finding.evidence[:2] == ("fixed 8/0 splits 4: maximum score 0.60", "fixed 60/0 splits 1: maximum score 0.90")
-    assert found(SplitAnswers({"fixed 60/20": [], "fixed 60/30": []}, 10)) == []
+    assert finding.evidence[:2] == (
+        "size 8, overlap 0: 4 answers split, maximum score 0.60",
+        "size 60, overlap 0: 1 answer split, maximum score 0.90",
+    )
+    assert found(SplitAnswers({"size 60, overlap 20": [], "size 60, overlap 30": []}, 10)) == []
 
 
 def test_questions_asked_before_and_questions_with_their_answer_are_named() -> None:
@@ -94,7 +99,7 @@ def test_fewer_questions_than_the_minimum_are_too_few(questions: int, raised: li
 
 def test_the_minimum_is_the_one_that_was_given() -> None:
     assert found(SampleSize(20, minimum=20)) == []
-    assert "20 questions of at least 30:" in found(SampleSize(20, minimum=30))[0].message
+    assert "only 20 questions (at least 30 recommended):" in found(SampleSize(20, minimum=30))[0].message
 
 
 def test_two_questions_show_nothing() -> None:

@@ -187,7 +187,7 @@ def test_results_scored_like_a_library_that_rounds_are_not_accused(eq, folder: P
 def test_a_folder_that_is_not_there_is_said_to_be_missing(eq, folder: Path) -> None:
     done = eq("audit", "lg")
     assert done.exit_code == 2
-    assert "suffix" not in done.stderr
+    assert "extension" not in done.stderr
     assert "lg" in done.stderr
 
 

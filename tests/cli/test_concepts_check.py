@@ -36,7 +36,7 @@ def test_all_problems_are_listed_with_file_and_entry(eq, folder: Path) -> None:
         "mine/pairs.json entry 14 expects the similarity 2, outside 0 to 1",
         "mine/clusters.json has 1 cluster, and at least 2 are needed",
         "mine/concepts.json entry 2 has an empty concept",
-        "cannot be used: 6 problems to mend first",
+        "cannot be used: fix 6 problems first",
     ):
         assert sentence in done.output
 

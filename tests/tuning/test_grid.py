@@ -44,9 +44,9 @@ def test_a_point_without_overlap_fits() -> None:
 
 
 def test_a_grid_that_leaves_nothing_says_so_and_why() -> None:
-    with pytest.raises(ParameterError, match=r"2 configurations.*chunk_size 64") as caught:
+    with pytest.raises(ParameterError, match=r"chunk_size 64; overlap 64, 128") as caught:
         parameter_grid(chunk_size=[64], overlap=[64, 128], valid=overlap_fits)
-    assert "overlap is smaller than chunk_size" in caught.value.hint
+    assert "overlap must be smaller than the chunk size" in caught.value.hint
 
 
 @pytest.mark.parametrize("values", [[5, 5], [1, 1.0], ["a", "b", "a"]])

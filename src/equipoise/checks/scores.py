@@ -22,6 +22,7 @@ from equipoise.stats.formatting import (
     n_decimals,
 )
 from equipoise.stats.resampling import ResamplingUnits, mean_skewness
+from equipoise.stats.verdict import plural, undecided_pairs, unit_noun, what_they_show
 from equipoise.types import Direction, Finding, Floats, Severity, with_label
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def many_ties(scored: ScoredResult) -> Iterator[Observation]:
         return
     yield Observation(
         scored.system,
-        f"{share:.1%} of the relevant items tie with another candidate; depending on the order of equal "
-        f"scores {metric.name} is between {format_value(low, TIE_PLACES)} and {format_value(high, TIE_PLACES)}",
+        f"{format_percent(round(share, 3))} of the relevant items tie with another candidate; depending on the order "
+        f"of equal scores {metric.name} is between {format_value(low, TIE_PLACES)} and "
+        f"{format_value(high, TIE_PLACES)}",
         (
             f"{tied} of {len(ranking.above)} relevant items tied",
             f"{metric.name} {TIE_RANGE_LABEL}: {format_value(high - low, 6)}",
@@ -131,8 +133,8 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
             continue
         share = _share_at_best(metric, scored.result.per_unit.get(name))
         if _near_best(metric, estimate.value) or share > CEILING_SHARE:
-            at_best = f", {share:.1%} at the best value" if share >= 0 else ""
-            saturated.append(f"{name} {format_value(estimate.value, n_decimals(estimate.interval))}{at_best}")
+            value = format_value(estimate.value, n_decimals(estimate.interval))
+            saturated.append(f"{name} {value}{_at_best(metric, share, unit_noun([scored.result]))}")
     if saturated:
         yield Observation(
             scored.system,
@@ -197,6 +199,14 @@ def _near_best(metric: Metric[Any], value: float) -> bool:
     return isfinite(best) and abs(best - value) <= CEILING_MARGIN * scale
 
 
+def _at_best(metric: Metric[Any], share: float, unit: str) -> str:
+    """How many of the units have the best value; empty where that is unknown."""
+    if share < 0:
+        return ""
+    units = f"all {plural(unit)}" if share == 1 else f"{format_percent(round(share, 3))} of the {plural(unit)}"
+    return f", {units} at the {'maximum' if metric.better == Direction.UP else 'minimum'}"
+
+
 def _share_at_best(metric: Metric[Any], values: Floats | None) -> float:
     """The share of the defined units at the best value; -1 where there are none."""
     best = metric.bounds[1] if metric.better == Direction.UP else metric.bounds[0]
@@ -236,7 +246,7 @@ Programs that sort keep the input order, which often lists the right answer firs
 constant score is perfect. Here a metric is its expectation over all orders of tied scores
 (McSherry and Najork, 2008), so a constant score gets the chance level. More than 1 % of tied relevant items
 are reported if they change the metric by .001 or more: the range between the best and the worst order is
-how much of it the scores do not decide.""",
+the uncertainty due to ties.""",
         hint="keep more digits of the scores, or break ties in the system itself",
         example="""\
 from equipoise import Ranking, evaluate
@@ -280,8 +290,6 @@ evaluate(Ranking.from_ranks([1] * 19 + [2], candidates=50), "HR@1").findings""",
 
 def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     """EQ304: pairs that are not significantly different, but would be with more units."""
-    from equipoise.stats.verdict import undecided_pairs, what_they_show
-
     undecided = [pair for pair in undecided_pairs(comparison) if pair.needed.known and pair.needed.value > pair.n]
     if not undecided:
         return
@@ -289,7 +297,7 @@ def too_few_units(comparison: Comparison) -> Iterator[Observation]:
     more = f" ({pluralize(len(undecided) - 1, 'more pair')} like it)" if len(undecided) > 1 else ""
     yield Observation(
         f"{first.a}, {first.b}",
-        f"on {comparison.primary} an n of about {about(first.needed.value)} "
+        f"on {comparison.primary} about {about(first.needed.value)} {plural(comparison.unit_noun)} "
         f"{what_they_show(comparison, first)}; here n is {first.n:,}{more}",
         tuple(map(_evidence, undecided)),
     )

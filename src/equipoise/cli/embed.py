@@ -84,7 +84,7 @@ def embed(
     from equipoise.models.embedder import embedder
 
     if Path(output).suffix.casefold() not in SUFFIXES:
-        raise ParameterError(f"{output} has an unknown suffix", hint=f"use {' or '.join(SUFFIXES)}")
+        raise ParameterError(f"{output} has an unknown file extension", hint=f"use {' or '.join(SUFFIXES)}")
     source = read_texts(texts, column=column, id_column=id_column, skip_blank=skip_blank)
     cache = None if no_cache or is_disabled() else VectorCache()
     more = {"processes": processes} if processes > 1 else {}

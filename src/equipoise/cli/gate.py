@@ -24,8 +24,8 @@ HELP = """
 Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory
 as eq score -o writes it.
 
---require compares the point estimate. With --confident the worse end of its interval must meet
-the requirement.
+--require compares the point estimate. With --confident the worse bound of its interval must
+meet the requirement.
 
 --no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
 the same queries. The metrics are those of -m, else those of --require, else the first of the
@@ -52,7 +52,7 @@ scores, and too few queries for any p value to be significant.
     multiple=True,
     help="A requirement, such as 'nDCG@10>=0.60' or 'MR<=5'; may be repeated.",
 )
-@click.option("--confident", is_flag=True, help="Require it of the worse end of the interval.")
+@click.option("--confident", is_flag=True, help="Apply --require to the worse bound of the interval.")
 @click.option("--no-worse-than", "baseline", metavar="BASELINE", help="Fail on a significant loss against this run.")
 @click.option("--margin", type=float, default=0.0, show_default=True, help="The tolerated loss.")
 @click.option(

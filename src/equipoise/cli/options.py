@@ -257,7 +257,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--padding", type=int, multiple=True, help="A column of the logits that is not a class."),
         click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
-        click.option("--run-tag", metavar="NAME", help="Accept TREC lines without their last field."),
+        click.option("--run-tag", metavar="NAME", help="The run tag of TREC lines that lack the last field."),
         click.option("--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu."),
     )(collected)
 
@@ -268,7 +268,7 @@ cluster_options: Decorator = joined(
     click.option(
         "--cluster",
         metavar="FILE:COLUMN",
-        help="Cluster of each query, from a column of a table; clusters are resampled whole.",
+        help="Cluster of each query, from a column of a table; whole clusters are resampled.",
     ),
     click.option("--cluster-by", metavar="REGEX", help="Cluster of each query, from a part of its id."),
 )
@@ -276,9 +276,7 @@ cluster_options: Decorator = joined(
 
 test_option = one_of("--test", "paired test", tests, "randomisation", "Paired test of a difference.")
 
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
-)
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
 
 
 def stats_options(

@@ -52,7 +52,7 @@ class Output:
         )
 
     def set_format(self, to: str | None, path: str | None) -> None:
-        """Write tables as ``to``, by default what the suffix of the file says."""
+        """Write tables as ``to``, by default the format of its file extension."""
         if path is not None:
             from equipoise.runs.experiment_folder import check_writable
 
@@ -60,7 +60,7 @@ class Output:
             to = to or ("json" if self.json else FORMAT_OF_SUFFIX.get(suffix))
             if to is None:
                 raise ParameterError(
-                    f"{path} has no suffix of a table format",
+                    f"{path} does not have the file extension of a table format",
                     hint=f"use {', '.join(FORMAT_OF_SUFFIX)}, or choose the format with --to",
                 )
             check_writable(path, example="table.md")

@@ -188,7 +188,7 @@ class ExportedRuns:
 @click.option(
     "--formulas/--no-formulas",
     default=False,
-    help="With --to csv: no apostrophe before cells that start with = + - @.",
+    help="With --to csv: do not escape cells starting with =, +, -, @.",
 )
 @options.primary_option
 @options.stats_options()

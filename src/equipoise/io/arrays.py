@@ -108,7 +108,7 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
     }
     if suffix not in readers:
         raise FormatError(
-            f"{display_path(file)} has a suffix that names no array format",
+            f"{display_path(file)} does not have the file extension of an array format",
             hint=f"use one of {', '.join(readers)}",
         )
     _check_signature(file, suffix)

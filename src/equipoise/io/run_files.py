@@ -315,7 +315,7 @@ class _Kind:
 
 
 def read_run(path: PathLike, *, tag: str | None = None) -> Run:
-    """The scores of a run by query and document; the format follows from suffix and first line.
+    """The scores of a run by query and document; the format follows from file extension and first line.
 
     TREC (``query Q0 doc rank score tag``); JSON ``{"q1": {"d1": 0.5}}`` or a list of rows; JSONL, CSV,
     TSV and parquet with columns for query, doc and score (``query_id``, ``corpus-id`` and other usual
@@ -367,7 +367,7 @@ def _read(path: PathLike, kind: _Kind) -> dict[str, dict[str, Any]]:
     if form == "parquet":
         return _from_rows(read_parquet(path), kind)
     file = open_text(path)
-    why = "by its suffix"
+    why = "by its file extension"
     if form is None or form == "tsv":
         form, why = _guess_format(file, kind)
     expected = form == "trec" and Path(path).suffix.casefold() in TREC_SUFFIXES

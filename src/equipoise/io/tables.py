@@ -77,14 +77,14 @@ def read_table(path: PathLike) -> Table:
     form = table_format(path)
     if form is None:
         raise FormatError(
-            f"{display_path(path)} has a suffix that names no table format",
+            f"{display_path(path)} does not have the file extension of a table",
             hint=f"use one of {', '.join(FORMATS)}",
         )
     return read_parquet(path) if form == "parquet" else parse_table(open_text(path), form)
 
 
 def table_format(path: PathLike) -> str | None:
-    """The table format that a suffix names, beneath a .gz if there is one.
+    """The table format of a file extension, beneath a .gz if there is one.
 
     >>> table_format("runs/bm25.tsv.gz"), table_format("runs/bm25.trec")
     ('tsv', None)
@@ -94,10 +94,10 @@ def table_format(path: PathLike) -> str | None:
 
 
 def find_delimiter(file: TextFile, form: str | None) -> str:
-    """The delimiter of a CSV or TSV file: that of its suffix, or the one that its first line contains.
+    """The delimiter of a CSV or TSV file: that of its file extension, or the one that its first line contains.
 
     A CSV without a comma in its first line is read by its tabs or semicolons, which spreadsheets write where
-    the comma is the decimal mark. A file without a known suffix is split at tabs, if it has any.
+    the comma is the decimal mark. A file without a known extension is split at tabs, if it has any.
     """
     usual = {"csv": (",", "\t", ";"), "tsv": ("\t",)}.get(form or "", ("\t", ",", ";"))
     first = file.first_line

@@ -84,7 +84,7 @@ class ClassAverageMetric(CorpusMetric[Labels]):
         """The score of each class; 0 for 0/0."""
 
     def value(self, evidence: Labels) -> float:
-        """The average; NaN without units."""
+        """The average; NaN if there are no units."""
         if not len(evidence):
             return nan
         counts = class_counts(evidence)

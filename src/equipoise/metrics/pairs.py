@@ -136,7 +136,7 @@ class RootMeanSquaredError(CorpusMetric[Pairs]):
     cite = "Willmott and Matsuura, Climate Research 30, 2005"
 
     def value(self, evidence: Pairs) -> float:
-        """The root of the mean square; NaN without pairs."""
+        """The root of the mean square; NaN if there are no pairs."""
         if not len(evidence):
             return nan
         return float(np.sqrt(np.mean((evidence.predicted - evidence.expected) ** 2)))
@@ -178,9 +178,9 @@ THRESHOLD_FOLDS = 5
 
 
 def average_precision(scores: Floats, positive: Bools) -> float:
-    """Precision at each distinct threshold, weighted by the recall that the threshold adds; NaN without positives.
+    """Precision at each distinct threshold, weighted by the recall that the threshold adds.
 
-    Equal scores have one threshold, as in ``sklearn.metrics.average_precision_score``.
+    NaN if there are no positives. Equal scores have one threshold, as in ``sklearn.metrics.average_precision_score``.
 
     >>> average_precision(np.array([0.9, 0.8, 0.1]), np.array([True, False, True])).__round__(4)
     0.8333

@@ -19,6 +19,8 @@ _CUTOFFS = re.compile(r"^\{([^{}]*)\}$")
 
 AnyMetric = Metric[Any]
 
+SEVERAL = "for several metrics repeat -m, or pass a list in Python; for several cutoffs write @{1,3,5,10}"
+
 
 def parse_metrics(
     expressions: str | AnyMetric | Iterable[str | AnyMetric],
@@ -110,9 +112,8 @@ def _cutoffs(text: str, cutoff: str) -> list[int]:
     try:
         return [int(number) for number in numbers]
     except ValueError:
-        raise ParameterError(
-            f"{text!r} has the cutoff {cutoff!r}, which is not an integer", hint="write @10 or @{1,3,5,10}"
-        ) from None
+        hint = SEVERAL if "," in text else "write @10 or @{1,3,5,10}"
+        raise ParameterError(f"{text!r} has the cutoff {cutoff!r}, which is not an integer", hint=hint) from None
 
 
 def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
@@ -185,6 +186,8 @@ def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
     own_name = name_from_other_library(name, catalogue)
     if own_name:
         return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {own_name}")
+    if "," in symbol:
+        return UnknownNameError(f"no metric is called {symbol!r}", hint=SEVERAL)
     return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
 
 

@@ -93,7 +93,7 @@ class ResumableMatrixFile:
 
     def __init__(self, path: Path, head: dict[str, Any]) -> None:
         if path.suffix.casefold() not in SUFFIXES:
-            raise ParameterError(f"{path} has a suffix that names no format", hint=f"use one of {', '.join(SUFFIXES)}")
+            raise ParameterError(f"{path} has an unknown file extension", hint=f"use one of {', '.join(SUFFIXES)}")
         if path.is_dir():
             raise StoreError(f"{path} cannot be written: it is a folder", hint="name a file in it")
         self.path = path

@@ -48,7 +48,7 @@ MODEL_KINDS: dict[str, ModelKind] = {
         ModelKind("voyage", "Voyage, through litellm", "litellm", "litellm", False),
         ModelKind("vectors", "precomputed vectors: npy, npz, parquet", "precomputed", "", True),
         ModelKind("py", "any importable object with encode or embed", "python_object", "", True, True),
-        ModelKind("hash", "hashed words: the floor that any model must beat", "hashing", "", True),
+        ModelKind("hash", "hashed words: minimum baseline", "hashing", "", True),
         ModelKind("tfidf", "character n-grams, TF-IDF", "", "lexical", True),
         ModelKind("bm25", "BM25", "", "lexical", True),
         ModelKind("sum", "the sum of two systems' scores", "", "", True),

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 SAMPLE_SIZE = "EQ304"
 """The finding that the sample size line of the answer already states."""
 TIED, WORSE = "tied", "worse"
+TIED_AND_RANK = (
+    "Tied is the result of the paired test, adjusted for the number of pairs; the rank range is that of the bootstrap "
+    "resamples. A tied system can therefore have a rank range that does not start at 1."
+)
 INCOMPLETE_MARK = "*"
 """Appended to the name of a system whose run is incomplete; a shortened name keeps its end."""
 MAX_FINDINGS = 4
@@ -52,6 +56,8 @@ class Answer:
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     details: str = ""
+    explanation: str = ""
+    """How to read the table; part of the verbose answer."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
         """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
@@ -62,6 +68,8 @@ class Answer:
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self.details)] if self.details else []
+        elif self.explanation:
+            parts.append(Paragraph(self.explanation))
         return parts
 
 
@@ -94,6 +102,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
         findings=findings,
         details=options.details,
+        explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
     )
 
 

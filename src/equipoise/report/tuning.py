@@ -26,7 +26,7 @@ Key = tuple[tuple[str, str], ...]
 MIN_RANGE = 0.1
 CAPTION = (
     "Parameters are chosen on the inner folds, and the nested score is from held-out {units}. The optimistic "
-    "score is that of the best point on the {units} used for selection."
+    "score is that of the best configuration on the {units} used for selection."
 )
 
 
@@ -106,7 +106,7 @@ def _summary(tuning: TuningRecord) -> tuple[tuple[str, str], ...]:
         ("optimistic score", format_value(tuning.optimistic)),
         ("gap", format_difference(tuning.gap)),
         *(() if tuning.split_sd is None else (_split_deviation(tuning.splits, tuning.split_sd),)),
-        ("best point", _label(_key(tuning.trials[tuning.best].params))),
+        ("best configuration", _label(_key(tuning.trials[tuning.best].params))),
     ]
     if tuning.baseline is not None:
         start = tuning.trials[tuning.baseline]

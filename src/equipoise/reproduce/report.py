@@ -68,7 +68,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
     band = f"{format_value(printed.low, MOST_DECIMALS)} to {format_value(printed.high, MOST_DECIMALS)}"
     parts: list[Any] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
     read = "read as percent, " if printed.percent else ""
-    parts.append(Paragraph(f"{read}printed so for anything from {band}", indent=2))
+    parts.append(Paragraph(f"{read}consistent with any value from {band}", indent=2))
     parts.append(Paragraph(""))
     if search.matches:
         parts += _matches(search, decimals, verbose=verbose)
@@ -145,7 +145,7 @@ def _changes(difference: ScoreDifference, decimals: int) -> list[Any]:
     """The table of parts, its sum beneath."""
     rows = difference.changes
     if not rows:
-        return [Paragraph("They have the same conventions for all that this metric and this data can feel.")]
+        return [Paragraph("Their conventions differ only in ways that do not affect this metric on this data.")]
     parts = [*(row.share for row in rows), sum(row.share for row in rows)]
     units = [*(row.units for row in rows), difference.changed_units]
     table = TerminalTable(
@@ -187,7 +187,7 @@ def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Any]:
 def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Any]:
     if not difference.idle:
         return []
-    parts: list[Any] = [Paragraph(""), heading("Different too, without effect here")]
+    parts: list[Any] = [Paragraph(""), heading("Other differences (no effect here)")]
     for convention in difference.idle:
         parts.append(Paragraph(f"{convention.convention.title}: {convention.reason}", indent=2, lead="- "))
         if verbose:

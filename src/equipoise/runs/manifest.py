@@ -334,6 +334,13 @@ def unreadable(error: InputError) -> StoreError:
     return StoreError(error.message, hint=error.hint or "run the command again", excerpt=error.excerpt)
 
 
+def hint_for_file(file: Path) -> str:
+    """What to do with a file where a run directory is needed: it is part of one, or it must be scored first."""
+    if (file.parent / MANIFEST).is_file():
+        return f"give its folder: {file.parent}"
+    return f"score it first: eq score {file} --qrels FILE -o runs/"
+
+
 def _run_directory(path: PathLike) -> Path:
     """The directory of the run, or an error that says why there is none."""
     folder = Path(path)
@@ -344,7 +351,7 @@ def _run_directory(path: PathLike) -> Path:
         hint = f"its write was interrupted: {pending[0]}" if pending else "check the path"
         raise StoreError(f"there is no run directory {path}", hint=hint)
     if not folder.is_dir():
-        raise StoreError(f"{path} is a file, not a run directory", hint="give its folder")
+        raise StoreError(f"{path} is a file, not a run directory", hint=hint_for_file(folder))
     if not (folder / MANIFEST).is_file():
         raise StoreError(f"{path} is not a run directory: it has no {MANIFEST}", hint="eq score -o FOLDER writes one")
     return folder

@@ -114,12 +114,12 @@ def why_not_testable(column: MetricColumn, clusters: Ids | None, test: str) -> s
     """Why the test cannot be run on this metric; empty when it can."""
     paired_test = get_test(test)
     if clusters is not None and "clusters" not in paired_test.takes:
-        return f"the {paired_test.title} cannot take clusters into account"
+        return f"{paired_test.noun} cannot take clusters into account"
     if column.weights is not None and "weights" not in paired_test.takes:
-        return f"the {paired_test.title} cannot take weights into account"
+        return f"{paired_test.noun} cannot take weights into account"
     defined = column.values[~np.isnan(column.values)]
     if paired_test.binary_only and not np.isin(defined, (0.0, 1.0)).all():
-        return f"the {paired_test.title} needs hits and misses"
+        return f"{paired_test.noun} needs hits and misses"
     return ""
 
 

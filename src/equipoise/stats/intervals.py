@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.errors import ParameterError
+from equipoise.stats.formatting import format_percent
 from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
@@ -209,7 +210,8 @@ def quantile_interval(values: Floats, share: float, confidence_level: float = 0.
     if low < 1 or high > n:
         # An end beyond the sample is passed with probability share^n, or (1 - share)^n at the other side.
         needed = ceil(log(tail) / log(max(share, 1.0 - share)))
-        return Interval.unknown(f"{share:.0%} of {n} values; {needed} are needed", confidence_level=confidence_level)
+        reason = f"{format_percent(round(share, 2))} of {n} values; {needed} are needed"
+        return Interval.unknown(reason, confidence_level=confidence_level)
     ordered = np.sort(values)
     return Interval(float(ordered[low - 1]), float(ordered[high - 1]), confidence_level, "order statistics")
 

@@ -60,10 +60,10 @@ def sign_flip_test(
 ) -> Floats:
     """Paired randomisation: the share of sign permutations whose mean is at least as extreme as the observed one.
 
-    If two systems are exchangeable, each unit's difference could as well have had the other sign; with ``clusters``,
-    all units of a cluster turn together. All sign patterns are enumerated where there are at most ``n_permutations``
-    of them (units without a difference do not count), and p is exact. Elsewhere ``n_permutations`` random sign
-    patterns are sampled and p = (b + 1) / (n_permutations + 1), so p is never 0. NaN without units.
+    If two systems are exchangeable, each unit's difference is equally likely to have either sign; with ``clusters``,
+    all units of a cluster change sign together. All sign patterns are enumerated where there are at most
+    ``n_permutations`` of them (units without a difference do not count), and p is exact. Elsewhere ``n_permutations``
+    random sign patterns are sampled and p = (b + 1) / (n_permutations + 1), so p is never 0. NaN if there are no units.
 
     >>> sign_flip_test([[1.0], [1.0], [1.0], [0.0]], rng=np.random.default_rng(0))
     array([0.25])
@@ -129,7 +129,8 @@ def wilcoxon_test(
     """Wilcoxon's signed-rank test: sign permutations of the ranks of the magnitudes, zeros left out.
 
     The null distribution is enumerated or sampled as in ``sign_flip_test``, because the normal approximation
-    is off when many differences are equal, as they are for most metrics. Clusters turn together.
+    is off when many differences are equal, as they are for most metrics. The units of a cluster
+    change sign together.
 
     >>> wilcoxon_test([[1.0], [2.0], [3.0], [4.0]], rng=np.random.default_rng(0))
     array([0.125])
@@ -198,6 +199,11 @@ class PairedTest:
     aliases: tuple[str, ...] = ()
     binary_only: bool = False
 
+    @property
+    def noun(self) -> str:
+        """The title with its article, for a sentence; a title in the possessive has none."""
+        return self.title if "'s " in self.title else f"the {self.title}"
+
 
 TESTS: dict[str, PairedTest] = {
     "randomisation": PairedTest(
@@ -255,7 +261,7 @@ def run_test(
     for option, value in options_in_use.items():
         if value is not None and option not in test.takes:
             raise UndefinedError(
-                f"the {test.title} cannot take {option} into account",
+                f"{test.noun} cannot take {option} into account",
                 hint="the test 'randomisation' can",
             )
     options = {"weights": weights, "clusters": clusters, "margin": margin, "n_permutations": n_permutations, "rng": rng}

@@ -250,9 +250,11 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary) -> str:
     if len(rest) == 1:
         return f"{start}, but {rest[0]} is not significantly worse"
     n_others = len(_scored(comparison)) - 1 - len(equal)
-    return (
-        f"{start}, but {len(rest)} of the other {n_others} {words.system}s are not significantly worse: {_names(rest)}"
-    )
+    if len(rest) < n_others:
+        several = f"{len(rest)} of the other {n_others} {words.system}s are not"
+    else:
+        several = "neither of the other two is" if n_others == 2 else f"none of the other {n_others} {words.system}s is"
+    return f"{start}, but {several} significantly worse: {_names(rest)}"
 
 
 def sample_size(comparison: Comparison, words: Vocabulary) -> str:
@@ -286,7 +288,7 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
     if not contrast.needed.known:
         return (
-            f"how many {plural(words.unit)} would separate {contrast.a} and {contrast.b} is unknown, "
+            f"how many {plural(words.unit)} would be needed to separate {contrast.a} and {contrast.b} is unknown, "
             f"because {contrast.needed.reason}"
         )
     if contrast.needed.value > contrast.n:
@@ -306,8 +308,9 @@ def what_they_show(comparison: Comparison, contrast: Contrast, words: Vocabulary
     """
     words = words or Vocabulary(comparison.unit_noun)
     return (
-        f"would separate {contrast.a} and {contrast.b} {_with_power(comparison)} if the observed difference, "
-        f"{score_format(comparison, words).difference(contrast)}, is the true one{_to_show_best(comparison, contrast)}"
+        f"would be needed to separate {contrast.a} and {contrast.b} {_with_power(comparison)} if the "
+        f"observed difference, {score_format(comparison, words).difference(contrast)}, is the true one"
+        f"{_to_show_best(comparison, contrast)}"
     )
 
 

@@ -188,14 +188,12 @@ def parameter_grid(
     valid_points = tuple(point for point in points if valid is None or valid(point))
     if not valid_points:
         tried = "; ".join(f"{name} {', '.join(map(str, options))}" for name, options in values.items())
-        raise ParameterError(
-            f"none of the {len(points)} configurations is valid ({tried})", hint=_constraint_text(valid)
-        )
+        raise ParameterError(f"there is no valid configuration ({tried})", hint=_constraint_text(valid))
     return valid_points
 
 
 def overlap_fits(params: Params) -> bool:
-    """The overlap is smaller than chunk_size: otherwise a chunk would never move on."""
+    """The overlap must be smaller than the chunk size."""
     overlap, size = params.get("overlap"), params.get("chunk_size")
     return overlap is None or size is None or float(overlap) < float(size)
 
@@ -223,7 +221,7 @@ def _values(name: str, options: Iterable[Value]) -> tuple[Value, ...]:
 def _constraint_text(valid: Callable[[Params], bool] | None) -> str:
     """What a point must satisfy, in the words of the rule itself."""
     rule = (valid.__doc__ or "").strip().splitlines()
-    return f"a configuration is valid when this holds: {rule[0]}" if rule else "change the values of the axes"
+    return rule[0].rstrip(".") if rule else "change the values of the axes"
 
 
 # Equal budgets: what is the best that can be had for a price, and for every price?

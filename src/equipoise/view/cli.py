@@ -15,6 +15,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
+from equipoise.runs.manifest import hint_for_file
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def check_results_folder(path: PathLike) -> Path:
             hint="give the folder of your runs; eq score -o FOLDER writes some",
         )
     if not root.is_dir():
-        raise StoreError(f"{path} is a file, not a folder of runs", hint="give its folder")
+        raise StoreError(f"{path} is a file, not a folder of runs", hint=hint_for_file(root))
     return root
 
 

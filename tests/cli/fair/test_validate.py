@@ -91,18 +91,31 @@ def test_without_a_document_nothing_is_verified(eq) -> None:
 
 @pytest.mark.parametrize(
     ("option", "minimum", "named"),
-    [("--min-questions", "81", "80"), ("--min-multihop", "25.5", "multi_hop"), ("--min-hard", "50.5", "hard")],
+    [("--min-questions", "81", "80"), ("--min-multihop", "25.5", "Multi-hop"), ("--min-hard", "50.5", "Hard")],
 )
-def test_a_minimum_that_is_not_met_is_a_warning_and_an_error_with_strict(
+def test_a_minimum_that_is_not_met_is_shown_once_and_an_error_with_strict(
     eq, option: str, minimum: str, named: str
 ) -> None:
     words = ("fair", "validate", "--qa", "qa.json", option, minimum)
     done = eq(*words)
     assert done.exit_code == 0
-    (warning,) = (line for line in done.stderr.splitlines() if line.startswith("warning: "))
-    assert named in warning
+    assert done.stderr == ""
+    (threshold,) = (line for line in done.stdout.splitlines() if line.strip().startswith("✗"))
+    assert named in threshold
+    assert "~ Status: usable, " in done.stdout
+    assert "EQ105" not in done.stdout, "the threshold shows it"
     assert eq(*words, "--strict").exit_code == 1
     assert json.loads(eq(*words, "--json").stdout)["is_valid"] is False
+
+
+def test_without_categories_and_difficulties_their_thresholds_are_skipped(eq, folder: Path) -> None:
+    plain = [{name: pair[name] for name in ("question", "answer")} for pair in pairs()]
+    (folder / "plain.json").write_text(json.dumps(plain))
+    done = eq("fair", "validate", "--qa", "plain.json", "--strict")
+    assert done.exit_code == 0
+    assert "Multi-hop" not in done.stdout
+    assert "Hard" not in done.stdout
+    assert "not given" not in done.stdout
 
 
 def test_recommendations_are_no_minimums(eq) -> None:

@@ -295,7 +295,7 @@ def test_figures_at_their_best_are_told_of_those_embeddings_alone_that_reach_the
     ],
 )
 def test_the_hint_names_no_figure_that_is_at_its_best(figures, relation, sentence, hint) -> None:
-    lines = tuple(f"{name} 1.00, 99.0% of the units at the best value" for name in figures)
+    lines = tuple(f"{name} 1.00, 99 % of the nodes at the maximum" for name in figures)
     told = [
         Finding("EQ305", Severity.NOTE, "mine", "MAP is MRR", "..."),
         Finding("EQ303", Severity.TIP, "mine", "...", "...", lines),

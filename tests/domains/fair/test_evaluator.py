@@ -69,7 +69,7 @@ def test_the_options_of_the_source_mean_what_they_say(options, answer, chunk, he
 def test_a_partial_match_of_the_source_is_scored_by_its_share():
     score = BinaryEvaluator(matcher="source").evaluate("?", "one two three four five", ["two three", "one four"])
     assert score.score == 0.8
-    assert score.explanation == "the chunks have 80% of the answer's words"
+    assert score.explanation == "the chunks have 80 % of the answer's words"
 
 
 TEXT = st.text("ab $5®s ", max_size=12)

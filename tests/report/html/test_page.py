@@ -90,7 +90,7 @@ def test_every_figure_of_the_league_is_in_its_row(report: Report, document: Node
         cells = [cell.text for cell in shown.all("td")]
         assert cells[0] == "".join(row.tie_groups)
         assert cells[2:] == [row.score.text, row.score.interval_text, row.chance_text, row.rank]
-    assert "Every query has a value." in document.one("section", id="leaderboard").text
+    assert "No missing values." in document.one("section", id="leaderboard").text
 
 
 def test_every_parameter_that_differs_and_every_cost_is_in_its_row(report: Report, document: Node) -> None:

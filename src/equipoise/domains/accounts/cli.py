@@ -352,10 +352,11 @@ VECTOR_SUFFIXES = (".csv", ".csv.gz", ".npz")
 
 
 def check_suffix(file: Path) -> None:
-    """Raise an error for a suffix that is not a format of vectors."""
+    """Raise an error for a file extension that is not a format of vectors."""
     if not file.name.casefold().endswith(VECTOR_SUFFIXES):
         raise ParameterError(
-            f"{file} has no suffix of a format of vectors", hint=f"use one of {', '.join(VECTOR_SUFFIXES)}"
+            f"{file} does not have the file extension of a vector format",
+            hint=f"use one of {', '.join(VECTOR_SUFFIXES)}",
         )
 
 
@@ -660,5 +661,7 @@ def _select_charts(charts: list[Chart], chart: str | None) -> list[Chart]:
 def _check_chart_file(file: Path) -> None:
     """Raise an error before any work if the chart cannot be written."""
     if file.suffix.casefold() not in CHART_SUFFIXES:
-        raise ParameterError(f"{file} has no suffix of a chart format", hint=f"use one of {', '.join(CHART_SUFFIXES)}")
+        raise ParameterError(
+            f"{file} does not have the file extension of a chart format", hint=f"use one of {', '.join(CHART_SUFFIXES)}"
+        )
     check_writable(file, example="disk.html")

@@ -107,7 +107,7 @@ def constant_component(part: ScoreComponent) -> Iterator[Observation]:
 
 
 def reversed_component(part: ScoreComponent) -> Iterator[Observation]:
-    """EQ312: a part of a blend that rewards what is worse."""
+    """EQ312: a component of a blend that rewards worse models."""
     direction = Direction.UP if part.weight > 0 else Direction.DOWN
     if part.weight and part.better != direction:
         verb, less = ("adds", "less") if part.weight > 0 else ("takes off", "more")
@@ -140,7 +140,7 @@ run_checks(ConceptSpace("narrow", Space.of([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1]]
     ),
     Check(
         code="EQ311",
-        title="a part that no model changes",
+        title="component is the same for all models",
         severity=Severity.TIP,
         applies_to=ScoreComponent,
         function=constant_component,
@@ -159,7 +159,7 @@ run_checks(ScoreComponent("knowledge_graph_score", "graph_density", 0.3, Directi
     ),
     Check(
         code="EQ312",
-        title="a part that rewards what is worse",
+        title="component rewards worse models",
         severity=Severity.ISSUE,
         applies_to=ScoreComponent,
         function=reversed_component,

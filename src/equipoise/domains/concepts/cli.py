@@ -79,7 +79,7 @@ def _problems(concept_set: ConceptSet, *, verbose: bool) -> list[Any]:
 def _status(concept_set: ConceptSet, findings: Sequence[Finding]) -> StatusLine:
     fatal = sum(problem.fatal for problem in concept_set.problems)
     if fatal:
-        return StatusLine(ThresholdStatus.BAD, f"cannot be used: {pluralize(fatal, 'problem')} to mend first", indent=0)
+        return StatusLine(ThresholdStatus.BAD, f"cannot be used: fix {pluralize(fatal, 'problem')} first", indent=0)
     if concept_set.problems:
         return StatusLine(
             ThresholdStatus.FAIR, f"can be used, with {pluralize(len(concept_set.problems), 'problem')}", indent=0

@@ -73,7 +73,7 @@ def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, Se
     form = table_format(path)
     if form is None:
         raise FormatError(
-            f"{display_path(path)} cannot be read as part of a concept set: its suffix names no table format",
+            f"{display_path(path)} cannot be read as part of a concept set: its file extension is not that of a table",
             hint=f"use one of {', '.join(FORMATS)}",
         )
     section = part or SECTION_OF_NAME.get(path.name.partition(".")[0].casefold())

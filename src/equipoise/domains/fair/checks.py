@@ -11,6 +11,7 @@ from equipoise.stats.formatting import format_value
 from equipoise.stats.power import PowerEstimate, accuracy_table, detectable_difference
 from equipoise.types import Severity
 
+TOO_FEW_QUESTIONS = "EQ105"
 ACCURACY = 0.8
 """The accuracy assumed for power calculations; typical for fair comparisons."""
 
@@ -41,7 +42,7 @@ class AnswersInDocument:
 
     answers: Sequence[AnswerOccurrences]
     chunks: int
-    chunking: str = "the chunks"
+    chunking: str = ""
     fixture: str = "the fixture"
 
 
@@ -135,6 +136,15 @@ def missing_answers(subject: AnswersInDocument | SplitAnswers) -> Iterator[Obser
     yield from _cut_answers(SplitAnswers({subject.chunking: cut}, len(subject.answers), subject.fixture))
 
 
+def chunking_sizes(chunk_size: int, overlap: int, chunker: str = "fixed") -> str:
+    """The sizes of a chunking, with the chunker if it is not the default.
+
+    >>> chunking_sizes(512, 50)
+    'size 512, overlap 50'
+    """
+    return f"size {chunk_size}, overlap {overlap}{'' if chunker == 'fixed' else f' ({chunker})'}"
+
+
 def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     """The chunking that splits the most answers, and how many others split some."""
     splitting = {name: cut for name, cut in subject.cut.items() if cut}
@@ -142,13 +152,13 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
         return
     worst = subject.cut[subject.worst]
     verb = "is" if len(worst) == 1 else "are"
+    sizes = f" with {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     more = f"; {pluralize(others, 'other chunking')} of {len(subject.cut) - 1:,} also split some" if others else ""
     yield Observation(
         subject.fixture,
-        f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {verb} in the document and in no chunk of "
-        f"{subject.worst}: chunk boundaries split {'it' if len(worst) == 1 else 'them'}, so the maximum score there is "
-        f"{_ceiling(worst, subject)}: {join_names(worst)}{more}",
+        f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {verb} in the document, but split across "
+        f"chunks{sizes}; the maximum score there is {_ceiling(worst, subject)}: {join_names(worst)}{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )
@@ -162,7 +172,7 @@ def _ceilings(subject: SplitAnswers, splitting: Mapping[str, Sequence[AnswerOccu
     """The maximum score with each chunking that splits answers, if there are several chunkings."""
     if len(subject.cut) > 1:
         for name, cut in splitting.items():
-            yield f"{name} splits {len(cut):,}: maximum score {_ceiling(cut, subject)}"
+            yield f"{name}: {pluralize(len(cut), 'answer')} split, maximum score {_ceiling(cut, subject)}"
 
 
 def duplicate_questions(questions: QuestionSet) -> Iterator[Observation]:
@@ -213,13 +223,13 @@ def too_few_questions(size: SampleSize) -> Iterator[Observation]:
     if size.questions < size.minimum:
         detectable = size.detectable
         examples = (
-            f"a difference below {format_value(detectable.value, 2)} would mostly not be detected"
+            f"a difference below {format_value(detectable.value, 2)} would usually go undetected"
             if detectable.known
             else "no difference between systems could be detected"
         )
         yield Observation(
             size.fixture,
-            f"{pluralize(size.questions, 'question')} of at least {size.minimum:,}: an accuracy of "
+            f"only {pluralize(size.questions, 'question')} (at least {size.minimum:,} recommended): an accuracy of "
             f"{format_value(size.accuracy, 1)} would have an interval of "
             f"± {format_value(size.half_width, 2)}, and {examples}",
             (
@@ -237,7 +247,7 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
         yield Observation(
             share.document,
             f"top_k {share.top_k} returns {returned:,} of {pluralize(share.chunks, 'chunk')}"
-            f"{f' of {share.chunking}' if share.chunking else ''}: random "
+            f"{f' with {share.chunking}' if share.chunking else ''}: random "
             f"chunks would find an answer that is in one chunk with probability {format_value(chance, 2)}",
             (f"{format_value(chance, 4)} of the chunks returned",),
         )
@@ -280,7 +290,7 @@ common = AnswerOccurrences("q1", "Paris", places=14, chunks=9)
 run_checks(AnswersInDocument([common, AnswerOccurrences("q2", "in May 1871", places=1, chunks=1)], chunks=40))""",
     ),
     Check(
-        code="EQ105",
+        code=TOO_FEW_QUESTIONS,
         title="too few questions",
         severity=Severity.ISSUE,
         applies_to=SampleSize,

@@ -62,7 +62,7 @@ scores on the same questions, is printed as well.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
 JSONL with "question", "answer" and optionally "category" and "difficulty". With -o FOLDER,
-results.json, one run directory per model and the charts are written; the same command run again
+results.json, one run directory per model and the charts are written; re-running the command
 resumes. With -o FILE.json, only a list of results is written. With --engine ray each model runs
 on a node of a cluster; the scores are the same.
 """
@@ -321,24 +321,8 @@ def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool
     with out.working("locating the answers"):
         result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
     _show_validation(out, result)
-    if not strict and not result.is_valid:
-        _warn_of_minimums(out, result)
     is_error = result.answers_missing or result.duplicate_questions or (strict and not result.is_valid)
     return exits.GATE_FAILED if is_error else exits.DONE
-
-
-def _warn_of_minimums(out: Output, result: ValidationResult) -> None:
-    """Warn about each minimum that is not met."""
-    thresholds = result.thresholds
-    shares = {
-        "multi_hop": (result.multihop_percentage, thresholds.min_multihop_pct),
-        "hard": (result.hard_percentage, thresholds.min_hard_pct),
-    }
-    if not result.meets_min_questions:
-        out.note(f"warning: {result.total_questions} questions are fewer than {thresholds.min_questions}")
-    for name, (share, minimum) in shares.items():
-        if share < minimum:
-            out.note(f"warning: {share:.0f} % of the questions are {name}; the minimum is {minimum:g} %")
 
 
 def _show_validation(out: Output, result: ValidationResult) -> None:

@@ -21,6 +21,7 @@ from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.registry import parse_spec
 from equipoise.models.stores.base import check_collection
 from equipoise.models.stores.memory import MemoryStore
+from equipoise.stats.formatting import format_percent
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerMatcher
@@ -259,7 +260,7 @@ class BinaryEvaluator:
         if score == 0.0:
             return f"none of the {len(chunks)} chunks contains the answer"
         if score < 1.0:
-            return f"the chunks have {score:.0%} of the answer's words"
+            return f"the chunks have {format_percent(round(score, 2))} of the answer's words"
         return f"the answer is in the first {self.matcher.first_hit(answer, chunks)} of {len(chunks)} chunks"
 
 

@@ -25,7 +25,7 @@ DEMO_HELP = """
 Compare the installed models with lexical baselines: each searches a text on the history of
 timekeeping for the answers to 130 questions. Nothing is downloaded. Each model is tuned
 separately on a small grid and scored on held-out questions. The results and an HTML report are
-written to a folder; the same command run again reads them.
+written to a folder; re-running the command reuses them.
 """
 
 PAGE = "report.html"

@@ -16,6 +16,7 @@ from equipoise.domains.fair.checks import (
     RetrievedFraction,
     SampleSize,
     SplitAnswers,
+    chunking_sizes,
 )
 from equipoise.domains.fair.validation import question_check_subject
 
@@ -128,5 +129,5 @@ def _about_depth(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
 
 
 def _name(chunking: ChunkingParams) -> str:
-    """A chunking in a few characters: ``fixed 512/50``."""
-    return f"{chunking.chunker} {chunking.chunk_size}/{chunking.overlap}"
+    """The sizes of a chunking: ``size 512, overlap 50``."""
+    return chunking_sizes(chunking.chunk_size, chunking.overlap, chunking.chunker)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, one_line
-from equipoise.domains.fair.questions import DIFFICULTIES, UNSPECIFIED
+from equipoise.domains.fair.checks import TOO_FEW_QUESTIONS
+from equipoise.domains.fair.questions import DIFFICULTIES
 from equipoise.domains.fair.validation_result import CategoryCount, SampleSizeRow, ValidationData
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
 from equipoise.report.findings import findings_section
@@ -147,7 +148,7 @@ def _tuning_note(data: FairReportData) -> str:
     budget = "" if data.budget is None else f"; at most {_budget(data.budget)}"
     return (
         f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning and scoring on the same "
-        f"questions would add up to {gap} points."
+        f"questions would inflate scores by up to {gap} points."
     )
 
 
@@ -504,14 +505,19 @@ def validation_view(result: ValidationResult) -> ValidationData:
         questions=result.total_questions,
         facts=(_answers(result), _duplicates(result)),
         method=_method(result),
-        categories=_shares(categories, result.category_counts, result.category_percentages),
-        difficulties=_shares(difficulties, result.difficulty_counts, result.difficulty_percentages),
+        categories=_shares(categories, result.category_counts, result.category_percentages)
+        if result.has_categories
+        else (),
+        difficulties=_shares(difficulties, result.difficulty_counts, result.difficulty_percentages)
+        if result.has_difficulties
+        else (),
         thresholds=_thresholds(result),
         status=_status(result),
         sizes=_sizes(result),
         sizes_note=_sizes_note(result),
         lists=_lists(result),
-        findings=result.findings,
+        # The thresholds already show that there are too few questions.
+        findings=tuple(finding for finding in result.findings if finding.code != TOO_FEW_QUESTIONS),
     )
 
 
@@ -530,7 +536,7 @@ def _method(result: ValidationResult) -> str:
     if verification is None:
         return ""
     chunks = f"{pluralize(verification.chunks, 'chunk')} of {verification.chunking}"
-    return f"matched with the matcher {verification.matcher}, in {chunks}"
+    return f"matching rule: {verification.matcher}, in {chunks}"
 
 
 def _duplicates(result: ValidationResult) -> StatusLine:
@@ -555,18 +561,24 @@ def _rank_of_difficulty(name: str) -> int:
 
 
 def _thresholds(result: ValidationResult) -> tuple[StatusLine, ...]:
+    """The thresholds; those of categories and difficulties only if the fixture has them."""
     limits = result.thresholds
-    multihop = _share_text(result.multihop_percentage, result.category_counts)
-    hard = _share_text(result.hard_percentage, result.difficulty_counts)
-    rows = (
+    rows = [
         ("Questions", f"{result.total_questions:,}", result.meets_min_questions,
          result.meets_recommended_questions, f"{limits.min_questions:,}",
          f"{limits.recommended_questions:,}"),
-        ("Multi-hop", multihop, result.meets_min_multihop, result.meets_recommended_multihop,
-         _short_percent(limits.min_multihop_pct), _short_percent(limits.recommended_multihop_pct)),
-        ("Hard", hard, result.meets_min_hard, result.meets_recommended_hard,
-         _short_percent(limits.min_hard_pct), _short_percent(limits.recommended_hard_pct)),
-    )  # fmt: skip
+    ]  # fmt: skip
+    if result.has_categories:
+        rows.append((
+            "Multi-hop", _short_percent(result.multihop_percentage), result.meets_min_multihop,
+            result.meets_recommended_multihop, _short_percent(limits.min_multihop_pct),
+            _short_percent(limits.recommended_multihop_pct),
+        ))  # fmt: skip
+    if result.has_difficulties:
+        rows.append((
+            "Hard", _short_percent(result.hard_percentage), result.meets_min_hard, result.meets_recommended_hard,
+            _short_percent(limits.min_hard_pct), _short_percent(limits.recommended_hard_pct),
+        ))  # fmt: skip
     return tuple(_threshold(*row) for row in rows)
 
 
@@ -584,15 +596,13 @@ def _threshold(
     return StatusLine(mark, f"{label}: {value} ({limits})")
 
 
-def _share_text(share: float, counts: Mapping[str, int]) -> str:
-    """A share of the questions; unknown if no question has a label."""
-    return _short_percent(share) if set(counts) - {UNSPECIFIED} else UNSPECIFIED
-
-
 def _status(result: ValidationResult) -> StatusLine:
     reasons = list(_invalid_reasons(result))
     if reasons:
         return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})", indent=0)
+    unmet = list(_unmet_minimums(result))
+    if unmet:
+        return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}", indent=0)
     if not result.verified:
         return StatusLine(
             ThresholdStatus.GOOD,
@@ -608,16 +618,16 @@ def _invalid_reasons(result: ValidationResult) -> Iterator[str]:
         yield f"{pluralize(result.answers_missing, 'answer')} missing"
     if result.duplicates_found:
         yield pluralize(result.duplicates_found, "duplicate question")
+
+
+def _unmet_minimums(result: ValidationResult) -> Iterator[str]:
+    """The minimums that are not met, as the end of a sentence."""
     if not result.meets_min_questions:
-        yield "too few questions"
+        yield "below the recommended size"
     if not result.meets_min_multihop:
-        yield _too_few("multi-hop", "category", result.category_counts)
+        yield "with few multi-hop questions"
     if not result.meets_min_hard:
-        yield _too_few("hard", "difficulty", result.difficulty_counts)
-
-
-def _too_few(name: str, kind: str, counts: Mapping[str, int]) -> str:
-    return f"too few {name} questions" if set(counts) - {UNSPECIFIED} else f"no {kind} is specified"
+        yield "with few hard questions"
 
 
 def _sizes(result: ValidationResult) -> tuple[SampleSizeRow, ...]:

@@ -13,7 +13,14 @@ import numpy as np
 from equipoise.checks.base import run_checks
 from equipoise.domains.fair.answer_matching import AnswerMatcher, normalize_answer
 from equipoise.domains.fair.answer_verification import AnswerVerifier, leaking_answers, one_line
-from equipoise.domains.fair.checks import ACCURACY, AnswersInDocument, QuestionSet, RetrievedFraction, SampleSize
+from equipoise.domains.fair.checks import (
+    ACCURACY,
+    AnswersInDocument,
+    QuestionSet,
+    RetrievedFraction,
+    SampleSize,
+    chunking_sizes,
+)
 from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_named
 from equipoise.domains.fair.questions import CATEGORIES, DIFFICULTIES, QuestionAnswer, check_questions
 from equipoise.domains.fair.validation_result import FixtureThresholds, ValidationResult
@@ -306,15 +313,16 @@ def validate_fixture(
         unknown_names=tuple(unknown_labels(questions)),
         resolutions=sample_size_table(len(questions)),
     )
-    return replace(result, findings=_findings(result, question_check_subject(questions, rule), _positive(top_k)))
+    subject = question_check_subject(questions, rule)
+    return replace(result, findings=_findings(result, subject, _positive(top_k), chunking_sizes(chunk_size, overlap)))
 
 
-def _findings(result: ValidationResult, questions: QuestionSet, top_k: int) -> tuple[Finding, ...]:
+def _findings(result: ValidationResult, questions: QuestionSet, top_k: int, chunking: str) -> tuple[Finding, ...]:
     subjects: list[object] = [SampleSize(result.total_questions, result.thresholds.min_questions), questions]
     verification = result.verification
     if verification is not None:
         subjects += [
-            AnswersInDocument(verification.answers, verification.chunks, verification.chunking),
+            AnswersInDocument(verification.answers, verification.chunks, chunking),
             RetrievedFraction(verification.chunks, top_k),
         ]
     return tuple(finding for subject in subjects for finding in run_checks(subject))

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import pluralize
+from equipoise.domains.fair.questions import UNSPECIFIED
 from equipoise.errors import ParameterError
 from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, StatusLine, TerminalTable, heading
@@ -141,6 +142,16 @@ class ValidationResult:
         return self.difficulty_percentages.get("hard", 0.0)
 
     @property
+    def has_categories(self) -> bool:
+        """Whether any question has a category, which is optional."""
+        return bool(set(self.category_counts) - {UNSPECIFIED})
+
+    @property
+    def has_difficulties(self) -> bool:
+        """Whether any question has a difficulty, which is optional."""
+        return bool(set(self.difficulty_counts) - {UNSPECIFIED})
+
+    @property
     def meets_min_questions(self) -> bool:
         """Whether there are as many questions as the minimum demands."""
         return self.total_questions >= self.thresholds.min_questions
@@ -152,23 +163,23 @@ class ValidationResult:
 
     @property
     def meets_min_multihop(self) -> bool:
-        """Whether the share of multi-hop questions reaches the minimum."""
-        return self.multihop_percentage >= self.thresholds.min_multihop_pct
+        """Whether the share of multi-hop questions reaches the minimum; without categories there is no minimum."""
+        return not self.has_categories or self.multihop_percentage >= self.thresholds.min_multihop_pct
 
     @property
     def meets_recommended_multihop(self) -> bool:
-        """Whether the share of multi-hop questions is as recommended."""
-        return self.multihop_percentage >= self.thresholds.recommended_multihop_pct
+        """Whether the share of multi-hop questions is as recommended, or there are no categories."""
+        return not self.has_categories or self.multihop_percentage >= self.thresholds.recommended_multihop_pct
 
     @property
     def meets_min_hard(self) -> bool:
-        """Whether the share of hard questions reaches the minimum."""
-        return self.hard_percentage >= self.thresholds.min_hard_pct
+        """Whether the share of hard questions reaches the minimum; without difficulties there is no minimum."""
+        return not self.has_difficulties or self.hard_percentage >= self.thresholds.min_hard_pct
 
     @property
     def meets_recommended_hard(self) -> bool:
-        """Whether the share of hard questions is as recommended."""
-        return self.hard_percentage >= self.thresholds.recommended_hard_pct
+        """Whether the share of hard questions is as recommended, or there are no difficulties."""
+        return not self.has_difficulties or self.hard_percentage >= self.thresholds.recommended_hard_pct
 
     @property
     def is_valid(self) -> bool:
@@ -285,6 +296,8 @@ def fixture_text(report: ValidationData) -> str:
 
 
 def _shares(kind: str, shares: Sequence[CategoryCount]) -> list[Any]:
+    if not shares:
+        return []
     return [
         Paragraph(""),
         TerminalTable(
@@ -318,7 +331,7 @@ def _sizes(report: ValidationData) -> list[Any]:
         TerminalTable(
             [
                 ReportColumn("questions", [format_count(row.n) for row in rows], right=True),
-                ReportColumn("95 % interval", [f"± {format_value(row.half_width, 1)} %" for row in rows], right=True),
+                ReportColumn("95 % interval", [f"± {_points(row.half_width)}" for row in rows], right=True),
                 ReportColumn("detectable difference", [_detectable(row) for row in rows], right=True),
                 ReportColumn("", ["<- this fixture" if row.here else "" for row in rows]),
             ]
@@ -328,4 +341,13 @@ def _sizes(report: ValidationData) -> list[Any]:
 
 
 def _detectable(row: SampleSizeRow) -> str:
-    return "none" if row.detectable is None else f"{format_value(row.detectable, 1)} %"
+    return "none" if row.detectable is None else _points(row.detectable)
+
+
+def _points(value: float) -> str:
+    """Percentage points, with a decimal if there are few.
+
+    >>> _points(21.04), _points(2.51)
+    ('21 points', '2.5 points')
+    """
+    return f"{format_value(value, 0 if value >= 9.95 else 1)} points"

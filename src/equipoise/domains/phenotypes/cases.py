@@ -107,7 +107,7 @@ def read_cases(path: PathLike, *, language: str | None = None) -> tuple[Case, ..
                 more=f"there are {' and '.join(SAMPLES)}, or name a file",
             )
         raise FormatError(
-            f"{display_path(path)} cannot be read as cases: its suffix names no table format",
+            f"{display_path(path)} cannot be read as cases: its file extension is not that of a table",
             hint=f"write a list of {_EXAMPLE} as JSON, or one such object per line as JSONL",
         )
     return _parse_cases(_read_json_table(path) if form == "json" else read_table(path), language or "")

@@ -135,7 +135,7 @@ def single_assertion(gold: GoldAssertions) -> Iterator[Observation]:
 EXTRACTION_CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ140",
-        title="one assertion in all the gold",
+        title="all gold labels have the same assertion",
         severity=Severity.TIP,
         applies_to=GoldAssertions,
         function=single_assertion,

@@ -340,13 +340,14 @@ def _show_built(out: Output, built: BuiltIndex, stored: _StoreReport | None) -> 
 def _work_summary(report: BuildReport) -> str:
     """The number of embedded texts and the time."""
     from equipoise.checks.base import pluralize
+    from equipoise.stats.formatting import format_percent
 
     if report.reused == report.texts:
         return "the index was up to date, and nothing was embedded"
     parts = ((report.embedded, "embedded"), (report.from_cache, "from the cache"), (report.reused, "reused"))
     counts = ", ".join(f"{pluralize(number, 'text')} {what}" for number, what in parts if number)
     share = report.embedding_seconds / report.seconds
-    return f"{counts} in {report.seconds:.1f} s, {share:.0%} of it in the embedder"
+    return f"{counts} in {report.seconds:.1f} s, {format_percent(round(share, 2))} of it in the embedder"
 
 
 def _index_record(built: BuiltIndex, stored: _StoreReport | None) -> dict[str, Any]:

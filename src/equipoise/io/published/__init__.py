@@ -111,14 +111,14 @@ def read_published(
 
 
 def read_file(path: PathLike, is_metric: Known) -> list[PublishedTable]:
-    """The tables of one file, read according to its suffix."""
+    """The tables of one file, read according to its file extension."""
     name = Path(path).name.casefold().removesuffix(".gz")
     form = FORMATS.get(Path(name).suffix)
     if form is None and os.fspath(path) != STDIN and not Path(path).exists():
         open_text(path)
     if form is None and os.fspath(path) != STDIN:
         raise FormatError(
-            f"{display_path(path)} has a suffix that names no kind of table",
+            f"{display_path(path)} does not have the file extension of a table",
             hint=f"use one of {', '.join(FORMATS)}",
         )
     file = open_text(path)

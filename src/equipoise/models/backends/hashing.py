@@ -30,8 +30,8 @@ class HashEncoder(LocalEncoder):
 
     def __init__(self, dims: int, spec: str) -> None:
         self.card = ModelCard(
-            f"hashed words, {dims} dimensions", spec, dims=dims, origin="computed", revision="blake2b 1",
-            note="no model: the floor that any model must beat",
+            "hashed words", spec, dims=dims, origin="computed", revision="blake2b 1",
+            note="no model: minimum baseline",
         )  # fmt: skip
         self.identity = f"hash 1 blake2b dims={dims}"
         self._dims = dims

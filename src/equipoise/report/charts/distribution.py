@@ -25,7 +25,7 @@ from equipoise.report.charts.marks import (
     text_width,
 )
 from equipoise.report.charts.theme import LIGHT, SMALL_SIZE, TEXT_SIZE, Spec
-from equipoise.stats.formatting import format_count, format_value
+from equipoise.stats.formatting import format_count, format_percent
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import BinCounts, ValueDistribution
@@ -217,8 +217,8 @@ def _describe(distribution: ValueDistribution) -> str:
         return f"{first.name} has no value of {distribution.metric}."
     most = max(first.counts)
     label = distribution.labels[first.counts.index(most)]
+    undefined = f"; {format_count(first.undefined)} undefined" if first.undefined else ""
     return (
-        f"Of {format_count(total)} {distribution.units} of {first.name} {format_count(most)} "
-        f"({format_value(most / total, 2)} of them) have "
-        f"{distribution.metric} {label}, more than any other value; undefined: {format_count(first.undefined)}."
+        f"{first.name} scores {label.replace(' to ', '–')} on {format_count(most)} of {format_count(total)} "
+        f"{distribution.units} ({format_percent(round(most / total, 2))}){undefined}."
     )

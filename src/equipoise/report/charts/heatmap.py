@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug
 from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, literals, text_marks, text_width
 from equipoise.report.charts.theme import HEAT_STEPS, LIGHT, TEXT_SIZE, Spec, heat_color
-from equipoise.stats.formatting import format_count, format_value
+from equipoise.stats.formatting import format_count, format_percent, format_value
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import HeatCell, PairwiseTable, SliceRow, SliceTable, SystemInfo, WinCell
@@ -220,7 +220,7 @@ def win_matrix(table: PairwiseTable, systems: Sequence[SystemInfo], name: str = 
     rows = [f"{label} · {system.letter}" for label, system in zip(labels, systems, strict=True)]
     columns = [system.letter for system in systems]
     layers = heatmap(shaded, rows, columns, size)
-    most = f"wins all {table.units}" if limit == 1 else f"wins {format_value(limit, 1)} of the {table.units}"
+    most = f"wins all {table.units}" if limit == 1 else f"wins {format_percent(limit)} of the {table.units}"
     layers += shade_legend("wins none", most, y=len(systems) * size.height + 20)
     mark = "Dot" if narrow else "Wins/ties/losses; framed"
     return chart(
@@ -267,8 +267,8 @@ def _describe_wins(table: PairwiseTable, systems: Sequence[SystemInfo]) -> str:
         return f"There are no win counts for {table.metric}."
     fraction, row, column = max(fractions)
     return (
-        f"On {table.metric} {systems[row].name} wins {format_value(fraction, 2)} of the {table.units} from "
-        f"{systems[column].name}, the largest fraction among {len(systems)} systems."
+        f"By {table.metric}, {systems[row].name} beats {systems[column].name} on "
+        f"{format_percent(round(fraction, 2))} of {table.units}, the largest share of any pair."
     )
 
 

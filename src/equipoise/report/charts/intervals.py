@@ -251,8 +251,13 @@ def _describe_differences(table: PairwiseTable) -> str:
         return f"There is no pair of systems to compare on {table.metric}."
     significant = [pair for pair in table.rows if pair.winner]
     largest = max(table.rows, key=lambda pair: abs(pair.difference.number or 0.0))
-    count = "one pair" if len(table.rows) == 1 else f"{len(table.rows)} pairs"
+    if len(table.rows) == 1:
+        result = f"The pair {'differs' if significant else 'does not differ'} significantly on {table.metric}"
+        label = "difference"
+    else:
+        result = f"{len(significant)} of {len(table.rows)} pairs differ significantly on {table.metric}"
+        label = "largest difference"
     return (
-        f"Of {count} on {table.metric}, {len(significant)} differ significantly; the largest difference is "
-        f"{largest.a} minus {largest.b}, {value_label(largest.difference)}, adjusted p {largest.p_adjusted}."
+        f"{result}; the {label} is {largest.a} minus {largest.b}, {value_label(largest.difference)}, "
+        f"adjusted p {largest.p_adjusted}."
     )

@@ -349,7 +349,7 @@ def _read_file(path: Path, dataset: str, *, alone: bool = False) -> Iterator[Raw
     location, form = display_path(path), table_format(path)
     if alone and form not in ("json", "jsonl"):
         open_text(path)
-        raise FormatError(f"{location} has a suffix that names no JSON", hint="name it .json or .jsonl")
+        raise FormatError(f"{location} does not have the file extension of a JSON file", hint="name it .json or .jsonl")
     try:
         file = open_text(path)
         if form == "jsonl":
