@@ -342,8 +342,8 @@ def test_mistakes_are_named_and_end_with_2(eq, folder: Path, words: tuple[str, .
 @pytest.mark.parametrize(
     ("words", "code", "sentence", "hint"),
     [
-        (("train", "-o", "v.txt"), "E310", "v.txt has no suffix", ".csv, .csv.gz, .npz"),
-        (("train", "-o", "v.parquet"), "E310", "v.parquet has no suffix", ".csv, .csv.gz, .npz"),
+        (("train", "-o", "v.txt"), "E310", "v.txt does not have the file extension", ".csv, .csv.gz, .npz"),
+        (("train", "-o", "v.parquet"), "E310", "v.parquet does not have the file extension", ".csv, .csv.gz, .npz"),
         (("train", "-o", "/proc/v.csv"), "E500", "/proc/v.csv cannot be written", "another folder"),
         (("train", "-o", "v.csv", "--burn-in-epochs", "9", "--epochs", "5"), "E310", "only 5 epochs", "burn-in"),
         (("evaluate", "--burn-in-epochs", "9", "--epochs", "5"), "E310", "only 5 epochs", "burn-in"),

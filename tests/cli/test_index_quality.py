@@ -137,7 +137,7 @@ def test_a_narrow_table_keeps_units_and_intervals_and_tells_reasons_below(
     assert rows["Latency(p50)"][2] == "ms"
     assert rows["Latency(p50)"][3].startswith("[")
     assert rows["Throughput"][2:] == ["queries/s", "n/a", "30"]
-    assert "No interval of Latency(p99): 99% of 30 values; 368 are needed." in " ".join(shown.split())
+    assert "No interval of Latency(p99): 99 % of 30 values; 368 are needed." in " ".join(shown.split())
     assert "No interval of Throughput: one pass over the queries." in below
 
 

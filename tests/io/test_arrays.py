@@ -62,7 +62,7 @@ def test_a_file_that_really_bears_a_colon_is_meant(npz):
     odd = npz.with_name("v.npz:test")
     np.savez(npz.with_name("other.npz"), MATRIX + 5)
     npz.with_name("other.npz").rename(odd)
-    with pytest.raises(FormatError, match="suffix"):
+    with pytest.raises(FormatError, match="extension"):
         read_array(odd)
 
 

@@ -115,7 +115,7 @@ def test_errors_say_which_format_was_assumed_and_why(file):
     assert caught.value.hint.endswith("it was read as TREC because line 1 is neither a header nor JSON")
     with pytest.raises(FormatError) as caught:
         read_run(file("a.csv", "query,doc,score\nq,d,x\n"))
-    assert caught.value.hint == "it was read as CSV by its suffix"
+    assert caught.value.hint == "it was read as CSV by its file extension"
     with pytest.raises(FormatError) as caught:
         read_run(file("a.trec", "q1 Q0 d1 1 0.5\n"))
     assert "read as" not in caught.value.hint

@@ -314,7 +314,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("v.txt", ParameterError, "names no format"),
+        ("v.txt", ParameterError, "extension"),
         ("nowhere/v.npy", StoreError, "mkdir -p"),
         ("folder.npy", StoreError, "it is a folder"),
     ],

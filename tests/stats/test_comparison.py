@@ -417,6 +417,18 @@ def test_a_tie_is_called_one_and_says_how_many_units_would_decide_it():
     assert "About 97,000 units would be needed to separate b and a" in said
 
 
+@pytest.mark.parametrize(
+    ("means", "expected"),
+    [
+        ([0.0, 0.01, 0.02], "but neither of the other two is significantly worse: "),
+        ([0.0, 0.01, 0.02, 0.03], "but none of the other 3 systems is significantly worse: "),
+        ([0.0, 0.03, 0.02, -9.0], "but 2 of the other 3 systems are not significantly worse: "),
+    ],
+)
+def test_a_tie_with_all_others_is_said_as_such(means, expected):
+    assert expected in verdict(shifted(means))
+
+
 def test_lower_is_better_is_said():
     said = verdict(shifted([0.0, 0.05], better=DOWN))
     assert "a has the lowest (best) m" in said

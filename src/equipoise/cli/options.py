@@ -257,7 +257,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--padding", type=int, multiple=True, help="A column of the logits that is not a class."),
         click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
-        click.option("--run-tag", metavar="NAME", help="The run tag of TREC lines that lack the last field."),
+        click.option("--run-tag", metavar="NAME", help="Run tag (name of the run) for TREC lines without one."),
         click.option("--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu."),
     )(collected)
 

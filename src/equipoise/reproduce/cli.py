@@ -53,7 +53,7 @@ preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")
 )
 @click.option("--published", metavar="SCORE", help="A published score as it was printed, such as 0.4123 or 41.2.")
 @options.metric_option
-@click.option("--run-tag", metavar="NAME", help="The run tag of TREC lines that lack the last field.")
+@click.option("--run-tag", metavar="NAME", help="Run tag (name of the run) for TREC lines without one.")
 @options.table_options()
 @options.output_options
 @pass_output

@@ -219,9 +219,9 @@ def _values(name: str, options: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def _constraint_text(valid: Callable[[Params], bool] | None) -> str:
-    """What a point must satisfy, in the words of the rule itself."""
-    rule = (valid.__doc__ or "").strip().splitlines()
-    return rule[0].rstrip(".") if rule else "change the values of the axes"
+    """What a point must satisfy: the first line of the rule's docstring, as a clause."""
+    rule = (valid.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+    return f"{rule[0].lower()}{rule[1:]}" if rule else "change the values of the axes"
 
 
 # Equal budgets: what is the best that can be had for a price, and for every price?
