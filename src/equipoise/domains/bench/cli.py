@@ -71,7 +71,7 @@ tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
     commas=True,
     type=click.IntRange(min=1),
     metavar="N ...",
-    help="Also evaluate vectors truncated to so many dimensions.",
+    help="Also evaluate vectors truncated to N dimensions.",
 )
 @click.option(
     "--dtypes",

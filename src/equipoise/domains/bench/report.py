@@ -55,6 +55,7 @@ class BenchView:
                 tuple(answer["warnings"]),
                 findings_from_dicts(answer["findings"]),
                 answer["details"],
+                answer["explanation"],
             ),
         )
 
