@@ -1,9 +1,9 @@
 """A benchmark of embedding models on your own data, and statistics of published leaderboards.
 
-    from equipoise import bench
+from equipoise import bench
 
-    comparison = bench.compare(models=["minilm", my_model], data=["support/", "faq.csv"])
-    print(comparison.decision)
+comparison = bench.compare(models=["minilm", my_model], data=["support/", "faq.csv"])
+print(comparison.decision)
 """
 
 from equipoise.lazy import lazy_module

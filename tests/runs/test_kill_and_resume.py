@@ -36,8 +36,7 @@ PHENOTYPES = "--ontology toy.obo --n-resamples 40"
 COMMANDS = {
     "fair": f"{FAIR} --models hash py:waiting_model.model -o out",
     "concepts": f"{CONCEPTS} --models hash py:waiting_model.model -o out",
-    "benchmark": "phenotypes benchmark run --data cases.json --models hash py:waiting_model.model "
-    f"{PHENOTYPES} -o out",
+    "benchmark": f"phenotypes benchmark run --data cases.json --models hash py:waiting_model.model {PHENOTYPES} -o out",
     "tuning": "phenotypes extraction tune notes.json --models hash py:waiting_model.model --n-folds 2 --n-trials 3 "
     f"{PHENOTYPES} -o out",
 }

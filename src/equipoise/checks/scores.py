@@ -98,9 +98,7 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     """EQ302: the interval contains the chance level, or is worse than it."""
     if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
         return
-    estimates = [
-        estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)
-    ]
+    estimates = [estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)]
     sets = isinstance(scored.result.evidence, Sets)
     below = [
         estimate for estimate in estimates if estimate.interval.known and _margins(estimate)[1] < -_slack(estimate)

@@ -123,7 +123,8 @@ def _grid_of_file(path: PathLike) -> tuple[RawTable, str]:
     file = open_text(path)
     if form is None:
         raise FormatError(
-            f"{display_path(path)} does not have the file extension of a table", hint=f"use one of {', '.join(SUFFIXES)}"
+            f"{display_path(path)} does not have the file extension of a table",
+            hint=f"use one of {', '.join(SUFFIXES)}",
         )
     if form in ("json", "jsonl"):
         value = json_tree(file) if form == "json" else json_lines(file)

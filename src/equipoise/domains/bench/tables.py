@@ -240,7 +240,8 @@ def _from_path(path: Path, name: str) -> BenchTable:
         )
     if path.exists() and table_format(path) is None:
         raise FormatError(
-            f"{path} does not have the file extension of a table format", hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}"
+            f"{path} does not have the file extension of a table format",
+            hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}",
         )
     table = read_table(path)
     return _from_rows(label, table.rows)
