@@ -129,8 +129,8 @@ def worker_entry_point() -> Begin:
 
         node, host = ray.get_runtime_context().get_node_id(), platform.node()
         try:
-            # Looked up on the worker: a reference to this module's own name would be resolved before this runs.
-            pass  # import of the same module
+            # Imported here: a reference to the name in this module would be resolved before this function runs.
+            from equipoise.runs.executors.ray_worker import run_item
         except Exception as error:  # an installation may be broken in any way
             return node, host, f"{type(error).__name__}: {error}"
         return node, host, run_item(sent, shared, caller)
