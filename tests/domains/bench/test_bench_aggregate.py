@@ -21,6 +21,7 @@ def simulated(n_datasets: int, rng: np.random.Generator) -> tuple[Floats, Floats
     return true, units.mean(axis=1), [counts @ values / N_UNITS for values in units]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_datasets", [3, 6, 12])
 def test_intervals_cover_the_mean_of_these_and_of_other_data_sets(n_datasets: int) -> None:
     rng = np.random.default_rng(n_datasets)

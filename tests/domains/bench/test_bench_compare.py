@@ -15,6 +15,8 @@ from equipoise.config import StatsConfig
 from equipoise.domains.bench.report import BenchView, bench_views
 from equipoise.runs.executors import LocalExecutor
 
+pytestmark = pytest.mark.slow  # whole benchmarks
+
 FAST = StatsConfig(n_resamples=200, n_permutations=200)
 WORDS = [f"word{number}" for number in range(60)]
 

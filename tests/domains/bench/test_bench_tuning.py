@@ -14,6 +14,8 @@ from equipoise.domains.bench import tuning
 from equipoise.domains.bench.results import DataComparison
 from equipoise.io.splits import kfold_splits
 
+pytestmark = pytest.mark.slow  # whole benchmarks
+
 FAST = StatsConfig(n_resamples=200, n_permutations=200)
 FUSION = "sum:hash,dim=16+tfidf:"
 
