@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.report.findings import MARKS, STYLES, sort_by_severity
 from equipoise.report.tables import bounded_systems, cost_columns
-from equipoise.report.terminal import OneLine, Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import OneLine, Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
 from equipoise.stats.formatting import format_percent, format_ranks
 from equipoise.stats.verdict import (
@@ -59,12 +59,12 @@ class Answer:
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
 
-    def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+    def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
-        table = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
+        table: list[Part] = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
         if quiet:
             return table
-        parts: list[Any] = [heading(self.headline), Paragraph(""), *table, Paragraph(""), *map(Paragraph, self.notes)]
+        parts: list[Part] = [heading(self.headline), Paragraph(""), *table, Paragraph(""), *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self.details)] if self.details else []

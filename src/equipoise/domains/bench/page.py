@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.bench.charts import CostPoint, cost_chart
-from equipoise.domains.bench.report import BenchView
 from equipoise.errors import EquipoiseError, MissingExtraError
 from equipoise.io.atomic import write_text
 from equipoise.io.json import parse_json
@@ -17,6 +16,7 @@ from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.html import charts as interactive
 from equipoise.report.html.render import content_security_policy
 from equipoise.report.publish import ReportOptions, write_report
+from equipoise.report.view import View
 from equipoise.runs.experiment_folder import RESULTS, RUNS, folder_names
 from equipoise.runs.store import find_runs
 
@@ -71,12 +71,12 @@ def write_suite_page(
         write_report(runs, page, ReportOptions(config=config, charts=charts))
         links[name] = page.name
     write_text(target, suite_html(content, links, charts=charts))
-    return BenchView.from_dict(content["answers"][0]).answer.headline
+    return View.from_dict(content["answers"][0]).answer.headline
 
 
 def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = None, *, charts: bool = True) -> str:
     """The page of ``BenchComparison.to_dict()``; ``links`` are the full reports by data set."""
-    views = [BenchView.from_dict(each) for each in content["answers"]]
+    views = [View.from_dict(each) for each in content["answers"]]
     style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
     sections = []
     n_suite = len(views) - len(content["datasets"])  # 1 if there is an aggregate, else 0
@@ -98,7 +98,7 @@ def suite_html(content: Mapping[str, Any], links: Mapping[str, str] | None = Non
     )
 
 
-def _section(view: BenchView, level: str, link: str) -> str:
+def _section(view: View, level: str, link: str) -> str:
     answer = view.answer
     heads = "".join(f"<th{'' if each.right else ' class=left'}>{escape(each.head)}</th>" for each in answer.columns)
     rows = "\n".join(

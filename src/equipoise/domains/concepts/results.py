@@ -13,7 +13,7 @@ import numpy as np
 from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, recommend, weight_sensitivity
-from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_report
+from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
@@ -207,7 +207,7 @@ class ConceptEvaluation:
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*concepts_report(self.report_data))
+        return render_text(*concepts_view(self.report_data).parts())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

@@ -247,12 +247,12 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
 
 
 def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
-    from equipoise.domains.places.report import places_report
+    from equipoise.domains.places.report import places_view
 
     if out.json:
         out.data({**scores.to_dict(), "written": written})
     else:
-        out.show(*places_report(scores.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(places_view(scores.edition))
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json and written:
@@ -328,14 +328,14 @@ def compare(
 
 
 def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
-    from equipoise.domains.places.report import replicate_report
+    from equipoise.domains.places.report import seed_comparison_view
 
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
         out.data(comparison.to_dict() | {"cautions": cautions})
     else:
-        out.show(*replicate_report(comparison.edition, quiet=out.quiet))
+        out.view(seed_comparison_view(comparison.edition))
 
 
 # ``eq places demo``: a Markov model trained on simulated visits, scored against baselines.
@@ -375,7 +375,7 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
 
 
 def _demo_show(out: Output, simulated: PlacesDemo) -> None:
-    from equipoise.domains.places.report import places_report
+    from equipoise.domains.places.report import places_view
     from equipoise.report.terminal import Paragraph
 
     reliability = simulated.reliability
@@ -392,7 +392,7 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
         f"{len(history.names)} simulated users made {len(history):,} training visits to {history.classes} places; "
         f"{len(simulated.cases):,} visits are predicted.\n"
     )
-    out.show(*places_report(simulated.scores.edition, verbose=out.verbose, quiet=out.quiet))
+    out.view(places_view(simulated.scores.edition))
     if not out.quiet:
         verdict = "worse than" if reliability.ece > reliability.calibrated_high else "not significantly worse than"
         out.show(
