@@ -78,7 +78,9 @@ def test_other_metrics_follow_in_the_same_order(eq) -> None:
     head, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
     assert head.split()[-1] == "MRR"
     assert [row.split()[1] for row in rows] == ["good", "middle", "bad"]
-    details = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n\n")[1].splitlines()[2:5]
+    details = (
+        eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n\n")[1].splitlines()[2:5]
+    )
     assert details[0].split()[:2] == ["MRR", "good"]
     assert [line.split()[0] for line in details[1:]] == ["middle", "bad"]
 

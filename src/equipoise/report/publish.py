@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.report.build import RunSet
     from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import View
     from equipoise.report.view_model import Report
 
 STEPS = 4
@@ -39,6 +40,8 @@ class ReportOptions:
     charts: bool = True
     charts_folder: PathLike | None = None
     title: str = ""
+    view: View | None = None
+    """The view of the experiment, if the runs are those of one."""
 
 
 def write_report(
@@ -66,7 +69,7 @@ def write_report(
     reports = []
     for index, (name, group) in enumerate(groups.items()):
         related = tuple((other, pages[other].name) for other in groups if other != name)
-        first = options if index == 0 else replace(options, charts_folder=None)
+        first = options if index == 0 else replace(options, charts_folder=None, view=None)
         reports.append(_write_page(group, pages[name], first, related, progress))
     return reports[0]
 
@@ -79,6 +82,7 @@ def _write_page(
     progress: Callable[[str], None],
 ) -> Report:
     from equipoise.report.build import build_report, compare_runs, read_runs
+    from equipoise.report.charts import report_charts
     from equipoise.report.charts.render import write_charts
     from equipoise.report.html.render import render_html
 
@@ -87,11 +91,12 @@ def _write_page(
     progress("comparing")
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
-    report = replace(build_report(stored, comparison, heading=options.title), related=related)
+    report = build_report(stored, comparison, heading=options.title)
+    report = replace(report, related=related, view=options.view)
     progress("writing it")
     text = render_html(report, charts=options.charts)
     if options.charts_folder is not None:
-        write_charts(report, options.charts_folder)
+        write_charts(report_charts(report), options.charts_folder)
     write_text(output, text)
     return report
 

@@ -12,12 +12,17 @@ nothing. A section is shown with ``--verbose`` and on the page; with ``always`` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.errors import FormatError
+from equipoise.io.json import parse_json
+from equipoise.io.text import open_text
 from equipoise.report.answer import Answer
 from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.runs.experiment_folder import VIEW, write_json
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -58,6 +63,8 @@ class Section:
 
     def parts(self, *, quiet: bool = False) -> list[Part]:
         """The section for the terminal; ``quiet`` leaves out the notes of the section."""
+        if not self.tables and not self.notes:
+            return []
         parts: list[Part] = [Paragraph(""), heading(self.title)]
         for table in self.tables:
             parts += [Paragraph(""), TerminalTable(table.columns), *map(Paragraph, table.notes)]
@@ -85,6 +92,33 @@ class View:
             return parts
         parts += [Paragraph(""), Paragraph(self.citation)] if self.citation else []
         return [*parts, *findings_section(self.answer.findings, verbose=True)]
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The charts of all sections."""
+        return tuple(chart for section in self.sections for chart in section.charts)
+
+    def with_charts(self, charts: Iterable[Chart], title: str = "Charts") -> View:
+        """The view with another section, of these charts; unchanged if there are none."""
+        section = Section(title, charts=tuple(charts))
+        return replace(self, sections=(*self.sections, section)) if section.charts else self
+
+    def write(self, folder: str | Path) -> Path:
+        """Store the view in the output folder of the experiment, where ``eq report`` finds it."""
+        return write_json(Path(folder) / VIEW, self.to_dict())
+
+    @classmethod
+    def read(cls, folder: str | Path) -> View | None:
+        """The view that is stored in a folder; None if there is none."""
+        file = Path(folder) / VIEW
+        if not file.is_file():
+            return None
+        try:
+            return cls.from_dict(parse_json(open_text(file)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(
+                f"{file} is not a view: {type(error).__name__} {error}", hint="delete it, or run the experiment again"
+            ) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -329,12 +329,16 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
 def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> None:
     """Write the charts to the folder of the results, and suggest the next command."""
     from equipoise.cli.output import suggestion
-    from equipoise.domains.accounts.charts import TreeCharts, write_charts
+    from equipoise.domains.accounts.charts import TreeCharts
+    from equipoise.domains.accounts.report import accounts_view
+    from equipoise.domains.accounts.results import CHARTS
+    from equipoise.report.charts.render import write_charts
+    from equipoise.types import install_command
 
-    if any(item.dim >= 2 for item in evaluation.evaluations):
-        message = write_charts(TreeCharts.of(evaluation).charts(), folder)
-        if message:
-            out.note(message)
+    charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
+    accounts_view(evaluation.report_data).with_charts(charts).write(folder)
+    if charts and not write_charts(charts, folder / CHARTS, required=False):
+        out.note(f"For charts: {install_command('report')}")
     out.note(f"wrote {folder}")
     if not out.quiet and not out.json:
         out.text(suggestion(["eq", "accounts", "plot", str(folder), "-o", "disk.html"]))

@@ -17,7 +17,7 @@ from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import RUNS, ExperimentFolder, failures_to_dict, folder_names
+from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.store import save_run
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
+    from equipoise.report.charts.chart import Chart
     from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
@@ -226,6 +227,7 @@ class ConceptEvaluation:
             for evidence, task, result in model_scores.results:
                 stored = replace(result, findings=self._stored_findings(model, result))
                 save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
+        concepts_view(self.report_data).with_charts(self.charts()).write(folder)
         return target.write_results(self.to_dict())
 
     def _manifest(self, model: str, task: str) -> Manifest:
@@ -252,9 +254,15 @@ class ConceptEvaluation:
 
     def draw(self, folder: str | Path) -> list[Path]:
         """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""
-        from equipoise.domains.concepts.charts import write_charts
+        from equipoise.report.charts.render import write_charts
 
-        return write_charts(Path(folder), self)
+        return write_charts(self.charts(), Path(folder) / VISUALIZATIONS, required=False)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Every chart that the measured tasks allow."""
+        from equipoise.domains.concepts.charts import concept_charts
+
+        return concept_charts(self)
 
     def __repr__(self) -> str:
         claims = "; ".join(f"{use}: {models}" for use, models in self.recommendations.items())

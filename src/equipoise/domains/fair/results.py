@@ -164,6 +164,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
                 write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
+        fair_view(self.report_data).write(target)
         return [ExperimentFolder(target).write_results(self.to_dict()), *written]
 
     def draw(self, output: str | Path) -> list[Path]:

@@ -281,6 +281,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
         ("distributions", "Distributions", report.distributions),
         ("tuning", "Tuning", report.tuning),
         ("projections", "Projection", report.projections),
+        ("details", "Details of the experiment", report.view),
         ("findings", "Findings", not report.findings),
         ("protocol", "Protocol and provenance", True),
         ("downloads", "Downloads", report.downloads or report.notes),
