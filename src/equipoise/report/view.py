@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import FormatError
-from equipoise.io.json import parse_json
-from equipoise.io.text import open_text
 from equipoise.report.answer import Answer
 from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
@@ -80,7 +78,7 @@ class View:
     title: str = ""
     """What the experiment is about; printed only where several views are."""
     citation: str = ""
-    """The source of the data, after the sections."""
+    """Where the data are from; shown after the sections."""
 
     def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The view for the terminal: ``quiet`` is tables alone; ``verbose`` has every section and all findings."""
@@ -110,6 +108,9 @@ class View:
     @classmethod
     def read(cls, folder: str | Path) -> View | None:
         """The view that is stored in a folder; None if there is none."""
+        from equipoise.io.json import parse_json
+        from equipoise.io.text import open_text
+
         file = Path(folder) / VIEW
         if not file.is_file():
             return None

@@ -24,8 +24,8 @@ from equipoise.stats.corpus_intervals import (
     why_not_resampled,
 )
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval
-from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, SwapTest
+from equipoise.stats.resampling import UNBOUNDED
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.errors import ParameterError, ShapeError
-from equipoise.stats.mean_intervals import bootstrap_means
+from equipoise.stats.resampling import bootstrap_means
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 

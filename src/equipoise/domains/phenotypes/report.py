@@ -8,11 +8,17 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.report.answer import INCOMPLETE_MARK, Answer, AnswerOptions, comparison_answer, single_answer
+from equipoise.report.answer import (
+    INCOMPLETE_MARK,
+    Answer,
+    AnswerOptions,
+    comparison_answer,
+    metric_columns,
+    single_answer,
+)
 from equipoise.report.pairwise import (
     chance_note,
     comparison_caption,
-    metric_columns,
     primary_columns,
 )
 from equipoise.report.tables import caption as score_caption
