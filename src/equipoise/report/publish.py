@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,6 @@ from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.report.charts.chart import slug
 from equipoise.report.export import export
-from equipoise.report.html import charts as interactive
-from equipoise.report.html.render import content_security_policy
 from equipoise.report.view_model import Download
 from equipoise.runs.manifest import read_manifest
 from equipoise.stats.formatting import format_count
@@ -123,27 +120,13 @@ def chart_note() -> str:
     return "" if find_spec("vl_convert") else f". For charts in it: {install_command('report')}"
 
 
-_STYLE = """\
-:root{color-scheme:light dark}
-body{margin:0 auto;max-width:60rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;
-background:var(--chart-paper);color:var(--chart-ink)}
-h1{font-size:1.3rem}figure{margin:0 0 2.5rem;overflow-x:auto}
-p{color:var(--chart-soft);font-size:.9rem}
-"""
-
-
 def charts_html(title: str, text: str, charts: Sequence[Chart]) -> str:
     """Some charts as one self-contained HTML page with tooltips. The same charts give the same bytes."""
-    style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
-    figures = "\n".join(f"<figure>{interactive.embed_chart(chart)['svg']}</figure>" for chart in charts)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{content_security_policy(style, script)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<p>{escape(text)}</p>\n{figures}\n<script>{script}</script>\n"
-        "</body>\n</html>\n"
-    )
+    from equipoise.report.answer import Answer
+    from equipoise.report.html.render import render_views
+    from equipoise.report.view import View
+
+    return render_views(title, [View(Answer(text, ())).with_charts(charts)])
 
 
 MAX_DOWNLOAD_BYTES = 150_000
