@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
 from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
@@ -154,7 +155,7 @@ def corpus_interval(
     *,
     clusters: Any = None,
     bounds: Bounds = UNBOUNDED,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     n_resamples: int = 1000,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
@@ -178,7 +179,7 @@ def evidence_intervals(
     *,
     clusters: Any = None,
     bounds: Sequence[Bounds] | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     n_resamples: int = 1000,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
 from equipoise.stats.intervals import Bounds, Interval, checked_level, t_critical, t_interval, wilson_interval
 
@@ -370,7 +371,7 @@ UNBOUNDED: Bounds = (-inf, inf)
 
 
 def bootstrap_means(
-    values: Any, *, weights: Any = None, clusters: Any = None, n_resamples: int = 2000, rng: np.random.Generator
+    values: Any, *, weights: Any = None, clusters: Any = None, n_resamples: int = N_RESAMPLES, rng: np.random.Generator
 ) -> Floats:
     """The (weighted) column means of ``n_resamples`` resamples of the rows: shape (resamples, columns).
 
@@ -398,8 +399,8 @@ def mean_intervals(
     bounds: Sequence[Bounds] | None = None,
     limits: Sequence[Bounds] | None = None,
     reach: float = OPEN_REACH,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
+    confidence_level: float = CONFIDENCE_LEVEL,
+    n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator,
 ) -> list[Interval]:
     """An interval for the (weighted) mean of each column, by the method that its data allow.
