@@ -38,7 +38,7 @@ COMMANDS = {
 FAIR_HELP = """
 \b
   eq fair validate --qa fixture.json --doc document.txt
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
 
 Compare embedding models on your own document. Each model is tuned separately and scored on
 held-out questions.
@@ -52,7 +52,7 @@ def fair() -> None:
 
 COMPARE_HELP = """
 \b
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
   eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid

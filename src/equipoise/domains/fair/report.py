@@ -119,7 +119,8 @@ def fair_answer(data: FairReportData, details: str = "") -> Answer:
             ReportColumn("size", [_size(model) for model in ranked], rank=SIZE_RANK),
         ),
         baseline="Random retrieval",
-        notes=(_tuning_note(data), *(f"{note}." for note in data.notes)),
+        score_note=_tuning_note(data),
+        notes=tuple(f"{note}." for note in data.notes),
         warnings=tuple(with_label(f"{name} failed", message) for name, message in data.failures.items()),
         findings=data.findings,
         details=details,
@@ -144,11 +145,11 @@ def _tuning_note(data: FairReportData) -> str:
             "same questions. Use --folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
-    splits = f", mean over {data.splits} random splits" if data.splits > 1 else ""
-    budget = "" if data.budget is None else f"; at most {_budget(data.budget)}"
+    splits = f", {data.splits} random splits" if data.splits > 1 else ""
+    budget = "" if data.budget is None else f", at most {_budget(data.budget)}"
     return (
-        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning and scoring on the same "
-        f"questions would inflate scores by up to {gap} points."
+        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning on the same questions "
+        f"would add up to {gap} points."
     )
 
 
