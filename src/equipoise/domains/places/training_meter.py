@@ -59,7 +59,7 @@ def calculate_correct_total_prediction(
     ties
         The order of equal scores.
     compiled
-        Whether the compiled kernel is used (extra ``fast``); by default for very large matrices.
+        Whether the compiled kernel is used (extra ``fast``); by default once many scores were counted.
 
     Returns
     -------
