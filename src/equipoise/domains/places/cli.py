@@ -183,8 +183,8 @@ def _on_device(matrix: Any, device: str) -> Any:
 def _from_predictions(
     path: str, n_classes: int | None, inputs: ScoreInputs, config: StatsConfig
 ) -> tuple[PlaceScores, list[str]]:
+    from equipoise.domains.places.prediction_files import read_topk_predictions
     from equipoise.domains.places.score import score_top_k
-    from equipoise.domains.places.topk_predictions import read_topk_predictions
 
     system = SystemInput.of(path)
     scores = score_top_k(

@@ -36,7 +36,7 @@ from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
 if TYPE_CHECKING:
     from equipoise.domains.places.history import VisitHistory
-    from equipoise.domains.places.topk_predictions import TopKPredictions
+    from equipoise.domains.places.prediction_files import TopKPredictions
     from equipoise.stats.result import Result
 
 # The scores of one next-location system.
@@ -171,7 +171,7 @@ def evidence_from_top_k(
     ``classes`` is how many there are; without it only those that occur are known. A cutoff deeper than the
     shortest list is an error: the following predictions are unknown.
 
-    >>> from equipoise.domains.places.topk_predictions import TopKPredictions
+    >>> from equipoise.domains.places.prediction_files import TopKPredictions
     >>> found = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
     >>> found.ranking.ranks.tolist(), found.labels.predicted.tolist()
     ([1.0, inf], [2, 1])
@@ -360,7 +360,7 @@ def score_top_k(
 
     Examples
     --------
-    >>> from equipoise.domains.places.topk_predictions import TopKPredictions
+    >>> from equipoise.domains.places.prediction_files import TopKPredictions
     >>> top = TopKPredictions("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
     >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value
     0.5
