@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.errors import FormatError, ParameterError
+from equipoise.errors import FormatError, InputError, ParameterError
+from equipoise.evidence.labels import Labels
+from equipoise.evidence.ranking import Ranking
 from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, split_member
 from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.tables import Table, TableRow, read_table, table_format
 from equipoise.io.text import PathLike, display_path, open_text, parse_number
+from equipoise.tasks.classification import ClassificationOutput
 
 TARGET = ("target", "true", "true_y", "y", "label")
 PREDICTED = ("predictions", "predicted", "top_k", "topk", "candidates")
@@ -123,6 +127,69 @@ def _id(table: Table, index: int, column: str) -> str | int:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise table.error(FormatError, [index], f"has the {column} {value!r}", hint="ids are strings or integers")
     return value
+
+
+# Top-k predictions as evidence, like full logits.
+
+TRUNCATED_NOTE = "MRR and nDCG count a target beyond the predicted classes as 0"
+
+
+def evidence_from_top_k(
+    top: TopKPredictions, *, classes: int | None = None, unseen: Any = None, ks: Iterable[int] = ()
+) -> ClassificationOutput:
+    """The rank of each target in its list; a target that is not in the list has no rank and scores 0.
+
+    ``classes`` is how many there are; without it only those that occur are known. A cutoff deeper than the
+    shortest list is an error: the following predictions are unknown.
+
+    >>> found = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
+    >>> found.ranking.ranks.tolist(), found.labels.predicted.tolist()
+    ([1.0, inf], [2, 1])
+    """
+    for k in ks:
+        if k > top.depth:
+            raise ParameterError(
+                f"Acc@{k} is unknown: {top.name} has a row with {top.depth} predicted classes only",
+                hint=f"ask for cutoffs up to {top.depth}, or write more classes",
+            )
+    size = _class_count(top, classes)
+    true = np.array(top.targets, dtype=np.int64)
+    ranking = Ranking.from_lists(
+        top.predictions,
+        [[target] for target in top.targets],
+        scores=top.scores,
+        unit_ids=top.unit_ids,
+        corpus_size=size if classes is not None else None,
+    )
+    predicted, tied = _firsts(top)
+    labels = Labels(ranking.unit_ids, true, predicted, np.arange(size), tied)
+    answerable = np.ones(len(true), dtype=bool) if unseen is None else ~np.isin(true, unseen)
+    return ClassificationOutput(ranking, labels, answerable, size)
+
+
+def _class_count(top: TopKPredictions, classes: int | None) -> int:
+    codes = [*top.targets, *chain.from_iterable(top.predictions)]
+    smallest, largest = min(codes), max(codes)
+    if smallest < 0 or (classes is not None and largest >= classes):
+        wrong = smallest if smallest < 0 else largest
+        raise InputError(
+            f"{top.name} names the class {wrong}, which is none of {classes or largest + 1}",
+            hint="classes are numbered from 0",
+        )
+    return classes or largest + 1
+
+
+def _firsts(top: TopKPredictions) -> tuple[Any, Any]:
+    """The first class of each list and whether it shares its score; the lowest code of those that do."""
+    if top.scores is None:
+        return np.array([row[0] for row in top.predictions], dtype=np.int64), None
+    best = [max(scores) for scores in top.scores]
+    leaders = [
+        [code for code, score in zip(row, scores, strict=True) if score == most]
+        for row, scores, most in zip(top.predictions, top.scores, best, strict=True)
+    ]
+    firsts = np.array([min(codes) for codes in leaders], dtype=np.int64)
+    return firsts, np.array([len(codes) > 1 for codes in leaders])
 
 
 # Scores of all classes with their targets in one file: LibCity's evaluation input, or an archive of arrays.

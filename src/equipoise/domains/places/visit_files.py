@@ -32,6 +32,20 @@ UNIT = ("unit_id", "id", "row", "dyna_id")
 """Names of columns in tables of LibCity, trackintel, scikit-mobility and other projects."""
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 _FOURSQUARE_TIME = "%a %b %d %H:%M:%S %z %Y"
 
 
