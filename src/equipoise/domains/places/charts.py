@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.domains.places.geography import EARTH_RADIUS_KM
 from equipoise.domains.places.metrics import accuracy_curve, confusion_counts, rank_histogram
 from equipoise.errors import UndefinedError
 from equipoise.report.charts.bars import CalibrationPoint, rank_histogram_chart, reliability_chart
 from equipoise.report.charts.chart import Chart, chart, shorten_label, slug
 from equipoise.report.charts.curves import accuracy_at_k_chart
 from equipoise.report.charts.heatmap import confusion_chart
-from equipoise.report.charts.marks import TOOLTIP, Row, column_header, legend, literals, position
+from equipoise.report.charts.marks import PIXELS, TOOLTIP, Row, column_header, legend, line, literals, position
 from equipoise.report.charts.theme import LIGHT, Spec, heat_color
 from equipoise.stats.formatting import format_count, format_value
 
@@ -124,6 +125,7 @@ def error_map_chart(system: str, errors: DistanceErrors) -> Chart:
             ]
         ),
         column_header("north ↑", 4, y=12),
+        *_scale_bar(y_axis["scale"]["domain"]),
     ]
     shown = f" The {MOST_PLACES_ON_MAP} places with most visits are shown." if len(places) > len(order) else ""
     far = places[int(np.argmax(means))]
@@ -137,6 +139,19 @@ def error_map_chart(system: str, errors: DistanceErrors) -> Chart:
         width=MAP_SIZE,
         height=MAP_SIZE,
     )
+
+
+def _scale_bar(domain: list[float]) -> list[Spec]:
+    """A line of a round length, at most a quarter of the map, below it on the left."""
+    pixels_per_km = MAP_SIZE / ((domain[1] - domain[0]) * EARTH_RADIUS_KM * np.pi / 180)
+    longest = MAP_SIZE / 4 / pixels_per_km
+    power = 10.0 ** np.floor(np.log10(longest))
+    length = max(factor * power for factor in (1, 2, 5) if factor * power <= longest)
+    width, base = length * pixels_per_km, MAP_SIZE - 14.0
+    return [
+        line([{"at": 4.0}, {"at": 4.0 + width}], {"x": {"field": "at", **PIXELS}, "y": {"value": base}}, LIGHT["soft"]),
+        column_header(f"{length:g} km", 4.0, y=base + 12),
+    ]
 
 
 def _map_axes(xs: list[float], ys: list[float]) -> tuple[Spec, Spec]:
