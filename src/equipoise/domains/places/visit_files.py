@@ -53,7 +53,8 @@ _FOURSQUARE_TIME = "%a %b %d %H:%M:%S %z %Y"
 class TestSequences:
     """Visits to be predicted: user, target and previous place, the visited places before, and other columns.
 
-    ``columns`` are slices, such as the hour; ``features`` are all columns that a model may have seen.
+    ``columns`` are slices, such as the hour; ``features`` are all columns that a model may have seen. ``times``
+    are those of a column of times, as they are written.
     """
 
     __test__ = False  # not a test class of pytest
@@ -65,6 +66,7 @@ class TestSequences:
     sequences: Sequence[Ints] | None = None
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     features: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    times: Sequence[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -118,6 +120,7 @@ def read_test_sequences(path: PathLike) -> TestSequences:
     targets = np.array([_place(table, index, table.rows[index].get(target)) for index in count])
     sequences = None if sequence is None else [_places(table, index, sequence, empty=True) for index in count]
     special = {target, sequence, user, find_column(table, UNIT)}
+    time = find_column(table, TIME)
     return TestSequences(
         name=table.name,
         users=None if user is None else _users(table, user),
@@ -125,6 +128,7 @@ def read_test_sequences(path: PathLike) -> TestSequences:
         previous=_previous(table, sequences),
         sequences=sequences,
         columns=_time_slices(table),
+        times=None if time is None else [row.get(time) for row in table.rows],
         features={
             str(name): [row.get(name) for row in table.rows]
             for name in table.rows[0]
