@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -282,13 +283,22 @@ GENERIC_STEMS = frozenset(
 """File names that say what a file holds and not which system wrote it."""
 
 
+_SEED_FOLDER = re.compile(r"(?:seed|run|fold|trial|version)?[-_ ]?\d+", re.IGNORECASE)
+
+
 def system_name(path: PathLike) -> str:
     """The name of the system that wrote a file: that of the file, or of its folder if the file has a generic name.
 
-    >>> system_name("runs/lstm/seed1/logits.npy"), system_name("runs/lstm.npy"), system_name("runs/gru/all.npz:logits")
-    ('seed1', 'lstm', 'all')
+    A folder of a seed is named with the folder around it.
+
+    >>> system_name("runs/lstm/logits.npy"), system_name("runs/lstm/seed1/preds.pt:x"), system_name("runs/gru.npy")
+    ('lstm', 'lstm-seed1', 'gru')
     """
     file = split_member(path)[0]
     stem = Path(file.name.removesuffix(".gz")).stem
-    folder = file.resolve().parent.name
-    return folder if stem.casefold() in GENERIC_STEMS and folder else stem
+    folder = file.resolve().parent
+    if stem.casefold() not in GENERIC_STEMS or not folder.name:
+        return stem
+    if _SEED_FOLDER.fullmatch(folder.name) and folder.parent.name:
+        return f"{folder.parent.name}-{folder.name}"
+    return folder.name

@@ -161,7 +161,7 @@ class PlaceScores:
             "by_user": None if self.by_user is None else self.by_user.to_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "distances": None if self.distances is None else self.distances.to_dict(),
-            "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
+            "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in self.slices],
             "ties": {
                 "targets": self.ties.targets,
                 "tops": self.ties.tops,
