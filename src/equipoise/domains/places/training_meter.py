@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def calculate_correct_total_prediction(
     ties
         The order of equal scores.
     compiled
-        Whether the compiled kernel is used (extra ``fast``); by default for very large matrices.
+        Whether the compiled kernel is used (extra ``fast``); by default once many scores were counted.
 
     Returns
     -------
@@ -402,7 +402,7 @@ class PlaceMeter:
             self._refuse_another_kind(batch, id_columns)
         self.batches.append(MeterBatch(batch, **id_columns))
 
-    def merge(self, other: PlaceMeter) -> None:
+    def merge_state(self, other: PlaceMeter) -> None:
         """Add all rows of another meter."""
         if self._settings() != other._settings():
             raise ParameterError(
@@ -414,6 +414,23 @@ class PlaceMeter:
             self._refuse_another_kind(first.seen, {"users": first.users, "unit_ids": first.unit_ids})
         self.batches.extend(other.batches)
         self.ignored += other.ignored
+
+    def sync(self, gather: Callable[[PlaceMeter], Iterable[PlaceMeter]]) -> PlaceMeter:
+        """A meter with the rows of all processes; this one keeps its own.
+
+        ``gather`` takes the meter of this process and returns those of all processes, such as ``comm.allgather`` of
+        mpi4py, or a function around ``torch.distributed.all_gather_object``. A meter holds a few numbers per row.
+
+        >>> here, there = PlaceMeter(ks=(1,)), PlaceMeter(ks=(1,))
+        >>> here.update(np.eye(3), [0, 1, 2])
+        >>> there.update(np.eye(3), [0, 0, 0])
+        >>> round(here.sync(lambda meter: [meter, there]).compute()["acc@1"], 3)
+        0.667
+        """
+        whole = replace(self, batches=[], ignored=0)
+        for meter in gather(self):
+            whole.merge_state(meter)
+        return whole
 
     def reset(self) -> None:
         """Remove all rows, for the next epoch."""
