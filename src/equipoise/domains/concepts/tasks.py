@@ -18,6 +18,7 @@ from equipoise.domains.concepts.concept_set import (
     Relation,
     relation_query,
 )
+from equipoise.domains.concepts.kmeans import fast_kmeans, rotate_to_span
 from equipoise.domains.concepts.scores import CONCEPT_SCORES
 from equipoise.domains.concepts.uncertainty import Parts, ResamplingPlan, TaskEvidence, per_unit, permutation_chance
 from equipoise.errors import InputError
@@ -45,7 +46,7 @@ from equipoise.metrics.structure import Alignment, EdgeCoherence, GraphClusterin
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.corpus_intervals import HALF_SAMPLES, WITH_REPLACEMENT, value_or_nan
 from equipoise.stats.estimate import result_from_values
-from equipoise.tasks.classification import cluster_texts, kmeans, linear_probe
+from equipoise.tasks.classification import cluster_texts, linear_probe
 from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, similarity, unit_rows
 
 if TYPE_CHECKING:
@@ -341,17 +342,17 @@ def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: S
     }
     figures = _figures(metrics)
 
-    def again(vectors: Floats, state: int) -> Parts:
+    vectors = rotate_to_span(clustered.found.vectors.astype(np.float64))
+
+    def again(rows: Ints, state: int) -> Parts:
         """K-means with a random start, since the initialisation is part of the variability of the score."""
-        return figures(Space.of(vectors, labels=kmeans(vectors, count, seed=state)))
+        return figures(Space.of(vectors[rows], labels=fast_kmeans(vectors[rows], count, seed=state)))
 
     def resample(rows: Ints) -> Parts:
-        return again(clustered.found.vectors[rows].astype(np.float64), int(rows @ np.arange(1, len(rows) + 1)))
+        return again(rows, int(rows @ np.arange(1, len(rows) + 1)))
 
-    all_vectors = clustered.found.vectors.astype(np.float64)
-    others = [
-        CONCEPT_SCORES["clustering"].value(again(all_vectors, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)
-    ]
+    every = np.arange(len(vectors))
+    others = [CONCEPT_SCORES["clustering"].value(again(every, config.seed + 1 + at)) for at in range(N_KMEANS_SEEDS)]
     result = evaluate(
         clustered.found, list(metrics.values()), system=system, config=replace(config, n_resamples=1), chance=False
     )
@@ -393,9 +394,8 @@ def _random_parts(space: Space, count: int, figures: Callable[[Evidence], Parts]
     rng = np.random.default_rng([seed, count])
     rows = []
     for _ in range(N_RANDOM_BASELINES):
-        sample = random_vectors(space, rng)
-        labels = kmeans(np.asarray(sample.vectors), count, seed=seed)
-        rows.append(figures(Space.of(sample.vectors, labels=labels)))
+        vectors = rotate_to_span(random_vectors(space, rng).vectors.astype(np.float64))
+        rows.append(figures(Space.of(vectors, labels=fast_kmeans(vectors, count, seed=seed))))
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
