@@ -262,7 +262,7 @@ def test_a_model_that_knows_the_clusters_is_told_from_one_that_does_not() -> Non
     assert advice.settled
     assert advice.models[0].endswith("Knows")
     assert not advice.caution
-    (standing,) = found.score_comparisons
+    standing, _ = found.score_comparisons
     assert standing.reference_metrics["ARI"][advice.models[0]].value == 1.0
 
 

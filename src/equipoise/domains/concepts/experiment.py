@@ -217,7 +217,8 @@ def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tu
 
 
 def _has(concept_set: ConceptSet, task: str) -> bool:
-    return getattr(concept_set, CONCEPT_SCORES[task].needs) is not None
+    section = CONCEPT_SCORES[task].needs
+    return (concept_set.standard_concepts if section == "concepts" else getattr(concept_set, section)) is not None
 
 
 def parse_task(name: str) -> str:

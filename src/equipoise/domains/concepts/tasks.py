@@ -500,7 +500,7 @@ def observe_relations(encode: Encode, field: ConceptSet, system: str, config: St
 
 def observe_quality(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """The quality metrics of the vectors of the standard concepts."""
-    space = concept_space(encode, field.concepts or ())
+    space = concept_space(encode, field.standard_concepts or ())
     metrics: Named = {
         "diversity_score": Diversity(),
         "embedding_variance": EmbeddingVariance(),
