@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 
-VERSION = "concepts 1"
+VERSION = "concepts 2"
 """Increased when the same inputs give other scores."""
 
 
