@@ -21,7 +21,7 @@ def write(folder: Path, **files: object) -> None:
 def test_the_field_of_the_program_can_be_used(eq) -> None:
     done = eq("concepts", "check")
     assert done.exit_code == 0
-    assert "144  expected 0.00 to 1.00" in done.output
+    assert "240  expected 0.00 to 1.00" in done.output
     assert "can be used" in done.output
 
 

@@ -214,7 +214,7 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
     Examples
     --------
     >>> read_concept_set()
-    <ConceptSet philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
+    <ConceptSet philosophy: 240 pairs, 10 clusters, 56 sentences, 151 relations, 16 concepts>
     """
     concept_set = read_with_issues(path, scale=scale)
     fatal = [problem for problem in concept_set.problems if problem.fatal]
