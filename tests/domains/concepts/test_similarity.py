@@ -102,6 +102,5 @@ def test_errors_of_the_ground_truth_metric_are_its_standard_error() -> None:
         observe_similarity(encode, ConceptSet("made", pairs=made_pairs(200)), "m", QUICK),
         config=StatsConfig(n_resamples=400),
     )
-    assert measured.truth_spread is not None
     # The standard error of a rank correlation near 0 is 1 / sqrt(n - 1).
     assert measured.truth_spread.standard_error == pytest.approx(1 / np.sqrt(199), rel=0.2)

@@ -274,12 +274,17 @@ class TaskScore:
     observed: TaskEvidence
     estimate: Estimate
     spread: BootstrapErrors = field(repr=False)
-    truth_spread: BootstrapErrors | None = field(default=None, repr=False)
+    truth_spread: BootstrapErrors = field(repr=False)
 
     @property
     def blend(self) -> ConceptScore:
         """The score that this is about."""
         return self.observed.blend
+
+    @property
+    def ground_truth(self) -> Estimate:
+        """The metric that compares the model with the labels, such as Spearman; quality has none."""
+        return self.observed.reference_metrics[self.blend.truth]
 
     @property
     def stored(self) -> Result:
@@ -346,7 +351,8 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     observed = replace(
         observed, parts=parts, reference_metrics=reference_metrics, sampling=sampling.without_functions()
     )
-    return TaskScore(observed, estimate, spread, of_parts.get(blend.truth))
+    unknown = BootstrapErrors(np.zeros(0), nan, "there is no ground truth")
+    return TaskScore(observed, estimate, spread, of_parts.get(blend.truth, unknown))
 
 
 def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:
