@@ -169,3 +169,20 @@ def test_the_ground_truth_score_is_the_mean_of_its_metrics_above_chance(noise: C
         wanted = np.mean([(metric.value - metric.chance) / (1 - metric.chance) for metric in metrics])
         assert value.value == pytest.approx(wanted)
         assert value.interval.covers(value.value)
+
+
+@pytest.mark.engines("wordllama", "sklearn")
+def test_the_included_set_separates_a_sentence_model_from_hashed_words() -> None:
+    found = evaluate_concepts(
+        ["wordllama", "hash"], tasks=["similarity", "relations"], cache=False, config=StatsConfig(n_resamples=24)
+    )
+    for advice in found.report_data.advice:
+        assert advice.models == ("wordllama",), advice
+    by_category = {
+        name: {category: value.value for category, value in scores.tasks["similarity"].observed.slices.items()}
+        for name, scores in found.scores.items()
+    }
+    strata = by_category["wordllama"]
+    assert list(strata) == ["easy: paraphrase", "medium: topic", "hard: term", "hard: contrast"]
+    assert strata["easy: paraphrase"] > strata["medium: topic"] > max(strata["hard: term"], strata["hard: contrast"])
+    assert strata["easy: paraphrase"] - by_category["hash"]["easy: paraphrase"] > 0.5
