@@ -2,7 +2,8 @@
 
 python -m benchmarks.gpu [MODEL_FOLDER] [VECTORS.npz ...]     prints the page benchmarks/gpu.md
 
-A model folder is one that sentence-transformers reads. A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``closure`` (pairs of places).
+A model folder is one that sentence-transformers reads. A file of vectors holds ``start`` (points of the
+hyperboloid, time first) and ``closure`` (pairs of places).
 """
 
 from __future__ import annotations
