@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SUM_NAMES = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
-MAX_CACHED_CLASSES = 1 << 14
+MAX_CACHED_CLASSES = 100_000
 """Maximum number of classes for cached gains per rank: less than a megabyte."""
 
 
