@@ -39,7 +39,7 @@ SUM_NAMES = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
 MAX_CACHED_CLASSES = 100_000
-"""Maximum number of classes for cached gains per rank: less than a megabyte."""
+"""Maximum number of classes for cached gains per rank: about 5 MB."""
 
 
 def calculate_correct_total_prediction(
