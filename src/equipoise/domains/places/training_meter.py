@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 SUM_NAMES = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
-MAX_CACHED_CLASSES = 1 << 14
-"""Maximum number of classes for cached gains per rank: less than a megabyte."""
+MAX_CACHED_CLASSES = 100_000
+"""Maximum number of classes for cached gains per rank: about 5 MB."""
 
 
 def calculate_correct_total_prediction(
@@ -227,14 +227,17 @@ def _percent(share: float, name: str) -> float:
 
 
 def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
-    """All sums except the number of rows, from the histogram of target ranks.
-
-    With ties a single rank is not sufficient, and each unit is evaluated.
-    """
-    if ranks.counts.has_ties or ranks.classes > MAX_CACHED_CLASSES:
+    """All sums except the number of rows: by the histogram of ranks, and one by one for rows with ties."""
+    counts = ranks.counts
+    if ranks.classes > MAX_CACHED_CLASSES:
         return _unit_gains(ranks.ranking().ordered(ties)).sum(axis=1)
-    times = np.bincount(ranks.counts.above)
+    tied = np.flatnonzero(counts.tied)
+    times = np.bincount(np.delete(counts.above, tied) if len(tied) else counts.above)
     sums: Floats = (_gains_by_rank(ranks.classes)[:, : len(times)] * times).sum(axis=1)
+    if len(tied):
+        above, equal, before = counts.above[tied], counts.tied[tied], counts.before[tied]
+        rows = Ranking.of_targets(None, above=above, tied=equal, before=before, candidates=ranks.classes)
+        sums = sums + _unit_gains(rows.ordered(ties)).sum(axis=1)
     return sums
 
 

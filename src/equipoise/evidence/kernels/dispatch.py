@@ -226,7 +226,7 @@ def _count_blocks(scores: Any, targets: Ints, columns: ClassColumns, plan: _Bloc
     """The counts of all rows, one block at a time."""
     pages = MappedPages(scores) if isinstance(scores, np.ndarray) else None
     counter, step = plan.kernel(scores, columns, mapped=pages is not None and pages.mapping is not None)
-    if isinstance(counter, NumpyRankCounter) and 0 < len(targets) <= step:
+    if 0 < len(targets) <= step:
         return _count_block(counter, _candidate_scores(scores, columns), targets, 0)
     counts = RankCounts.empty(len(targets), probabilities=plan.probabilities)
     for start in range(0, len(targets), step):
