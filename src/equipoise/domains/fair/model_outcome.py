@@ -164,7 +164,7 @@ def _details(
                 evidence.search.order[row, :k].tolist(), evidence.search.scores[row, :k].tolist(), strict=True
             )
         )
-        details[question.id] = UnitContent(question.question, (question.answer,), question.kinds, tuple(retrieved))
+        details[question.id] = UnitContent(question.question, question.answers, question.kinds, tuple(retrieved))
     return details
 
 

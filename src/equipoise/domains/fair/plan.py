@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.fair.answer_matching import AnswerMatcher, normalize_answer
-from equipoise.domains.fair.answer_verification import count_occurrences
+from equipoise.domains.fair.answer_verification import count_answers
 from equipoise.domains.fair.checks import (
     AnswerOccurrences,
     AnswersInDocument,
@@ -50,14 +50,10 @@ class Plan:
         """How often each answer occurs in the documents."""
         texts = [normalize_answer(document.text) for document in self.dataset.documents]
         unanswerable = {question.id for question in self.dataset.unanswerable}
-        counts = []
-        for question in self.dataset.questions:
-            plain = normalize_answer(question.answer)
-            count = sum(text.count(plain) for text in texts)
-            if count > 1:  # only then is the slower count of whole words needed
-                count = sum(count_occurrences(plain, text, self.matcher) for text in texts)
-            counts.append(0 if question.id in unanswerable else max(count, 1))
-        return tuple(counts)
+        return tuple(
+            0 if question.id in unanswerable else max(count_answers(question, texts, self.matcher), 1)
+            for question in self.dataset.questions
+        )
 
 
 # These findings concern the data, so they are stored with the result of every model: a single run directory must
@@ -100,7 +96,7 @@ def _about_answers(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
     widest = min(holders_of, key=lambda chunking: len(split[_name(chunking)]))
     # Split answers have a separate finding that covers all chunkings.
     answers = [
-        AnswerOccurrences(question.id, question.answer, n_occurrences, max(len(holders), min(1, n_occurrences)))
+        AnswerOccurrences(question.id, question.answer_text, n_occurrences, max(len(holders), min(1, n_occurrences)))
         for question, n_occurrences, holders in zip(
             plan.dataset.questions, occurrences, holders_of[widest], strict=True
         )
@@ -113,7 +109,7 @@ def _about_answers(tuning: TuningRecord, plan: Plan) -> tuple[Finding, ...]:
 def _split_answers(plan: Plan, occurrences: Sequence[int], holders_of: Sequence[Ints]) -> list[AnswerOccurrences]:
     """The answers that occur in the document and in no chunk."""
     return [
-        AnswerOccurrences(question.id, question.answer, n_occurrences, 0)
+        AnswerOccurrences(question.id, question.answer_text, n_occurrences, 0)
         for question, n_occurrences, holders in zip(plan.dataset.questions, occurrences, holders_of, strict=True)
         if n_occurrences and not len(holders)
     ]

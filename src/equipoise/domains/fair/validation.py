@@ -118,11 +118,11 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
     [('Who wrote the first program?', True)]
     """
     once = list({normalize_answer(question.question): question for question in reversed(questions)}.values())[::-1]
-    answers = [normalize_answer(question.answer) for question in once]
+    answers = [set(map(normalize_answer, question.answers)) for question in once]
     numbers = [_NUMBER.findall(question.question) for question in once]
     duplicates = []
     for first, second, similarity in similar_pairs([question.question for question in once], NEAR_DUPLICATE_SIMILARITY):
-        same = answers[first] == answers[second]
+        same = bool(answers[first] & answers[second])
         if same or (similarity >= SAME_ANSWER_SIMILARITY and numbers[first] == numbers[second]):
             duplicates.append(NearDuplicateQuestions(once[first].question, once[second].question, similarity, same))
     return duplicates
@@ -172,7 +172,7 @@ def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerM
     return QuestionSet(
         len(questions),
         [_quote_question(question) for question in duplicate_questions(questions)],
-        [_quote_question(question) for question in questions if matcher.holds(question.answer, question.question)],
+        [_quote_question(question) for question in questions if matcher.holds_any(question.answers, question.question)],
     )
 
 
