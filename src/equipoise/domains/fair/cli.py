@@ -14,7 +14,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, TOP_KS, checked_settings
+from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
 from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
@@ -124,6 +124,13 @@ def _several(
     help="Chunkers to try: fixed, section, sentence.",
 )
 @click.option(
+    "--rerankers",
+    cls=MultiValueOption,
+    metavar="SPEC ...",
+    help="Also compare each model with each reranker, such as maxsim:minilm.",
+)
+@_several("--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of first chunks to rerank.")
+@click.option(
     "--token-budget",
     "budget",
     type=click.FloatRange(min=0, min_open=True),
@@ -171,6 +178,7 @@ def compare(
     fixture: str,
     models: tuple[str, ...],
     chunker_names: tuple[str, ...],
+    rerankers: tuple[str, ...],
     config: StatsConfig,
     threads: int,
     device: str | None,
@@ -180,14 +188,14 @@ def compare(
     **settings: Any,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.fair.experiment import compare_models, prepare_comparison
+    from equipoise.domains.fair.experiment import compare_models, prepare_comparison, with_rerankers
     from equipoise.models.resolve import resolve_models
     from equipoise.runs.experiment_folder import check_writable, is_json_file
 
     if output is not None:
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
     grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
-    resolved = options.models_on_device(list(resolve_models(models)), device, out)
+    resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
         with out.working("chunking the documents and locating the answers"):
             plan = prepare_comparison(read_documents(*documents), read_questions(fixture), grid)

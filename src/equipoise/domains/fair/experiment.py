@@ -14,6 +14,7 @@ from equipoise.domains.fair.dataset import apply_unanswerable_policy, qa_dataset
 from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
 from equipoise.domains.fair.grid_search import Progress, answer_splits
 from equipoise.domains.fair.model_outcome import (
+    RERANKED,
     FairModelResult,
     FairRunStore,
     evaluate_model,
@@ -23,6 +24,7 @@ from equipoise.domains.fair.model_outcome import (
 from equipoise.domains.fair.plan import Plan
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
+from equipoise.models.rerank import RerankedRetriever, Reranker, parse_reranker, reranker
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.models.tokenizers import WordTokenizer, tokenizer_for
 from equipoise.runs.compare import compare
@@ -41,6 +43,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class RerankedModel:
+    """A model whose first chunks are reordered by a reranker."""
+
+    model: Any
+    reranker: str | Reranker
+
+
+def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker]) -> dict[str, Any]:
+    """The models, then each of them with each reranker, by name.
+
+    >>> list(with_rerankers({"minilm": "minilm"}, ["fusion:bm25:+tfidf:"]))
+    ['minilm', 'minilm > fusion:bm25:+tfidf:']
+    """
+    named = {
+        text if isinstance(text, str) else text.card.spec: text
+        for text in ([rerankers] if isinstance(rerankers, str) else rerankers)
+    }
+    for name, model in named.items():
+        if isinstance(model, str):
+            parse_reranker(name)
+    reranked = {
+        f"{model_name}{RERANKED}{name}": RerankedModel(model, reranker)
+        for model_name, model in models.items()
+        for name, reranker in named.items()
+    }
+    return {**models, **reranked}
+
+
+@dataclass(frozen=True)
 class FairContext:
     """What all models share: the plan of the comparison, and how models are loaded."""
 
@@ -56,7 +87,12 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
     """
     plan, threads = context.shared.plan, context.shared.threads
     context.progress(f"{job.name}: loading")
-    with open_retriever(job.inputs, cache=context.shared.cache, threads=threads) as system:
+    is_reranked = isinstance(job.inputs, RerankedModel)
+    with open_retriever(
+        job.inputs.model if is_reranked else job.inputs, cache=context.shared.cache, threads=threads
+    ) as system:
+        if is_reranked:
+            system = RerankedRetriever(system, reranker(job.inputs.reranker), depth=max(plan.settings.rerank_depths))
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
             return JobOutput(None, key)
@@ -74,6 +110,8 @@ def run_fair_comparison(
     verbose: bool = False,
     *,
     chunkers: Sequence[str] = ("fixed",),
+    rerankers: Sequence[str | Reranker] = (),
+    rerank_depths: Sequence[int] | None = None,
     baseline_params: Mapping[str, Any] | None = None,
     matcher: str = "words",
     budget: float | None = None,
@@ -113,6 +151,10 @@ def run_fair_comparison(
         Whether progress is printed.
     chunkers
         ``fixed``, ``sentence`` or ``section``; several are part of the grid.
+    rerankers
+        Rerankers such as ``maxsim:minilm`` or ``cross-encoder:NAME``. Each model is also compared with each reranker.
+    rerank_depths
+        How many of the first chunks a reranker reorders; part of the grid of reranked models.
     baseline_params
         Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
     matcher
@@ -163,6 +205,7 @@ def run_fair_comparison(
         overlaps=overlaps,
         top_ks=top_ks,
         chunkers=chunkers,
+        rerank_depths=rerank_depths,
         baseline_params=baseline_params,
         matcher=matcher,
         budget=budget,
@@ -173,7 +216,7 @@ def run_fair_comparison(
         tokenizer=tokenizer,
         test=test,
     )
-    named = resolve_models(models)
+    named = with_rerankers(resolve_models(models), rerankers)
     plan = prepare_comparison(doc_content, qa_pairs, settings)
     comparison = compare_models(named, plan, cache=cache, threads=threads, step=progress, output=output, engine=engine)
     if verbose:

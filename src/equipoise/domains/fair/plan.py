@@ -78,12 +78,14 @@ def _about_questions(plan: Plan) -> tuple[Finding, ...]:
 def _eligible(tuning: TuningRecord, plan: Plan) -> list[tuple[ChunkingParams, int]]:
     """Every configuration that the model could select."""
     settings = plan.settings
-    affordable = {tuple(trial.params.items()) for trial in tuning.affordable}
+    affordable = [
+        {name: value for name, value in trial.params.items() if name != "rerank_depth"} for trial in tuning.affordable
+    ]
     return [
         (chunking, k)
         for chunking in settings.chunkings
         for k in settings.top_k_axis
-        if tuple(settings.params(chunking, k).items()) in affordable
+        if settings.params(chunking, k) in affordable
     ]
 
 
