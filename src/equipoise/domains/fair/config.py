@@ -64,6 +64,8 @@ class FairConfig:
     repeats: int = REPEATS
     stats: StatsConfig = FAIR_STATS
     unanswerable: str = "refuse"
+    allow_drafts: bool = False
+    """Whether draft questions are compared; otherwise they are an error."""
     tokenizer: Any = None
     defaults: frozenset[str] = frozenset()
     """Which of chunk_sizes, overlaps, top_ks and baseline are defaults: these are fitted to the document."""

@@ -110,7 +110,7 @@ class QADataset:
         questions = [
             part
             for item in self.questions
-            for part in (item.id, item.question, *_accepted(item), item.category, item.difficulty)
+            for part in (item.id, item.question, *_accepted(item), item.category, item.difficulty, *_mark(item))
         ]
         return {"document": _digest(documents), "questions": _digest(questions)}
 
@@ -128,10 +128,11 @@ def qa_dataset(doc_content: Any, qa_pairs: Any) -> QADataset:
     >>> qa_dataset("Rye and wheat.", [{"question": "What?", "answer": "rye"}]).ids
     ['q1']
     """
-    return QADataset(_documents(doc_content), check_questions(qa_pairs))
+    return QADataset(documents_from(doc_content), check_questions(qa_pairs))
 
 
-def _documents(content: Any) -> tuple[TextDocument, ...]:
+def documents_from(content: Any) -> tuple[TextDocument, ...]:
+    """Documents from a text, a list of texts or documents, without empty ones."""
     contents = [content] if isinstance(content, str | TextDocument) else content
     if not isinstance(contents, Sequence) or isinstance(contents, bytes):
         raise InputError(
@@ -151,6 +152,10 @@ def _documents(content: Any) -> tuple[TextDocument, ...]:
     if not any(document.text.strip() for document in documents):
         raise InputError("the document is empty", hint="a scanned PDF contains no text: run OCR first")
     return tuple(document for document in documents if document.text.strip())
+
+
+def _mark(question: QuestionAnswer) -> tuple[str, ...]:
+    return ("draft",) if question.draft else ()
 
 
 def _accepted(question: QuestionAnswer) -> tuple[str, ...]:

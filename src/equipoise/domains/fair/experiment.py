@@ -22,6 +22,7 @@ from equipoise.domains.fair.model_outcome import (
     question_slices,
 )
 from equipoise.domains.fair.plan import Plan
+from equipoise.domains.fair.questions import check_drafts
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.models.rerank import RerankedRetriever, Reranker, parse_reranker, reranker
@@ -119,6 +120,7 @@ def run_fair_comparison(
     repeats: int = REPEATS,
     seed: int = 0,
     unanswerable: str = "refuse",
+    allow_drafts: bool = False,
     tokenizer: Any = None,
     cache: Any = None,
     threads: int = 1,
@@ -170,6 +172,8 @@ def run_fair_comparison(
         Of splits and resampling.
     unanswerable
         Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    allow_drafts
+        Whether questions that are marked as drafts are compared, with the finding EQ116; otherwise they are an error.
     tokenizer
         Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object.
     cache
@@ -213,6 +217,7 @@ def run_fair_comparison(
         repeats=repeats,
         seed=seed,
         unanswerable=unanswerable,
+        allow_drafts=allow_drafts,
         tokenizer=tokenizer,
         test=test,
     )
@@ -291,6 +296,7 @@ def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: Fair
     """The shared context of the models: check the inputs, chunk the documents, locate the answers."""
     rule = matcher_of(settings.matcher)
     full_dataset = qa_dataset(doc_content, qa_pairs)
+    check_drafts(full_dataset.questions, allowed=settings.allow_drafts)
     tokenizer = tokenizer_for(settings.tokenizer)
     tokens = sum(tokenizer.count(document.text) for document in full_dataset.documents)
     requested, settings = settings, fitted_settings(settings, tokens)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
+from equipoise.checks.base import join_names
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
 from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
@@ -218,6 +219,16 @@ def _text(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> str
     if not value.strip():
         raise source.error(FormatError, [index], f"has an empty {key}", "write it, or remove the question")
     return value.strip()
+
+
+def check_drafts(questions: Sequence[QuestionAnswer], *, allowed: bool) -> None:
+    """Raise ``InputError`` if there are draft questions and these are not allowed."""
+    drafts = [question.id for question in questions if question.draft]
+    if drafts and not allowed:
+        raise InputError(
+            f"{len(drafts)} of {len(questions)} questions are drafts that nobody has edited: {join_names(drafts)}",
+            hint='edit each question and remove its "draft", or use --allow-drafts, which marks the comparison',
+        )
 
 
 def timekeeping() -> tuple[str, tuple[QuestionAnswer, ...]]:

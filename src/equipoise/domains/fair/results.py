@@ -146,6 +146,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                 "questions": len(self.plan.dataset.questions),
                 "unanswerable": [question.id for question in self.plan.dataset.unanswerable],
                 "skipped": self.plan.dataset.n_skipped,
+                "drafts": sum(question.draft for question in self.plan.dataset.questions),
             },
             "notes": self.notes,
         }

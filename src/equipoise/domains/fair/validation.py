@@ -173,6 +173,7 @@ def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerM
         len(questions),
         [_quote_question(question) for question in duplicate_questions(questions)],
         [_quote_question(question) for question in questions if matcher.holds_any(question.answers, question.question)],
+        [_quote_question(question) for question in questions if question.draft],
     )
 
 
