@@ -70,7 +70,7 @@ def test_nearly_equal_answers_do_not_straddle_folds() -> None:
     names = ["Weber", "Jonas Weber", "Ada", "Ada Lovelace", "Kepler", "Johannes Kepler", "rye", "wheat"]
     asked = qa_dataset("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
     for seed in range(20):
-        splits, _ = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
+        splits = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
         assert len(splits) == 2
         for parts in splits:
             fold_of = np.empty(len(names), dtype=int)

@@ -68,10 +68,10 @@ scores on the same questions, is printed as well.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
 JSONL with "question", "answer" (a text or a list of accepted ones) and optionally "category",
-"difficulty" and "passages" (excerpts that the answer must be in). With -o FOLDER,
-results.json, one run directory per model and the charts are written; re-running the command
-resumes. With -o FILE.json, only a list of results is written. With --engine ray each model runs
-on a node of a cluster; the scores are the same.
+"difficulty" and "passages" (excerpts that the answer must be in). With -o FOLDER, results.json and
+one run directory per model are written; re-running the command resumes, and eq report FOLDER writes
+a page with all charts. With -o FILE.json, only a list of results is written. With --engine ray each
+model runs on a node of a cluster; the scores are the same.
 """
 
 RESUME_NOTE = "run the same command again to compute only what is missing"
@@ -174,6 +174,7 @@ def _several(
 @options.threads_option
 @options.device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Output folder; a .json file gets only a list of results.")
+@click.option("--charts", is_flag=True, help="Also write all charts to the output folder, as PNG and SVG.")
 @engine_options
 @options.fail_option
 @options.table_options(file=False)
@@ -191,31 +192,34 @@ def compare(
     threads: int,
     device: str | None,
     output: str | None,
+    charts: bool,
     fail_on: str | None,
     engine: Executor,
     **settings: Any,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.fair.experiment import compare_models, prepare_comparison, with_rerankers
+    from equipoise.domains.fair.experiment import compare_models, plan_comparison, with_rerankers
     from equipoise.models.resolve import resolve_models
     from equipoise.runs.experiment_folder import check_writable, is_json_file
 
     if output is not None:
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
+    if charts and (output is None or is_json_file(Path(output))):
+        raise ParameterError("--charts needs an output folder", hint="add -o FOLDER")
     grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
     resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
-        with out.working("chunking the documents and locating the answers"):
-            plan = prepare_comparison(read_documents(*documents), read_questions(fixture), grid)
-        with out.progress(len(resolved) * (len(plan.indexed_chunks) + 1)) as step:
+        with out.working("reading the documents"):
+            plan = plan_comparison(read_documents(*documents), read_questions(fixture), grid)
+        with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
             )
-    _show_comparison(out, comparison, output)
+    _show_comparison(out, comparison, output, charts=charts)
     return _exit_code(out, comparison, fail_on)
 
 
-def _show_comparison(out: Output, comparison: FairComparison, output: str | None) -> None:
+def _show_comparison(out: Output, comparison: FairComparison, output: str | None, *, charts: bool) -> None:
     """Print the report or the JSON data, and where it was written."""
     from equipoise.domains.fair.report import fair_report
     from equipoise.runs.experiment_folder import is_json_file
@@ -229,8 +233,9 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
         out.show(*fair_report(data, verbose=out.verbose, quiet=out.quiet, details=_details(comparison, output)))
     if output is not None:
         out.note(f"wrote {output}")
-        if not is_json_file(Path(output)):
+        if charts:
             comparison.draw(output)
+        if not is_json_file(Path(output)):
             _report_unrelated_runs(out, comparison, Path(output))
     _report_failures(out, comparison)
     if comparison.failures and output is not None:

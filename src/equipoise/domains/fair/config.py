@@ -150,6 +150,8 @@ class FairConfig:
             "confidence_level": self.stats.confidence_level,
             "n_resamples": self.stats.n_resamples,
             "tokenizer": self.tokenizer_name,
+            "unanswerable": self.unanswerable,
+            "defaults": sorted(self.defaults),
         }
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 

@@ -202,14 +202,22 @@ class _HeldOutScore:
     interval: Interval | None = None
 
 
-def answer_splits(dataset: QADataset, settings: FairConfig) -> tuple[list[Split], str]:
-    """Random splits into folds, the same for every model, and a note if there are fewer folds than requested.
+class SplitCounts(NamedTuple):
+    """The number of splits, the number of folds of each, and a note if there are fewer folds than requested."""
 
-    Questions with near-duplicate answers stay in one fold; folds are stratified by category. There are no
-    splits without nested cross-validation, and one if every answer is a fold, because all splits are equal.
+    splits: int
+    folds: int
+    note: str = ""
+
+
+def split_counts(dataset: QADataset, settings: FairConfig) -> SplitCounts:
+    """How often the questions are split, and into how many folds.
+
+    There are no splits without nested cross-validation, and one if every answer is a fold, because all splits
+    are equal.
     """
     if not settings.nested:
-        return [], ""
+        return SplitCounts(0, 1)
     answers, total = len(set(dataset.groups)), len(dataset.questions)
     if answers < 2:
         subject = "the only question has" if total == 1 else f"all {total} questions have"
@@ -223,18 +231,21 @@ def answer_splits(dataset: QADataset, settings: FairConfig) -> tuple[list[Split]
         if n_folds == settings.folds
         else f"{n_folds} folds instead of {settings.folds}: there are {answers} different answers"
     )
+    return SplitCounts(1 if n_folds == answers else settings.repeats, n_folds, note)
+
+
+def answer_splits(dataset: QADataset, settings: FairConfig) -> list[Split]:
+    """Random splits into folds, the same for every model.
+
+    Questions with near-duplicate answers stay in one fold; folds are stratified by category.
+    """
+    counts = split_counts(dataset, settings)
     rng = np.random.default_rng(settings.seed)
-    splits = [
-        kfold_splits(
-            dataset.ids,
-            n_folds,
-            stratify=[question.category for question in dataset.questions],
-            groups=dataset.groups,
-            rng=rng,
-        )
-        for _ in range(1 if n_folds == answers else settings.repeats)
+    categories = [question.category for question in dataset.questions]
+    return [
+        kfold_splits(dataset.ids, counts.folds, stratify=categories, groups=dataset.groups, rng=rng)
+        for _ in range(counts.splits)
     ]
-    return splits, note
 
 
 def select_configuration(

@@ -206,13 +206,13 @@ _SETUP = "all inputs but the model"
 
 def fair_key(plan: Plan, name: str, model_fingerprint: str) -> str:
     """The resume key of one model: everything that determines its scores, and its name."""
-    depths = plan.settings.rerank_depths if RERANKED in name else ()
-    return resume_key(name, plan.settings.metric, context_key(plan), model_fingerprint, depths)
+    depths = plan.requested.rerank_depths if RERANKED in name else ()
+    return resume_key(name, plan.requested.metric, context_key(plan), model_fingerprint, depths)
 
 
 def context_key(plan: Plan) -> str:
     """The key of what all models of a comparison share: settings, document and questions."""
-    return resume_key(VERSION, plan.settings.fingerprint, *plan.dataset.fingerprints.values())
+    return resume_key(VERSION, plan.requested.fingerprint, *plan.full_dataset.fingerprints.values())
 
 
 def unrelated_runs(folder: ExperimentFolder, models: Iterable[str], plan: Plan) -> dict[str, bool]:
@@ -243,6 +243,15 @@ class FairRunStore:
     def paths(self) -> dict[str, Path]:
         """The run directory of each model."""
         return self.folder.run_paths(self.models)
+
+    def has_runs_of_this_setup(self) -> bool:
+        """Whether every model has a finished run with the same settings, document and questions."""
+        setup = context_key(self.plan)
+        try:
+            manifests = [read_manifest(path) for path in self.paths.values()]
+        except (EquipoiseError, OSError):
+            return False
+        return all(manifest.complete and manifest.inputs.get(_SETUP) == setup for manifest in manifests)
 
     def load(self, job: Job[Any]) -> StoredOutput[FairModelResult] | None:
         """The finished run of a model; a directory that cannot be read is computed again and replaced."""
@@ -282,8 +291,8 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
             **model_result.tuning.trials[model_result.tuning.best].params,
             "matcher": plan.settings.matcher,
             "tokenizer": plan.settings.tokenizer_name,
-            "folds": plan.fold_count,
-            "repeats": max(1, len(plan.splits)),
+            "folds": plan.split_counts.folds,
+            "repeats": max(1, plan.split_counts.splits),
             "configurations": profile.configurations,
         },
         cost={
