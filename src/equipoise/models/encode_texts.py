@@ -145,10 +145,11 @@ class TruncationCounter:
     def note_cached(self, texts: Sequence[str], positions: Ints) -> None:
         """Record the token counts of cached texts, from the cache or counted again."""
         long = self._long(texts)
-        if not long or self._cache is None:
+        if not long:
             return
         long_texts = [texts[at] for at in long]
-        token_counts = self._cache.get_many(self._encoder.identity, self._variant, long_texts, 1)
+        identity, variant = self._encoder.identity, self._variant
+        token_counts = {} if self._cache is None else self._cache.get_many(identity, variant, long_texts, 1)
         absent = [at for at in range(len(long_texts)) if at not in token_counts]
         counted = self._encoder.token_counts([self._prompt + long_texts[at] for at in absent]) if absent else []
         if counted is None:
