@@ -99,6 +99,21 @@ weights_option = click.option(
 )
 
 
+translate_option = click.option(
+    "--translate/--no-translate",
+    default=True,
+    show_default=True,
+    help="Score a text with German words also by its English translation.",
+)
+
+translations_option = click.option(
+    "--translations",
+    cls=options.MultiValueOption,
+    metavar="FILE ...",
+    help="Translated labels that help to translate, such as hp-de.babelon.tsv hp-de.synonyms.tsv.",
+)
+
+
 def parse_weights(text: str | None) -> list[float] | None:
     """The three weights as numbers.
 
