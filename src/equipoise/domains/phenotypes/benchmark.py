@@ -28,8 +28,8 @@ from equipoise.domains.phenotypes.config import (
 )
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
-from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
+from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
@@ -434,7 +434,7 @@ def run_benchmark(
     cases: Cases | None = None,
     ontology: Ontology | str = "hpo",
     *,
-    multi_vector: bool = False,
+    multi_vector: bool = True,
     strategy: str = DEFAULT_STRATEGY,
     weights: Weights | None = None,
     output: str | Path | None = None,
@@ -482,7 +482,7 @@ def run_benchmark(
 
     Examples
     --------
-    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english", multi_vector=True)  # doctest: +SKIP
+    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english")  # doctest: +SKIP
     >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)

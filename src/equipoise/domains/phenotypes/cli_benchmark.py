@@ -46,7 +46,7 @@ BENCHMARK_COMMANDS = {
 
 BENCHMARK_HELP = """
 \b
-  eq phenotypes benchmark run --models use tfidf: --multi-vector
+  eq phenotypes benchmark run --models use tfidf:
   eq phenotypes benchmark compare-vectors --data cases.json
 
 Evaluate how well models retrieve the terms of a text: MRR, hit rate, nDCG, recall, precision, MAP
@@ -262,7 +262,7 @@ def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) ->
 
 BENCHMARK_RUN_HELP = """
 \b
-  eq phenotypes benchmark run --models use tfidf: --multi-vector
+  eq phenotypes benchmark run --models use tfidf:
   eq phenotypes benchmark run --data cases.json --enable-reranker -o results/
 
 Evaluate models on cases and compare them pairwise. A case is a text with the ids of the terms that

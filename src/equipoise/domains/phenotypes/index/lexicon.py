@@ -1,6 +1,6 @@
 """Word translations into the language of an ontology: a German glossary, translated labels, and spelling rules.
 
-A lexicon maps word forms (lower case, umlauts without their dots) to phrases in the ontology's language. The German
+A lexicon maps folded words to phrases in the ontology's language. The German
 glossary is bundled. Translated labels, such as those of HPO's internationalisation, give further lexicons: whole
 labels, and the words that are aligned in them by IBM Model 1 (Brown et al. 1993). Only 3,488 of 19,034 terms have a
 German label, so labels are not indexed themselves: translated terms would outrank the others.
@@ -29,7 +29,7 @@ Lexicon = Mapping[str, str]
 """Word forms and their translations."""
 
 _WORDS = re.compile(r"[^\W_]+")
-_UMLAUTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
+UMLAUTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 _GERMAN_ENDINGS = ("ern", "em", "en", "er", "es", "e", "n", "s", "t")
 _MIN_STEM = 3
@@ -45,26 +45,23 @@ def split_words(text: str) -> list[str]:
     return _WORDS.findall(fold_case(text))
 
 
-def without_umlauts(word: str) -> str:
-    """A folded word without umlauts: the plural of Zahn is Zähne."""
-    return word.translate(_UMLAUTS)
-
-
 def word_forms(word: str) -> Iterator[str]:
-    """The forms under which a folded German word may be in a lexicon: itself, and without inflectional endings.
+    """The forms under which a folded German word may be in a lexicon: without inflectional endings and umlauts.
 
-    >>> list(word_forms("daumens"))
-    ['daumens', 'daumen', 'daum', 'daume']
+    Forms with umlauts come first, since Größe and große differ; the plural of Zahn is Zähne.
+
+    >>> list(word_forms("daumens")), list(word_forms("zähne"))
+    (['daumens', 'daumen', 'daum', 'daume'], ['zähne', 'zähn', 'zahne', 'zahn'])
     """
-    stem = without_umlauts(word)
-    forms = [stem]
-    # A genitive may follow another ending: Daumen, Daumens.
-    for base in (stem, stem.removesuffix("s")):
-        forms += [
-            base.removesuffix(ending)
-            for ending in ("", *_GERMAN_ENDINGS)
-            if base.endswith(ending) and len(base) - len(ending) >= _MIN_STEM
-        ]
+    forms: list[str] = []
+    for stem in (word, word.translate(UMLAUTS)):
+        # A genitive may follow another ending: Daumen, Daumens.
+        for base in (stem, stem.removesuffix("s")):
+            forms += [
+                base.removesuffix(ending)
+                for ending in ("", *_GERMAN_ENDINGS)
+                if base.endswith(ending) and len(base) - len(ending) >= _MIN_STEM
+            ]
     return iter(dict.fromkeys(forms))
 
 
@@ -76,7 +73,7 @@ _SPELLINGS = (
 )  # fmt: skip
 _DOUBLED = re.compile(r"(.)\1")
 _COGNATE_ENDING = re.compile(
-    r"(?:(?:isch(?:e[rsnm]?)?|ik(?:al(?:e[rsnm]?)?)?)|(?P<it>itet(?:en)?|iti(?:es)?)|(?P<os>os[ei]n?|osis|oses)"
+    r"(?:(?:iskh(?:e[rsnm]?)?|ik(?:al(?:e[rsnm]?)?)?)|(?P<it>itet(?:en)?|iti(?:es)?)|(?P<os>os[ei]n?|osis|oses)"
     r"|(?P<ism>ismus|ism)|(?P<enk>en[kt]en?|enki?)|(?P<ank>anken?|anki?)|(?P<us>es(?:e[rsnm])?|us(?:e[rsnm]?)?|ous)"
     r"|(?P<om>om(?:a|as|ata|en?)?)|(?P<al>al(?:e[rsnm]?)?)|(?P<ar>er(?:e[rsnm]?)?|ari|ar(?:e[rsnm]?)?)"
     r"|(?:ien|ies|iens|ie|ia|i|is|e[rsnm]?|n|s|a|um))$"
@@ -125,7 +122,7 @@ def german_glossary() -> Lexicon:
     for line in content.splitlines():
         english, _, german = line.partition("#")[0].partition("=")
         for word in german.split(","):
-            if form := without_umlauts(fold_case(word.strip())):
+            if form := fold_case(word.strip()):
                 lexicon.setdefault(form, english.strip())
                 # The stem of Niere is in Nieren and Nierenversagen.
                 ending = next((ending for ending in ("en", "e") if form.endswith(ending)), "")
@@ -167,11 +164,11 @@ class Translations:
         lexicon: dict[str, str] = {}
         for foreign, english in sentences:
             if len(foreign) == 1 and english:
-                lexicon.setdefault(without_umlauts(foreign[0]), " ".join(english))
+                lexicon.setdefault(foreign[0], " ".join(english))
         probabilities = _translation_probabilities(sentences, n_iterations)
         for (english_word, word), p in sorted(probabilities.items(), key=lambda item: (-item[1], item[0])):
             if p >= min_probability:
-                lexicon.setdefault(without_umlauts(word), english_word)
+                lexicon.setdefault(word, english_word)
         return lexicon
 
 

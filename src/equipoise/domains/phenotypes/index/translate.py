@@ -7,17 +7,17 @@ Terms are ranked by the query and by its translation: a score is (score of the q
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from equipoise.domains.phenotypes.index.lexicon import (
+    UMLAUTS,
     Lexicon,
     Translations,
     cognate_keys,
     german_glossary,
     split_words,
-    without_umlauts,
     word_forms,
 )
 from equipoise.models.analyzer import STOPWORDS
@@ -73,13 +73,18 @@ class QueryTranslator:
         if sum(word in _ENGLISH_ONLY for word in words) > sum(word in _GERMAN_ONLY for word in words):
             return None
         translated = [(word, self._translate_word(word)) for word in words if word not in STOPWORDS["german"]]
-        if not any(english is not None and word not in self._vocabulary for word, english in translated):
+        if all(english is None or self._is_known(word) for word, english in translated):
             return None
         return " ".join(english or word for word, english in translated)
 
     @cached_property
     def _vocabulary(self) -> Counter[str]:
         return Counter(word for text in self._texts for word in split_words(text))
+
+    def _is_known(self, word: str) -> bool:
+        """Whether the ontology has the word, or the singular of an English plural."""
+        singular = f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+        return word in self._vocabulary or singular in self._vocabulary
 
     @cached_property
     def _cognates(self) -> dict[str, str]:
@@ -97,8 +102,7 @@ class QueryTranslator:
         return self._translated_words[word]
 
     def _look_up(self, word: str) -> str | None:
-        glossary = german_glossary()
-        direct = self._known(next((glossary[form] for form in word_forms(word) if form in glossary), None))
+        direct = self._in_glossary(word_forms(word))
         if direct is not None or word in self._vocabulary:
             return direct or word
         split = self._split_compound(word)
@@ -106,11 +110,11 @@ class QueryTranslator:
             return split
         return next((self._learned[form] for form in word_forms(word) if form in self._learned), None)
 
-    def _known(self, english: str | None) -> str | None:
-        """The translation, if the ontology has one of its words."""
-        if english is None or not any(word in self._vocabulary for word in english.split()):
-            return None
-        return english
+    def _in_glossary(self, forms: Iterable[str]) -> str | None:
+        """The translation of the first known form, if the ontology has one of its words in singular or plural."""
+        glossary, vocabulary = german_glossary(), self._vocabulary
+        english = next((glossary[form] for form in forms if form in glossary), "")
+        return english if any(word in vocabulary or f"{word}s" in vocabulary for word in english.split()) else None
 
     def _split_compound(self, word: str) -> str | None:
         """The translations of the parts of a compound; dynamic programming over the positions of the word."""
@@ -124,15 +128,17 @@ class QueryTranslator:
                 for position in _next_starts(word, end):
                     if position not in best or best[position][0] < new:
                         best[position] = (new, [*parts, english])
-        return " ".join(best[len(word)][1]) if len(word) in best else None
+        if len(word) not in best:
+            return None
+        # Parts that are words of the ontology as they stand, such as radiosensitive, are no translation.
+        parts = best[len(word)][1]
+        return None if "".join(parts) == word else " ".join(parts)
 
     def _parts(self, word: str, start: int) -> Iterator[tuple[int, str]]:
         """The ends of the parts that begin here, with their translations."""
         for end in range(start + _MIN_PART, len(word) + 1):
             part = word[start:end]
-            forms = word_forms(part) if end == len(word) else [without_umlauts(part)]
-            glossary = german_glossary()
-            english = self._known(next((glossary[form] for form in forms if form in glossary), None))
+            english = self._in_glossary(word_forms(part) if end == len(word) else (part, part.translate(UMLAUTS)))
             if english is None and len(part) >= _MIN_COGNATE_PART:
                 english = next((self._cognates[key] for key in cognate_keys(part) if key in self._cognates), None)
             if english is not None:
