@@ -15,6 +15,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.accounts import experiment
 from equipoise.domains.accounts.charts import TreeCharts
 from equipoise.domains.accounts.checks import merge_findings
+from equipoise.domains.accounts.embedders import EuclideanEmbedder
 from equipoise.domains.accounts.experiment import (
     EmbeddingSpec,
     evaluate_tree,
@@ -149,17 +150,19 @@ def test_what_cannot_be_judged_leaves_nothing_behind(chart: Tree, tmp_path: Path
         evaluate_tree(Tree.of(["a", "b"], []), "lorentz", [2], output=tmp_path / "results", **QUICK)
 
 
-class Wild:
+class Wild(EuclideanEmbedder):
     """Trains as told: the loss and the points that go with each rate."""
 
-    def __init__(self, ends: dict[float, tuple[float, float]], learning_rate: float) -> None:
-        self.learning_rate, self.end = learning_rate, ends[learning_rate]
+    def __init__(self, ends: dict[float, tuple[float, float]], learning_rate: float = 0.1) -> None:
+        super().__init__(learning_rate=learning_rate)
+        self.end = ends[learning_rate]
 
-    def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Any = None) -> NodeVectors:
-        """Every point the same."""
+    def fit_from(self, tree: Tree, dim: int, seed: int, start: int, *, progress: Any = None) -> NodeVectors:
+        """All points are equal."""
         loss, point = self.end
         rows = np.full((len(tree), dim), point)
-        return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"learning_rate": self.learning_rate}, (1.0, loss))
+        settings = {"learning_rate": self.config.learning_rate, "start": start}
+        return NodeVectors(tree.ids, tree.names, rows, "euclidean", settings, (1.0, loss))
 
 
 @pytest.mark.parametrize("bad", [(np.nan, 1.0), (-np.inf, 1.0), (0.0, np.nan), (0.0, np.inf)])
@@ -171,7 +174,7 @@ def test_a_loss_or_a_point_that_is_not_finite_never_wins(
     ends = {0.1: (5.0, 1.0), 0.3: bad}
     settings = replace(tree_evaluation_config("euclidean", [2]), learning_rates=tuple(learning_rates))
     monkeypatch.setattr(
-        experiment, "tree_embedder", lambda name, learning_rate, train_relation: Wild(ends, learning_rate)
+        experiment, "tree_embedder", lambda name, learning_rate=0.1, train_relation="": Wild(ends, learning_rate)
     )
     assert (
         train_best_learning_rate(chart, EmbeddingSpec("euclidean", 2), settings, seed=0).settings["learning_rate"]
@@ -186,7 +189,7 @@ def test_training_that_leaves_no_finite_point_is_an_error_that_names_the_rate(
     monkeypatch.setattr(
         experiment,
         "tree_embedder",
-        lambda name, learning_rate, train_relation: Wild({0.3: (0.0, np.nan)}, learning_rate),
+        lambda name, learning_rate=0.3, train_relation="": Wild({0.3: (0.0, np.nan)}, learning_rate),
     )
     with pytest.raises(ParameterError, match=r"euclidean-2.*0\.3.*40.*40 points"):
         train_best_learning_rate(chart, EmbeddingSpec("euclidean", 2), settings, seed=0)

@@ -13,7 +13,6 @@ import numpy as np
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import with_findings
-from equipoise.domains.accounts.embedders import CombinatorialEmbedder, rounding_error_bound
 from equipoise.domains.accounts.reconstruction import (
     reconstruct,
     reconstruction_metrics,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedSummary
     from equipoise.stats.slices import Slice
-    from equipoise.types import Floats, Ids, Ints
+    from equipoise.types import Ids, Ints
 
 
 @dataclass(frozen=True)
@@ -211,8 +210,7 @@ def evaluate_embedding(
     config
         Confidence level, resamples, seed and ties.
     device
-        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors. Distances within the
-        rounding error are tied.
+        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors.
 
     Returns
     -------
@@ -238,7 +236,6 @@ def evaluate_embedding(
         relation=relation,
         filtered=filtered,
         device=device,
-        rounding_errors=_rounding_errors(vectors),
     )
     result = reconstruction_result(reconstruction, system=system, config=replace(config, clusters=clusters))
     result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
@@ -256,9 +253,3 @@ def evaluate_embedding(
         slices=reconstruction_slices(reconstruction, result, seed=config.seed),
         has_single_target=reconstruction.has_single_target,
     )
-
-
-def _rounding_errors(vectors: NodeVectors) -> Floats | None:
-    """Rounding error bounds of a construction whose distances are equal by design; else None."""
-    built = vectors.settings.get("embedder") == CombinatorialEmbedder.name
-    return rounding_error_bound(vectors.vectors) if built else None

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import without_chance_finding
-from equipoise.domains.accounts.embedders import normalise_name, tree_embedder
+from equipoise.domains.accounts.embedders import LorentzEmbedder, normalise_name, training_loss, tree_embedder
 from equipoise.domains.accounts.evaluation import (
     BranchClusters,
     EmbeddingEvaluation,
@@ -234,21 +234,31 @@ def train_best_learning_rate(
 ) -> NodeVectors:
     """The vectors of a spec.
 
-    A trained embedder is tried at every learning rate of the configuration, euclidean and hyperbolic ones equally. The
-    final training loss decides, not the reported metrics. A loss or a point that is not finite is never selected; if no
-    learning rate gives finite points, that is an error.
+    A trained embedder is tried from several starts, and from the best one at every learning rate of the configuration,
+    euclidean and hyperbolic ones equally. The loss on the training pairs decides (``rank_loss``). A loss or a point
+    that is not finite is never selected; if no learning rate gives finite points, that is an error.
     """
     if not spec.is_trained:
         return _fit(tree, spec, {}, seed, progress)
     learning_rates = (
         [settings.training["learning_rate"]] if "learning_rate" in settings.training else settings.learning_rates
     )
-    device = settings.device if settings.is_on_device(spec) else None
-    candidates = [
-        _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, device)
-        for learning_rate in learning_rates
-    ]
-    return check_finite_vectors(min(candidates, key=_loss), spec.system)
+    if settings.is_on_device(spec):
+        candidates = [
+            _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, settings.device)
+            for learning_rate in learning_rates
+        ]
+        return check_finite_vectors(min(candidates, key=training_loss), spec.system)
+    default = tree_embedder(spec.embedder, **settings.training).config.learning_rate  # type: ignore[attr-defined]
+    first, *others = sorted(learning_rates, key=lambda rate: abs(math.log(rate / default)))
+    best = _fit(tree, spec, {**settings.training, "learning_rate": first}, seed, progress)
+    start = int(best.settings["start"])
+    for learning_rate in others:
+        if training_loss(best) == 0.0:
+            break
+        candidate = _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, start=start)
+        best = min(best, candidate, key=training_loss)
+    return check_finite_vectors(best, spec.system)
 
 
 def check_finite_vectors(vectors: NodeVectors, system: str) -> NodeVectors:
@@ -271,21 +281,19 @@ def _fit(
     seed: int,
     progress: Progress | None,
     device: str | None = None,
+    start: int | None = None,
 ) -> NodeVectors:
     if device is not None and spec.dim is not None:
         return fit_on_device(device, spec.embedder, tree, spec.dim, seed, options=training, progress=progress)
     embedder = tree_embedder(spec.embedder, **training)
     try:
+        if start is not None and spec.dim is not None:
+            assert isinstance(embedder, LorentzEmbedder)
+            return embedder.fit_from(tree, spec.dim, seed, start, progress=progress)
         # Without a dimension a text model keeps its full dimension.
         return embedder.fit(tree, spec.dim, seed, progress=progress)  # type: ignore[arg-type]
     except ParameterError as error:
         raise ParameterError(f"{spec.system}: {error.message}", hint=error.hint) from error
-
-
-def _loss(vectors: NodeVectors) -> float:
-    """The mean loss of the last epoch; infinite for untrained or diverged vectors."""
-    is_finite = vectors.history and isfinite(vectors.history[-1]) and np.isfinite(vectors.vectors).all()
-    return vectors.history[-1] if is_finite else inf
 
 
 @dataclass(frozen=True)
