@@ -60,19 +60,27 @@ class Ranking(Evidence):
     # ---- building ---------------------------------------------------------------------------
 
     @classmethod
-    def from_runs(cls, qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
+    def from_runs(
+        cls, qrels: Any, run: Any, *, corpus_size: int | None = None, columns: Mapping[str, str] | None = None
+    ) -> Ranking:
         """Build a ranking from relevance judgements and a run.
+
+        Both are dicts of dicts, paths of files, pandas or polars frames, pyarrow tables, Hugging Face datasets, ranx
+        ``Qrels`` and ``Run``, or the iterators of ir_measures and ir_datasets.
 
         Parameters
         ----------
         qrels
-            ``qrels[unit][item]`` is the gain; 0 and below is not relevant. A dict of dicts, or the path of a file.
+            ``qrels[unit][item]`` is the gain; 0 and below is not relevant.
         run
-            ``run[unit][item]`` is the score. A dict of dicts, or the path of a file. A TREC file is read one query at a
-            time if the lines of every query are contiguous.
+            ``run[unit][item]`` is the score. A TREC file is read one query at a time if the lines of every query are
+            contiguous.
         corpus_size
             The number of items that could have been retrieved. Without it the chance level uses only the items that
             were retrieved or are relevant.
+        columns
+            The columns of tables, for those without a usual name: ``query_id``, ``doc_id``, ``gain``, and ``score`` or
+            ``rank``.
 
         Returns
         -------
@@ -86,7 +94,7 @@ class Ranking(Evidence):
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_runs
 
-        return ranking_from_runs(qrels, run, corpus_size=corpus_size)
+        return ranking_from_runs(qrels, run, corpus_size=corpus_size, columns=columns)
 
     @classmethod
     def from_lists(

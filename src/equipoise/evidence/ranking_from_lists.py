@@ -310,8 +310,11 @@ Counted = tuple[Ints, Floats, Ints, Ints, Ints]
 """Counts of a few units, and gains, above, tied and before of their relevant items."""
 
 
-def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
+def ranking_from_runs(
+    qrels: Any, run: Any, *, corpus_size: int | None = None, columns: Mapping[str, str] | None = None
+) -> Ranking:
     """See ``Ranking.from_runs``."""
+    qrels, run = _as_mappings(qrels, run, columns)
     if not isinstance(qrels, _DICT_OR_PATH) and not isinstance(run, _DICT_OR_PATH):
         return ranking_from_lists(run, qrels, corpus_size=corpus_size)
     judgements = _judgements(qrels)
@@ -335,6 +338,29 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
     ]
     unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
     return _join_blocks(units, depth, parts, corpus_size, unknown)
+
+
+def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tuple[Any, Any]:
+    """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
+    if isinstance(qrels, _DICT_OR_PATH) and isinstance(run, _DICT_OR_PATH):
+        return qrels, run
+    from equipoise.io.run_objects import judgements_of, run_of
+
+    judgements = None if isinstance(qrels, _DICT_OR_PATH) else judgements_of(qrels, columns)
+    scores = None if isinstance(run, _DICT_OR_PATH) else run_of(run, columns)
+    if judgements is None and scores is None:
+        return qrels, run
+    # The ids of a table are strings, so those of a dict beside it must be strings, too.
+    return (
+        _with_string_ids(qrels) if judgements is None else judgements,
+        _with_string_ids(run) if scores is None else scores,
+    )
+
+
+def _with_string_ids(value: Any) -> Any:
+    if not isinstance(value, Mapping) or all(isinstance(unit, str) for unit in value):
+        return value
+    return {str(unit): {str(item): number for item, number in row.items()} for unit, row in value.items()}
 
 
 def streamed_ranking(

@@ -108,6 +108,19 @@ class ColumnTable:
         }
         return ColumnTable(self.name, kept)
 
+    def records(self, **roles: str) -> list[dict[str, Any]]:
+        """One dict per row without missing values; ``roles`` names keys after the column of a role.
+
+        >>> table_of([{"query": "why?", "note": None}]).records(question="query")
+        [{'question': 'why?'}]
+        """
+        found = {self.find(role): key for key, role in roles.items() if key not in self.columns}
+        columns = {found.get(name, name): values for name, values in self.columns.items()}
+        rows = ({name: values[row] for name, values in columns.items()} for row in range(len(self)))
+        return [
+            {name: value for name, value in row.items() if as_text(value) or isinstance(value, str)} for row in rows
+        ]
+
     def properties(self, used: Iterable[str]) -> list[dict[str, str | int | float | bool | None]]:
         """The columns that have no role, per row: the slices of the units."""
         names = [name for name in self.columns if name not in set(used) and _is_property(self.columns[name])]
@@ -176,22 +189,19 @@ def is_frame(source: Any) -> bool:
     """Whether the object is a table of pandas, polars, pyarrow, datasets or any library that exports Arrow data."""
     if isinstance(source, str | PathLike | type):
         return False
-    columns = getattr(source, "columns", None)
-    return (
-        hasattr(source, "__arrow_c_stream__")
-        or hasattr(source, "column_names")
-        or (columns is not None and not callable(columns) and hasattr(source, "to_dict"))
+    return any(hasattr(source, name) for name in ("__arrow_c_stream__", "column_names", "collect_schema")) or (
+        hasattr(source, "to_dict") and hasattr(source, "columns")
     )
 
 
 def _from_frame(name: str, frame: Any) -> ColumnTable:
-    if hasattr(frame, "column_names") and hasattr(frame, "features"):  # datasets.Dataset or DatasetDict
+    if hasattr(frame, "column_names") and hasattr(frame, "features"):  # datasets.Dataset
         return _from_hub(name, frame)
-    if hasattr(frame, "collect") and not hasattr(frame, "to_dict"):  # polars.LazyFrame
+    if hasattr(frame, "collect"):  # polars.LazyFrame
         frame = frame.collect()
     if hasattr(frame, "to_pydict"):  # pyarrow
         columns = frame.to_pydict()
-    elif hasattr(frame, "to_dicts"):  # polars
+    elif hasattr(frame, "to_dicts") and hasattr(frame, "to_dict"):  # polars
         columns = frame.to_dict(as_series=False)
     elif hasattr(frame, "to_dict"):  # pandas
         columns = frame.to_dict("list")

@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
+from equipoise.io.columns import is_frame, table_of
 from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.tables import table_format
@@ -43,11 +44,13 @@ def check_questions(pairs: Iterable[Mapping[str, Any] | QuestionAnswer]) -> tupl
     """Checked questions from dicts with ``question`` and ``answer``, or from ``QuestionAnswer`` objects.
 
     ``id`` is a string or an integer; the default is q1, q2, ... by position. ``category`` and ``difficulty``
-    are free text. Other keys are ignored.
+    are free text. Other keys are ignored. A data frame has one question per row.
 
     >>> check_questions([{"question": "When was it founded?", "answer": "1995", "difficulty": "easy"}])[0].kinds
     {'difficulty': 'easy'}
     """
+    if is_frame(pairs):
+        pairs = table_of(pairs).records(question="query", answer="positive")
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise InputError(f"the questions are a {type(pairs).__name__}, not a list", hint=f"pass [{_EXAMPLE}, ...]")
     return _check_pairs(list(pairs), _Source())
