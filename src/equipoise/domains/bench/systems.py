@@ -23,6 +23,7 @@ from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, encode_with_token_counts
 from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, WeightedSumFusion, parse_fusion
+from equipoise.models.inventory import weights_revision
 from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.registry import ModelSpec, parse_spec
 from equipoise.models.rerank import RerankedRetriever, reranker
@@ -162,15 +163,15 @@ class SystemSpec:
         return ""
 
     def version(self) -> str:
-        """What a stored run depends on: the spec, and the time stamps of local model files."""
-        stamps = []
-        if isinstance(self.model, str):
-            for part in parse_fusion(self.model)[2] if is_fusion(self.model) else [self.model]:
-                path = Path(parse_spec(part).name).expanduser() if part != RANDOM and parse_spec(part).name else None
-                if path is not None and path.exists():
-                    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
-                    stamps += [f"{each} {each.stat().st_size} {each.stat().st_mtime_ns}" for each in files]
-        return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *stamps])
+        """What a stored run depends on: the spec, and the hash or revision of the weights."""
+        specs = [self.model] if isinstance(self.model, str) else []
+        if specs and is_fusion(self.model):
+            specs = list(parse_fusion(self.model)[2])
+        if isinstance(self.reranker, str):  # a cross-encoder or the token encoder of MaxSim
+            kind, _, name = self.reranker.partition(":")
+            specs += [f"st:{name}"] if kind == "cross-encoder" else [name] if name and kind == "maxsim" else []
+        revisions = [weights_revision(each) for each in specs if not _is_random(each)]
+        return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *revisions])
 
 
 def expand_systems(
