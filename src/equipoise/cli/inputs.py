@@ -201,7 +201,10 @@ class EvidenceOptions:
 
 def needs_labels(metrics: Sequence[str], catalogue: MetricCatalogue) -> bool:
     """Whether the metrics measure predicted classes, such as F1, and not ranks. Both at once are an error."""
-    kinds = {name: {metric.evidence.kind for metric in matching_metrics(name, catalogue)} for name in metrics}
+    kinds = {
+        name: {each.evidence.kind for each in matching_metrics(name, catalogue) if "@" in name or not each.needs_cutoff}
+        for name in metrics
+    }
     of_classes = [name for name, matched in kinds.items() if "labels" in matched and "ranking" not in matched]
     of_ranks = [name for name, matched in kinds.items() if "ranking" in matched and "labels" not in matched]
     if of_classes and of_ranks:
