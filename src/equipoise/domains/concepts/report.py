@@ -91,13 +91,18 @@ class ScoreComparison:
             return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
         return estimate.interval.known and estimate.interval.low > estimate.chance
 
-    def beaten(self, model: str) -> tuple[str, ...]:
-        """The models whose figure against the truth is shown to be better than that of this one."""
-        return tuple(
-            contrast.a
-            for seen in self.truth_contrasts
-            for contrast in (seen, seen.reversed())
-            if contrast.b == model
+    def truth_contrast(self, a: str, b: str) -> Contrast | None:
+        """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
+        for contrast in self.truth_contrasts:
+            if {contrast.a, contrast.b} == {a, b}:
+                return contrast if contrast.a == a else contrast.reversed()
+        return None
+
+    def is_better(self, a: str, b: str) -> bool:
+        """Whether the ground-truth metric of ``a`` is significantly better than that of ``b``."""
+        contrast = self.truth_contrast(a, b)
+        return (
+            contrast is not None
             and contrast.difference > 0
             and contrast.adjusted < 1 - contrast.interval.confidence_level
         )
@@ -112,21 +117,26 @@ class ScoreComparison:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to use for a kind of work: the models that may be best, and the sentence that says so.
+    """What to use for a kind of work.
 
-    ``caution`` is what the reference metric says if it differs.
+    ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
+    model is above chance. ``message`` has the value, its interval, the chance level and the test. ``formula`` says
+    which model the ``score`` would have picked, if another, and why it is not taken. ``excluded`` has the models that
+    cannot be recommended, each with the reason.
     """
 
     use: str
     score: str
+    metric: str
     models: tuple[str, ...]
     message: str
-    caution: str = ""
+    formula: str = ""
+    excluded: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The sentence with its caution."""
-        return f"{self.message}; {self.caution}" if self.caution else self.message
+        """The message, and what the score would have picked."""
+        return f"{self.message}; {self.formula}" if self.formula else self.message
 
     @property
     def settled(self) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
+from equipoise.domains.concepts.advice import recommend
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
-from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, recommend, weight_sensitivity
+from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, weight_sensitivity
 from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
@@ -131,15 +132,20 @@ class ConceptEvaluation:
         """For each use, the recommended model, or those that are not significantly different."""
         return {advice.use: advice.text for advice in self.report_data.advice}
 
+    @property
+    def collapsed(self) -> frozenset[str]:
+        """The models whose vectors are collapsed."""
+        return frozenset(finding.subject for finding in self.findings if finding.code == "EQ310")
+
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The findings about the concept set, the vectors and the scores."""
         findings = list(run_checks(self.concept_set))
         for name, model_scores in self.scores.items():
             findings += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
-            for task, what in _SPACES.items():
-                space = model_scores.tasks[task].observed.space if task in model_scores.tasks else None
-                findings += [] if space is None else run_checks(ConceptSpace(name, space, what))
+            for task in [task for task in _SPACES if task in self.tasks][:2]:
+                space = model_scores.tasks[task].observed.space
+                findings += [] if space is None else run_checks(ConceptSpace(name, space, _SPACES[task]))
         for task in self.tasks:
             findings += self._findings_of_parts(task)
         return tuple(dict.fromkeys(findings))
@@ -165,7 +171,7 @@ class ConceptEvaluation:
             models=tuple(self.scores),
             score_comparisons=self.score_comparisons,
             composite=self.composite,
-            advice=recommend(every),
+            advice=recommend(every, self.collapsed),
             winning=self.winning,
             readings={
                 comparison.score: {
@@ -275,8 +281,13 @@ class ConceptEvaluation:
         return f"<pre>{escape(self.summary)}</pre>"
 
 
-_SPACES = {"clustering": "the concepts of the clusters", "quality": "the standard concepts"}
-"""The tasks whose vectors are checked for collapse."""
+_SPACES = {
+    "clustering": "the concepts of the clusters",
+    "quality": "the standard concepts",
+    "entities": "the entities",
+    "relations": "the related entities",
+}
+"""The tasks whose vectors are checked for collapse: the first two that were measured."""
 
 
 def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
@@ -301,9 +312,11 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
             {
                 "use": advice.use,
                 "score": advice.score,
+                "metric": advice.metric,
                 "models": list(advice.models),
                 "message": advice.message,
-                "caution": advice.caution,
+                "formula": advice.formula,
+                "excluded": dict(advice.excluded),
             }
             for advice in report_data.advice
         ],
