@@ -29,7 +29,7 @@ meet the requirement.
 
 --no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
 the same queries. The metrics are those of -m, else those of --require, else the first of the
-run. With several metrics p values are adjusted (--correction).
+run. With several metrics p values are adjusted, by Holm's method or that of --correction.
 
 Without a margin the test is a randomisation test with random signs. With a margin it is
 Student's t test of the loss beyond the margin. --test bounds assumes only the bounds of the

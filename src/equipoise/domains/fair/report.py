@@ -457,8 +457,8 @@ def _n(n: int) -> str:
 _NOT_VERIFIED = "not verified: no document given"
 
 
-def validation_view(result: ValidationResult) -> ValidationData:
-    """The data of the validation report."""
+def validation_view(result: ValidationResult, *, strict: bool = False) -> ValidationData:
+    """The data of the validation report; ``strict`` counts a minimum that is not met as a failure."""
     categories = sorted(result.category_counts, key=lambda name: -result.category_counts[name])
     difficulties = sorted(result.difficulty_counts, key=_rank_of_difficulty)
     return ValidationData(
@@ -472,7 +472,7 @@ def validation_view(result: ValidationResult) -> ValidationData:
         if result.has_difficulties
         else (),
         thresholds=_thresholds(result),
-        status=_status(result),
+        status=_status(result, strict=strict),
         sizes=_sizes(result),
         sizes_note=_sizes_note(result),
         lists=_lists(result),
@@ -556,11 +556,13 @@ def _threshold(
     return StatusLine(mark, f"{label}: {value} ({limits})")
 
 
-def _status(result: ValidationResult) -> StatusLine:
+def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     reasons = list(_invalid_reasons(result))
     if reasons:
         return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})", indent=0)
     unmet = list(_unmet_minimums(result))
+    if unmet and strict:
+        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(unmet)}", indent=0)
     if unmet:
         return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}", indent=0)
     if not result.verified:
