@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.domains.places.baselines import BaselineInputs, run_baselines
 from equipoise.domains.places.calibration import PlaceCalibration, ProbabilityColumns, calibrate, probability_columns
+from equipoise.domains.places.charts import place_charts
 from equipoise.domains.places.geography import DistanceErrors, check_coordinates, distance_errors
 from equipoise.domains.places.metrics import (
     default_cutoffs,
@@ -24,7 +26,7 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
-from equipoise.domains.places.report import PlacesReportData, UnitSubset, to_percent
+from equipoise.domains.places.report import PlacesReportData, UnitSubset, in_percent, places_view, to_percent
 from equipoise.domains.places.visit_files import MONTHS, WEEKDAYS
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.history import VisitHistory
     from equipoise.domains.places.prediction_files import TopKPredictions
     from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import View
     from equipoise.stats.result import Result
 
 # The scores of one next-location system.
@@ -111,6 +114,8 @@ class PlaceScores:
             tied_top=ties.tops,
             tie_range=(ties.low, ties.high),
             tie_metric=ties.metric,
+            calibration=self.calibration,
+            distances=self.distances,
             notes=(*self.notes, *self._about_answers()),
             findings=self.findings,
         )
@@ -127,9 +132,11 @@ class PlaceScores:
 
     def charts(self) -> tuple[Chart, ...]:
         """Accuracy over k, ranks, reliability, confusion of the most frequent places, and a map of the distances."""
-        from equipoise.domains.places.charts import place_charts
+        return place_charts(self).all
 
-        return place_charts(self)
+    def view(self, *, charts: bool = False) -> View:
+        """The view of the scores, for the terminal or, with ``charts``, for a page."""
+        return places_view(self.edition, place_charts(self) if charts else None)
 
     def details(self) -> dict[str | int, UnitContent]:
         """The row of each unit in the report: target, first prediction, and slices."""
@@ -468,7 +475,8 @@ def _result(
     config = replace(config, clusters=users)
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
-    findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
+    core_findings = map(in_percent, (*ranks.findings, *labels.findings))
+    findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     settings = {**ranks.settings, UNIT_NOUN: "visit"}
     return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
 
@@ -547,9 +555,9 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             code="EQ301",
             severity=Severity.TIP,
             subject=system,
-            message=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
-            "F1 takes the one of the lowest code",
+            message=f"{pluralize(tied, 'visit')} of {len(classified):,} {'has' if tied == 1 else 'have'} several "
+            "places with the largest score; F1 takes the one of the lowest code",
             hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
-            evidence=(f"first such unit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
+            evidence=(f"first such visit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )
