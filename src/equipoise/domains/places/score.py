@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,7 +26,6 @@ from equipoise.domains.places.metrics import (
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
 from equipoise.domains.places.report import PlacesReportData, UnitSubset, in_percent, places_view, to_percent
-from equipoise.domains.places.visit_files import MONTHS, WEEKDAYS
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
@@ -305,7 +303,7 @@ def _probability_columns(
     cutoffs: tuple[int, ...] | None,
     probabilities: bool | None,
 ) -> tuple[ProbabilityColumns | None, tuple[str, ...]]:
-    """The probabilities; None and a note if the scores have none and nobody said that they have."""
+    """The probabilities; None and a note if the scores have none, unless ``probabilities`` says what they are."""
     ks = default_cutoffs(classified.classes) if cutoffs is None else cutoffs
     scores = logits if hasattr(logits, "shape") else np.asarray(logits)
     try:
@@ -505,32 +503,7 @@ def _slices(result: Result, columns: Mapping[str, Ids], config: StatsConfig) -> 
     properties = {
         unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
     }
-    estimates = slice_estimates(result, result.names[0], properties, seed=config.seed)
-    order = {name: position for position, name in enumerate(columns)}
-    return tuple(sorted(estimates, key=lambda part: (order[part.name], _natural(part.value))))
-
-
-_ORDERED_NAMES = {
-    name[:length]: position
-    for names in (WEEKDAYS, MONTHS)
-    for position, full in enumerate(names)
-    for name in (full.casefold(),)
-    for length in (3, len(name))
-}
-"""Weekdays and months, in full and by three letters."""
-
-
-def _natural(value: str) -> tuple[int, float, str]:
-    """Weekdays and months by the calendar, values that begin with a number by its size, before other names.
-
-    >>> sorted(["Tue", "10-12", "Mon", "9", "Sunday", "1 to 9"], key=_natural)
-    ['1 to 9', '9', '10-12', 'Mon', 'Tue', 'Sunday']
-    """
-    number = re.match(r"\s*-?\d+(?:\.\d+)?", value)
-    if number is not None:
-        return 0, float(number[0]), value
-    position = _ORDERED_NAMES.get(value.strip().casefold())
-    return (2, 0.0, value) if position is None else (1, float(position), value)
+    return slice_estimates(result, result.names[0], properties, seed=config.seed)
 
 
 def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:
