@@ -23,7 +23,6 @@ from equipoise.errors import (
     ParameterError,
     ShapeError,
 )
-from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import streamed_ranking
 from equipoise.io.arrays import array_names, read_array, read_matrix, split_member
@@ -181,6 +180,8 @@ class EvidenceOptions:
 
                 classified = classify_on_device(self.device, logits, targets, padding=list(self.padding))
                 return classified.labels if labels else classified.ranking
+            from equipoise.evidence.labels import Labels
+
             make = Labels.from_logits if labels else Ranking.from_scores
             return make(logits, targets, exclude=list(self.padding))
 

@@ -22,7 +22,7 @@ from equipoise.domains.accounts.reconstruction import (
 )
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.estimate import MeanAndDeviation, mean_and_deviation
-from equipoise.stats.mean_intervals import FEW_RESAMPLING_UNITS
+from equipoise.stats.resampling import FEW_RESAMPLING_UNITS
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:

@@ -330,12 +330,12 @@ def _weights(words: tuple[str, ...]) -> dict[str, float] | None:
 
 def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
     """Print the report or the JSON data, and write the results."""
-    from equipoise.domains.concepts.report import concepts_report
+    from equipoise.domains.concepts.report import concepts_view
 
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*concepts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+        out.view(concepts_view(evaluation.report_data))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:

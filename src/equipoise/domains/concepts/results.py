@@ -14,11 +14,11 @@ from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.advice import recommend
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, weight_sensitivity
-from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_report
+from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import RUNS, ExperimentFolder, failures_to_dict, folder_names
+from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.store import save_run
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
+    from equipoise.report.charts.chart import Chart
     from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
@@ -213,7 +214,7 @@ class ConceptEvaluation:
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*concepts_report(self.report_data))
+        return render_text(*concepts_view(self.report_data).parts())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -232,6 +233,7 @@ class ConceptEvaluation:
             for evidence, task, result in model_scores.results:
                 stored = replace(result, findings=self._stored_findings(model, result))
                 save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
+        concepts_view(self.report_data).with_charts(self.charts()).write(folder)
         return target.write_results(self.to_dict())
 
     def _manifest(self, model: str, task: str) -> Manifest:
@@ -258,9 +260,15 @@ class ConceptEvaluation:
 
     def draw(self, folder: str | Path) -> list[Path]:
         """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""
-        from equipoise.domains.concepts.charts import write_charts
+        from equipoise.report.charts.render import write_charts
 
-        return write_charts(Path(folder), self)
+        return write_charts(self.charts(), Path(folder) / VISUALIZATIONS, required=False)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Every chart that the measured tasks allow."""
+        from equipoise.domains.concepts.charts import concept_charts
+
+        return concept_charts(self)
 
     def __repr__(self) -> str:
         claims = "; ".join(f"{use}: {models}" for use, models in self.recommendations.items())

@@ -201,7 +201,7 @@ def compare(
 
 def _show_comparison(out: Output, comparison: FairComparison, output: str | None) -> None:
     """Print the report or the JSON data, and where it was written."""
-    from equipoise.domains.fair.report import fair_report
+    from equipoise.domains.fair.report import fair_view
     from equipoise.runs.experiment_folder import is_json_file
 
     for name in comparison.resumed:
@@ -210,7 +210,7 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
         out.data(comparison.to_dict())
     else:
         data = comparison.report_data
-        out.show(*fair_report(data, verbose=out.verbose, quiet=out.quiet, details=_details(comparison, output)))
+        out.view(fair_view(data, _details(comparison, output)))
     if output is not None:
         out.note(f"wrote {output}")
         if not is_json_file(Path(output)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from equipoise.domains.fair.model_outcome import FairModelResult, unrelated_runs, write_outcome
 from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
-from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
+from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_view
 from equipoise.report.charts.render import write_run_charts
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict, is_json_file, write_json
@@ -113,7 +113,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*fair_report(self.report_data, verbose=True))
+        return render_text(*fair_view(self.report_data).parts(verbose=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; the fields of embedding-eval are in percent, all others are fractions."""
@@ -164,6 +164,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
                 write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
+        fair_view(self.report_data).write(target)
         return [ExperimentFolder(target).write_results(self.to_dict()), *written]
 
     def draw(self, output: str | Path) -> list[Path]:

@@ -224,6 +224,7 @@ def _history(path: str, n_classes: int | None) -> VisitHistory:
 
 def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, config: StatsConfig) -> list[str]:
     """Write a run directory for all visits, and one for the answerable ones if they are fewer."""
+    from equipoise.domains.places.report import places_view
     from equipoise.io.arrays import split_member
     from equipoise.runs.manifest import Manifest
     from equipoise.runs.store import save_run
@@ -243,16 +244,17 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
     for name, result in results.items():
         unit_details = None if details is None else {unit: details[unit] for unit in result.unit_ids.tolist()}
         written.append(str(save_run(Path(folder) / name, result, manifest=manifest, details=unit_details)))
+    places_view(scores.edition).write(folder)
     return written
 
 
 def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
-    from equipoise.domains.places.report import places_report
+    from equipoise.domains.places.report import places_view
 
     if out.json:
         out.data({**scores.to_dict(), "written": written})
     else:
-        out.show(*places_report(scores.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(places_view(scores.edition))
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json and written:
@@ -328,14 +330,14 @@ def compare(
 
 
 def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
-    from equipoise.domains.places.report import replicate_report
+    from equipoise.domains.places.report import seed_comparison_view
 
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
         out.data(comparison.to_dict() | {"cautions": cautions})
     else:
-        out.show(*replicate_report(comparison.edition, quiet=out.quiet))
+        out.view(seed_comparison_view(comparison.edition))
 
 
 # ``eq places demo``: a Markov model trained on simulated visits, scored against baselines.
@@ -375,7 +377,7 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
 
 
 def _demo_show(out: Output, simulated: PlacesDemo) -> None:
-    from equipoise.domains.places.report import places_report
+    from equipoise.domains.places.report import places_view
     from equipoise.report.terminal import Paragraph
 
     reliability = simulated.reliability
@@ -392,7 +394,7 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
         f"{len(history.names)} simulated users made {len(history):,} training visits to {history.classes} places; "
         f"{len(simulated.cases):,} visits are predicted.\n"
     )
-    out.show(*places_report(simulated.scores.edition, verbose=out.verbose, quiet=out.quiet))
+    out.view(places_view(simulated.scores.edition))
     if not out.quiet:
         verdict = "worse than" if reliability.ece > reliability.calibrated_high else "not significantly worse than"
         out.show(
@@ -408,16 +410,16 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
 def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     """Write the files, a run directory and the charts, and suggest the command that scores them."""
     from equipoise.config import DEFAULT_STATS
-    from equipoise.io.atomic import write_bytes
-    from equipoise.report.charts.render import render_png, render_svg
+    from equipoise.domains.places.report import places_view
+    from equipoise.report.charts.render import write_charts
 
     try:
         simulated.write(folder)
         inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
         _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
-        for chart in simulated.charts():
-            write_bytes(folder / f"{chart.name}.svg", render_svg(chart).encode())
-            write_bytes(folder / f"{chart.name}.png", render_png(chart))
+        view = places_view(simulated.scores.edition).with_charts(simulated.charts())
+        view.write(folder)
+        write_charts(view.charts, folder)
     except MissingExtraError as error:
         out.note(f"For charts: {error.hint}")
     except OSError as error:
