@@ -13,6 +13,7 @@ import pytest
 from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
 from equipoise.domains.bench.report import bench_views
+from equipoise.domains.bench.systems import SystemSpec
 from equipoise.runs.executors import LocalExecutor
 
 pytestmark = pytest.mark.slow  # whole benchmarks
@@ -368,3 +369,28 @@ def test_a_baseline_that_the_user_names_is_not_added_again() -> None:
     rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
     names = [system.name for system in bench.compare(["bm25", "tfidf"], [rows], cache=False).datasets[0].systems]
     assert sorted(names) == ["bm25", "random", "tfidf"]
+
+
+def test_stored_runs_depend_on_the_content_of_the_model_files(tmp_path: Path) -> None:
+    """Neither a new time stamp nor a new path of the same spec matters; other weights do."""
+    import os
+
+    file = tmp_path / "vectors.npz"
+    file.write_bytes(b"first")
+    system = SystemSpec("mine", f"vectors:{file}")
+    before = system.version()
+    os.utime(file, (1, 1))
+    assert system.version() == before
+    file.write_bytes(b"other")
+    assert system.version() != before
+
+
+def test_the_revision_of_a_hub_model_is_that_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    system = SystemSpec("e5", "st:intfloat/e5-base-v2")
+    before = system.version()
+    reference = tmp_path / "models--intfloat--e5-base-v2" / "refs" / "main"
+    reference.parent.mkdir(parents=True)
+    reference.write_text("0123abcd")
+    assert system.version() != before
+    assert "0123abcd" in system.version()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.domains.accounts.evaluation import SPEARMAN
-from equipoise.domains.accounts.experiment import TRAINED
+from equipoise.domains.accounts.experiment import COMBINATORIAL, HYPERBOLIC
 from equipoise.domains.accounts.results import (
     AccountsEvaluation,
     last_run_systems,
@@ -164,7 +164,6 @@ def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
     return f"{node.name}{where}: norm {format_value(float(norm))}, position {format_value(float(rank), 2)}"
 
 
-HYPERBOLIC = ("poincare", "lorentz")
 PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
 
 MAX_DRAWN_RADIUS = 5.0
@@ -302,7 +301,7 @@ class TreeCharts:
 
 
 def default_embedding(vectors: Mapping[str, NodeVectors]) -> str:
-    """The embedding that is plotted by default: hyperbolic first, then low dimension, then trained."""
+    """The embedding that is plotted by default: hyperbolic first, then low dimension, then the construction."""
     drawable = {name: node_vectors for name, node_vectors in vectors.items() if node_vectors.dim >= 2}
     if not drawable:
         raise StoreError("no embedding has at least two dimensions", hint="evaluate with --dims 2")
@@ -311,7 +310,7 @@ def default_embedding(vectors: Mapping[str, NodeVectors]) -> str:
         key=lambda name: (
             drawable[name].geometry not in HYPERBOLIC,
             drawable[name].dim,
-            drawable[name].settings.get("embedder") not in TRAINED,
+            drawable[name].settings.get("embedder") != COMBINATORIAL,
         ),
     )
 

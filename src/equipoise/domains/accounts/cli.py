@@ -97,6 +97,11 @@ def report_backend(out: Output, names: Iterable[str]) -> None:
 _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of training epochs."),
     click.option(
+        "--restarts",
+        type=click.IntRange(min=1),
+        help="Training runs from different starts; the lowest loss is kept. [8 for small trees, 1 for large ones]",
+    ),
+    click.option(
         "--burn-in-epochs",
         type=click.IntRange(min=0),
         help="First epochs, which run at a tenth of the learning rate.",
@@ -119,7 +124,7 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def collected(*args: Any, **values: Any) -> Any:
-        names = ("epochs", "burn_in_epochs", "negative_sampling", "train_relation")
+        names = ("epochs", "restarts", "burn_in_epochs", "negative_sampling", "train_relation")
         training = {name: value for name in names if (value := values.pop(name)) is not None}
         return command(*args, training=training, **values)
 
@@ -438,7 +443,9 @@ def train(
     check_has_edges(tree)
     report_backend(out, [name])
     with out.count(f"training {name}", trainer.epochs) as count:
-        vectors = trainer.fit(tree, embedding_dim, seed, lambda done, total: count(done))
+        vectors = trainer.fit(
+            tree, embedding_dim, seed, lambda done, total: count(done * trainer.epochs // max(1, total))
+        )
     evaluation = evaluate_embedding(
         tree,
         check_finite_vectors(vectors, name),
