@@ -33,6 +33,7 @@ PUBLIC_NAMES = {
     "compare_vectors": "equipoise.domains.phenotypes.benchmark",
     "detect_assertions": "equipoise.domains.phenotypes.assertion.detect",
     "diagnose": "equipoise.domains.phenotypes.diagnostics",
+    "extract": "equipoise.domains.phenotypes.export",
     "load_ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "open_index": "equipoise.domains.phenotypes.index.build",
     "open_term_retriever": "equipoise.domains.phenotypes.query",
@@ -40,12 +41,16 @@ PUBLIC_NAMES = {
     "query": "equipoise.domains.phenotypes.query",
     "read_annotated_corpus": "equipoise.domains.phenotypes.extraction.annotated_corpus",
     "read_cases": "equipoise.domains.phenotypes.cases",
+    "read_notes": "equipoise.domains.phenotypes.export",
     "read_translations": "equipoise.domains.phenotypes.index.lexicon",
     "run_benchmark": "equipoise.domains.phenotypes.benchmark",
     "run_extraction": "equipoise.domains.phenotypes.extraction.experiment",
+    "term_rows": "equipoise.domains.phenotypes.export",
     "term_similarity": "equipoise.domains.phenotypes.ontology.similarity",
+    "to_phenopacket": "equipoise.domains.phenotypes.export",
     "tune_extraction": "equipoise.domains.phenotypes.extraction.tuning",
     "with_max_similarity": "equipoise.domains.phenotypes.ontology.max_similarity",
+    "write_phenopackets": "equipoise.domains.phenotypes.export",
 }
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, PUBLIC_NAMES)

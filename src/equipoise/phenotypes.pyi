@@ -8,6 +8,11 @@ from equipoise.domains.phenotypes.cases import read_cases as read_cases
 from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
 from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
+from equipoise.domains.phenotypes.export import extract as extract
+from equipoise.domains.phenotypes.export import read_notes as read_notes
+from equipoise.domains.phenotypes.export import term_rows as term_rows
+from equipoise.domains.phenotypes.export import to_phenopacket as to_phenopacket
+from equipoise.domains.phenotypes.export import write_phenopackets as write_phenopackets
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus as read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import Candidates as Candidates
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as ExtractionConfig
