@@ -35,6 +35,10 @@ from equipoise.domains.phenotypes.ontology.max_similarity import with_max_simila
 from equipoise.domains.phenotypes.ontology.ontology import Ontology as Ontology
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology as load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity as TermSimilarity
+from equipoise.domains.phenotypes.ontology.similarity import (
+    annotation_information_content as annotation_information_content,
+)
+from equipoise.domains.phenotypes.ontology.similarity import read_annotation_counts as read_annotation_counts
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity as term_similarity
 from equipoise.domains.phenotypes.query import TermMatch as TermMatch
 from equipoise.domains.phenotypes.query import open_term_retriever as open_term_retriever

@@ -33,7 +33,7 @@ from equipoise.domains.phenotypes.index.lexicon import Translations, read_transl
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, term_similarity
+from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
 from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
@@ -472,8 +472,9 @@ def run_benchmark(
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
-        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``,
-        ``translate``, ``translations`` and ``n_diagnosed_labels``.
+        ``device``, ``measure`` of similarity, ``annotations``, ``ks``, further ``metrics`` and their ``plugins``,
+        ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``, ``translate``, ``translations`` and
+        ``n_diagnosed_labels``.
 
     Returns
     -------
@@ -609,7 +610,7 @@ def _device_notes(models: Iterable[Any], settings: BenchmarkConfig) -> tuple[str
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
     """What all models share: the resolved cases, the similarity, and the reranker if there is one."""
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
-    similarity = term_similarity(terms, settings.measure)
+    similarity = term_similarity(terms, settings.measure, information=information_values(terms, settings.annotations))
     check_bounded(similarity)
     resolved_cases = resolve_cases(_load_cases(cases), terms, skip_unknown=settings.skip_unknown)
     if not resolved_cases.scored:
