@@ -20,7 +20,7 @@ from equipoise.domains.phenotypes.config import benchmark_metrics
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import annotation_information_content
-from equipoise.domains.phenotypes.report import phenotype_report
+from equipoise.domains.phenotypes.report import benchmark_view
 from equipoise.errors import (
     DuplicateError,
     InputError,
@@ -373,7 +373,7 @@ def test_annotations_decide_the_similarity_and_what_is_comparable(
 def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     given = [replace(some_cases[0], expected=()), *some_cases[1:]]
     found = compare_vectors("hash", given, ontology, strategies=["all_max"], translate=False, **QUICK)
-    assert "5 of 6 cases" in " ".join(map(str, phenotype_report(found.edition)))
+    assert "5 of 6 cases" in " ".join(map(str, benchmark_view(found.edition).parts()))
     assert "6 cases" not in found.verdict()
     assert "5 cases" in found.verdict()
 

@@ -219,12 +219,12 @@ benchmark_options = options.options_as(BenchmarkOptions, "settings", *_BENCHMARK
 
 def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> int:
     """Show the report or JSON, write the files, and return the exit status."""
-    from equipoise.domains.phenotypes.report import phenotype_report
+    from equipoise.domains.phenotypes.report import benchmark_view
 
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*phenotype_report(evaluation.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(benchmark_view(evaluation.edition))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {settings.output}, not computed again"))
     if settings.output is not None:
