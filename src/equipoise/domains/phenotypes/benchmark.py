@@ -31,6 +31,7 @@ from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Wei
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
 from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.translate import make_translator
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
@@ -135,6 +136,16 @@ class BenchmarkContext:
     def ontology(self) -> Ontology:
         """The ontology that terms are retrieved in."""
         return self.resolved_cases.ontology
+
+    @cached_property
+    def translated(self) -> str:
+        """How many cases are also scored by their translation; empty if none is."""
+        if not self.settings.translate:
+            return ""
+        translator = make_translator(self.ontology, self.translations)
+        count = sum(translator(text) is not None for text in self.resolved_cases.texts)
+        cases = pluralize(len(self.resolved_cases.cases), "text")
+        return f"{count} of {cases} are also scored by their English translation" if count else ""
 
     @cached_property
     def random_max_similarity(self) -> Floats:
@@ -337,7 +348,8 @@ class PhenotypeBenchmark:
             ontology=ontology.title,
             citation=ontology.citation,
             terms=len(ontology),
-            measure=settings.measure,
+            measure=self.bench.similarity.name,
+            metrics=settings.further_metrics,
             systems=tuple(
                 SystemScores(
                     outcome.result,
@@ -349,7 +361,7 @@ class PhenotypeBenchmark:
                 for outcome in self.outcomes
             ),
             comparison=self.comparison,
-            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self._failed(),))),
+            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self.bench.translated, self._failed()))),
             findings=self.findings,
         )
 

@@ -102,6 +102,13 @@ class BenchmarkConfig:
     n_diagnosed_labels: int = 0
     """The number of labels in the diagnosis; 0 for none."""
 
+    @property
+    def further_metrics(self) -> tuple[str, ...]:
+        """The names of the requested metrics that are not among the default ones."""
+        default = {metric.name for metric in benchmark_metrics(self.ks)}
+        names = [metric.name for metric in benchmark_metrics(self.ks, self.metrics, self.plugins)]
+        return tuple(name for name in names if name not in default)
+
     def checked(self) -> BenchmarkConfig:
         """The validated settings."""
         representations = tuple(representation.checked() for representation in self.representations)

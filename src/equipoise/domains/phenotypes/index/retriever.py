@@ -25,7 +25,7 @@ from equipoise.domains.phenotypes.index.int8_prefilter import (
     make_prefilter,
 )
 from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts, term_texts
-from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation
+from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation, make_translator
 from equipoise.errors import ParameterError, StoreError
 from equipoise.geometry.base import PointArray, PreparedCorpus
 from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
@@ -290,11 +290,7 @@ class TermRetriever:
     @cached_property
     def translator(self) -> QueryTranslator | None:
         """Translates queries into the words of labels and synonyms; None if queries are not translated."""
-        if not self._translate:
-            return None
-        ontology = self.ontology
-        texts = [*ontology.labels, *(synonym for synonyms in ontology.synonyms for synonym in synonyms)]
-        return QueryTranslator(texts, self._translations)
+        return make_translator(self.ontology, self._translations) if self._translate else None
 
     def translation(self, query: str) -> str | None:
         """The translation that the query is also scored by; None if there is none."""
