@@ -6,12 +6,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from equipoise.domains.phenotypes.assertion import english, german
-from equipoise.domains.phenotypes.assertion.rules import Assertion, AssertionRules, CueDirection, CueGroup
+from equipoise.domains.phenotypes.assertion.rules import (
+    Assertion,
+    AssertionRules,
+    CueDirection,
+    CueGroup,
+    PhraseMatcher,
+)
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
 
@@ -124,8 +130,8 @@ class _IntervalIndex:
 def cue_spans(text: str, rules: AssertionRules) -> list[Span]:
     """The spans of cues, terminators and affirming phrases such as *is present*."""
     cues = [(match.start, match.end) for match in _longest_matches(text, rules) if _is_term_independent(match)]
-    patterns = (rules.terminator_patterns[Assertion.NEGATED], rules.affirmed_pattern)
-    others = [match.span() for pattern in patterns for match in pattern.finditer(text)]
+    matchers = (rules.terminator_matcher, rules.terminator_matchers[Assertion.NEGATED], rules.affirmed_matcher)
+    others = [match.span() for matcher in matchers for match in matcher.finditer(text)]
     return sorted({*cues, *others})
 
 
@@ -153,10 +159,7 @@ class _ScopeFinder:
         covered = bytearray(len(text))
         for match in self._matches:
             covered[match.start : match.end] = b"\1" * (match.end - match.start)
-        self._ends = {
-            kind: [match.span() for match in pattern.finditer(text) if not any(covered[slice(*match.span())])]
-            for kind, pattern in rules.terminator_patterns.items()
-        }
+        self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
         self._affirmed_starts = sorted(self._statements(covered))
         self._brackets = BracketIndex(text)
@@ -164,6 +167,18 @@ class _ScopeFinder:
         self._headings = [match.start for match in sections]
         self._back = [match for match in self._matches if match.is_backward]
         self._back_starts = [match.start for match in self._back]
+
+    def _terminators(self, covered: bytearray) -> dict[Assertion, list[Span]]:
+        """The terminators outside of cues, by assertion."""
+
+        def outside(matcher: PhraseMatcher) -> list[Span]:
+            spans = (match.span() for match in matcher.finditer(self._text))
+            return [span for span in spans if not any(covered[slice(*span)])]
+
+        common = outside(self._rules.terminator_matcher)
+        matchers = self._rules.terminator_matchers
+        own = {matcher: outside(matcher) for matcher in set(matchers.values())}
+        return {kind: sorted({*common, *(own[matchers[kind]] if kind in matchers else ())}) for kind in Assertion}
 
     def cues(self) -> list[Cue]:
         return [
@@ -225,7 +240,7 @@ class _ScopeFinder:
 
     def _statements(self, covered: bytearray) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
-        for match in self._rules.affirmed_pattern.finditer(self._text):
+        for match in self._rules.affirmed_matcher.finditer(self._text):
             if any(covered[slice(*match.span())]):
                 continue
             sentence = self._borders[bisect_right(self._borders, match.start()) - 1]
@@ -276,8 +291,8 @@ def statement_starts(text: str) -> list[int]:
 
 def _all_matches(text: str, rules: AssertionRules) -> Iterator[_Match]:
     for cues in rules.cues:
-        yield from (_Match(match.start(), match.end(), cues) for match in cues.pattern.finditer(text))
-    yield from (_Match(match.start(), match.end(), None) for match in rules.pseudo_pattern.finditer(text))
+        yield from (_Match(match.start(), match.end(), cues) for match in cues.matcher.finditer(text))
+    yield from (_Match(match.start(), match.end(), None) for match in rules.pseudo_matcher.finditer(text))
 
 
 def _is_term_independent(match: _Match) -> bool:
@@ -369,7 +384,9 @@ class DetectedAssertion:
     cues: tuple[Span, ...] = ()
 
 
-def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") -> list[Assertion]:
+def detect_assertions(
+    text: str, spans: Sequence[Span], language: str = "en", *, names: Iterable[Span] = ()
+) -> list[Assertion]:
     """Detect whether each span is affirmed, negated, uncertain, hypothetical or family history.
 
     Parameters
@@ -380,6 +397,9 @@ def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") ->
         Start and end offsets in the text.
     language
         ``en`` or ``de``.
+    names
+        Spans that are exactly the name of a finding, such as *absent speech* or *no speech*: cues inside of them belong
+        to the name.
 
     Returns
     -------
@@ -393,10 +413,12 @@ def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") ->
     >>> [str(assertion) for assertion in detect_assertions(text, spans)]
     ['negated', 'affirmed', 'family_history']
     """
-    return [detected.assertion for detected in detect_assertions_with_cues(text, spans, language)]
+    return [detected.assertion for detected in detect_assertions_with_cues(text, spans, language, names=names)]
 
 
-def detect_assertions_with_cues(text: str, spans: Sequence[Span], language: str = "en") -> list[DetectedAssertion]:
+def detect_assertions_with_cues(
+    text: str, spans: Sequence[Span], language: str = "en", *, names: Iterable[Span] = ()
+) -> list[DetectedAssertion]:
     """The assertion of each span, with the cues that decided.
 
     A cue applies to a span if more than half of the words of the span are in its scope; function words and words
@@ -412,12 +434,15 @@ def detect_assertions_with_cues(text: str, spans: Sequence[Span], language: str 
                 hint="spans count characters from 0, and the end is exclusive",
             )
     table = CueTable(text, RULES_BY_LANGUAGE[code])
-    return [_detect_span(text, span, table.covering(span), FUNCTION_WORDS[code]) for span in spans]
+    exact = set(names)
+    return [_detect_span(text, span, table.covering(span), FUNCTION_WORDS[code], span in exact) for span in spans]
 
 
-def _detect_span(text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str]) -> DetectedAssertion:
+def _detect_span(
+    text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str], is_name: bool
+) -> DetectedAssertion:
     start, end = span
-    relevant = [cue for cue in cues if not (cue.part_of_term and start <= cue.start and cue.end <= end)]
+    relevant = [cue for cue in cues if not ((cue.part_of_term or is_name) and start <= cue.start and cue.end <= end)]
     words = _content_words(text, span, relevant, function_words)
     applicable: dict[Assertion, list[Cue]] = {}
     for kind in Assertion:

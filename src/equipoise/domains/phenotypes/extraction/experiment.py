@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.annotated_corpus import SAMPLE, AnnotatedCorpus, read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations, resolve_annotations
-from equipoise.domains.phenotypes.extraction.candidates import Candidates, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.candidates import Candidates
 from equipoise.domains.phenotypes.extraction.config import (
+    DEFAULT_EXTRACTOR,
     MODE_DESCRIPTIONS,
     ExtractionConfig,
     describe_pipeline,
     extraction_metrics,
     make_config,
+)
+from equipoise.domains.phenotypes.extraction.extractor import (
+    TermExtractor,
     missing_index_notes,
-    open_term_retriever,
+    open_term_extractor,
+    resolve_extraction_models,
 )
 from equipoise.domains.phenotypes.extraction.predict import (
     LossStage,
@@ -47,7 +51,6 @@ from equipoise.domains.phenotypes.ontology.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
-from equipoise.models.resolve import resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ExperimentFolder, write_json
@@ -58,7 +61,6 @@ from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.models.encoder import ModelCard
     from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
@@ -203,7 +205,7 @@ Source = str | Path | AnnotatedCorpus
 
 def run_extraction(
     source: Source = SAMPLE,
-    model: Any = DEFAULT_MODEL,
+    model: Any = DEFAULT_EXTRACTOR,
     ontology: Ontology | str = "hpo",
     *,
     dataset: str | None = None,
@@ -223,7 +225,8 @@ def run_extraction(
     source
         A folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes`` for the included sample.
     model
-        A model spec, such as ``tfidf:``.
+        A model spec, such as ``tfidf:``, for the phrases that the dictionary leaves free; ``dict:`` for the dictionary
+        alone.
     ontology
         The ontology, its path, or ``hpo``.
     dataset
@@ -240,7 +243,8 @@ def run_extraction(
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
-        fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,
+        fields of ``ExtractionConfig``: ``chunkers``, ``dictionary``, ``branch``, ``averaging``,
+        ``include_assertions``, ``bootstrap``, ``measure``,
         ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``, ``threads``.
 
     Returns
@@ -255,7 +259,7 @@ def run_extraction(
     """
     chosen = make_config(settings if tuned is None else tuned.settings(settings))
     folder = ExperimentFolder.of(output)
-    named = resolve_models(model)
+    named = resolve_extraction_models(model)
     if len(named) != 1:
         raise ParameterError(
             f"{len(named)} models were named, and a run has one", hint="run each, and compare the runs"
@@ -293,7 +297,7 @@ def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str
     return resolve_annotations(annotated, ontology if isinstance(ontology, Ontology) else load_ontology(ontology))
 
 
-VERSION = "extraction 1"
+VERSION = "extraction 2"
 """Increased when the same inputs give other candidates."""
 
 
@@ -304,11 +308,11 @@ class ExtractionContext:
     gold: GoldAnnotations
     settings: ExtractionConfig
 
-    def key(self, name: str, system: TermRetriever) -> str:
+    def key(self, name: str, extractor: TermExtractor) -> str:
         """The resume key of one model."""
         settings = replace(self.settings, index_dir=None, threads=1)
         gold = self.gold.annotated.fingerprint, self.gold.ontology.fingerprint
-        return resume_key(VERSION, name, system.system.fingerprint, gold, settings)
+        return resume_key(VERSION, name, extractor.fingerprint, gold, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,20 +331,18 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
     """Retrieve the candidates, unless the stored ones have the same key."""
     gold, settings = context.shared.gold, context.shared.settings
     context.progress(f"{job.name}: finding terms")
-    with open_term_retriever(job.inputs, gold.ontology, settings) as system:
-        key = context.shared.key(job.name, system)
+    with open_term_extractor(job.inputs, gold.ontology, settings) as extractor:
+        key = context.shared.key(job.name, extractor)
         if key == context.stored_key:
             return JobOutput(None, key)
-        assert system.fitted is not None  # fit before timing starts
+        extractor.prepare(gold.documents)
         start = perf_counter()
-        candidates = retrieve_candidates(
-            gold.documents, system, chunkers=settings.chunkers, num_results=retrieval_depth(settings, gold)
-        )
+        candidates = extractor.candidates(gold.documents, num_results=retrieval_depth(settings, gold))
         predictions = predict(candidates, **settings.pipeline.record())
         seconds = perf_counter() - start
-        oracle = evaluate_gold_spans(gold, system, predictions, settings)
-        notes = missing_index_notes(system)
-        return JobOutput(ModelCandidates(system.card, candidates, predictions, oracle, seconds, notes), key)
+        oracle = evaluate_gold_spans(gold, extractor, predictions, settings)
+        notes = missing_index_notes(extractor)
+        return JobOutput(ModelCandidates(extractor.card, candidates, predictions, oracle, seconds, notes), key)
 
 
 def score_extraction(
