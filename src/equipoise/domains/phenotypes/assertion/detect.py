@@ -153,12 +153,15 @@ class _ScopeFinder:
     def __init__(self, text: str, rules: AssertionRules) -> None:
         self._text, self._rules = text, rules
         self._matches = [match for match in _longest_matches(text, rules) if match.cues]
-        # The full stop of a cue such as *V.a.* does not end a sentence.
-        within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] == "."}
-        self._borders = [*(start for start in statement_starts(text) if start not in within), len(text)]
+        # The full stop of a cue such as *V.a.* does not end a sentence, nor does a question mark before a word.
+        within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] in ".?"}
         covered = bytearray(len(text))
         for match in self._matches:
             covered[match.start : match.end] = b"\1" * (match.end - match.start)
+        inside = {at for match in self._matches for at in range(match.start + 1, match.end)}
+        starts = (start for start in statement_starts(text) if start not in within and start not in inside)
+        self._borders = [*starts, len(text)]
+        self._match_starts = [match.start for match in self._matches]
         self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
         self._affirmed_starts = sorted(self._statements(covered))
@@ -178,7 +181,10 @@ class _ScopeFinder:
         common = outside(self._rules.terminator_matcher)
         matchers = self._rules.terminator_matchers
         own = {matcher: outside(matcher) for matcher in set(matchers.values())}
-        return {kind: sorted({*common, *(own[matchers[kind]] if kind in matchers else ())}) for kind in Assertion}
+        ends = {kind: sorted({*common, *(own[matchers[kind]] if kind in matchers else ())}) for kind in Assertion}
+        # *The brother has no seizures, but ataxia*: only a mention of the patient ends the scope of a relative.
+        ends[Assertion.FAMILY_HISTORY] = own[matchers[Assertion.FAMILY_HISTORY]]
+        return ends
 
     def cues(self) -> list[Cue]:
         return [
@@ -200,6 +206,10 @@ class _ScopeFinder:
             yield match.end, min([self._section(match), *_first_from(self._headings, match.end)])
             return
         sentence = bisect_right(self._borders, match.start) - 1
+        if direction is CueDirection.ITEM:
+            limit = self._forward(match, self._borders[sentence + 1])
+            separator = self._rules.separator_pattern.search(self._text, match.end, limit)
+            yield match.end, separator.start() if separator else limit
         if direction in (CueDirection.FORWARD, CueDirection.BOTH):
             yield match.end, self._forward(match, min(self._borders[sentence + 1], match.end + _MAX_SCOPE))
         if direction in (CueDirection.BACKWARD, CueDirection.BOTH):
@@ -217,7 +227,27 @@ class _ScopeFinder:
         stops += _first_from(self._statement_cues, match.end)
         if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
             stops += _first_from(self._affirmed_starts, match.end)
+        comma = self._text.find(",", match.end, min(stops))
+        if comma >= 0 and (self._repeats_cue(match) or self._ends_at_comma(match, comma, min(stops))):
+            stops.append(comma)
         return min(stops)
+
+    def _ends_at_comma(self, match: _Match, comma: int, limit: int) -> bool:
+        assert match.cues is not None
+        return match.cues.ends_at_comma and not self._rules.conjunction_pattern.search(self._text, comma, limit)
+
+    def _repeats_cue(self, match: _Match) -> bool:
+        """Whether each item of a list has its own negation, as in *no rash, no edema, cough*: the last one has none."""
+        assert match.cues is not None
+        at = bisect_left(self._match_starts, match.start)
+        previous = self._matches[at - 1] if at else None
+        return (
+            previous is not None
+            and previous.cues is match.cues
+            and match.cues.assertion is Assertion.NEGATED
+            and self._starts_statement(match)
+            and match.start < self._borders[bisect_right(self._borders, previous.start)]
+        )
 
     def _section(self, match: _Match) -> int:
         """The end of the section of a heading.

@@ -32,12 +32,32 @@ STATEMENT_START = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
 """A regular expression that matches at the start of a statement."""
 
 
+ITEM_START = r"(?:(?<=\A)|(?<=[\s,;:(/]))"
+"""A regular expression that matches at the start of an item of a list."""
+ITEM_END = r"(?=\s*(?:[.,;)\n]|\Z))"
+"""A regular expression that matches at the end of an item of a list."""
+SHORT_CUES = (
+    # A hyphen before a word negates it (*-fever*); a hyphen and a space only after a comma, because it may be a bullet.
+    rf"{ITEM_START}[-−–](?=[^\W\d])",
+    r"(?<=[,;]\x20)[-−–](?=\x20\w)",
+    rf"{ITEM_START}\([-−–]\)(?=\s*\w)",
+    rf"{ITEM_START}[Øø](?=\s)",
+)
+"""Signs that negate the next item in every language."""
+SHORT_QUESTIONS = (rf"{ITEM_START}\?(?=\s?\w)",)
+PLUS_SIGNS = (r"\+(?=\s?\w)", r"\(\+\)", r"\+ve")
+MEASUREMENT = r"\d+(?:[.,]\d+)?\s?(?:cm|mm|kg|%)"
+"""An item with a measurement is affirmed: *no edema, hepatomegaly 3 cm*."""
+
+
 class CueDirection(StrEnum):
     """The direction of a cue's scope."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
     BOTH = "both"
+    ITEM = "item"
+    """Forward, up to the next comma or conjunction."""
     SECTION = "section"
     """A heading: the scope is its sentence if the line continues, otherwise the text up to the next heading."""
 
@@ -54,6 +74,8 @@ class CueGroup:
     direction: CueDirection
     phrases: tuple[str, ...]
     part_of_term: bool = False
+    ends_at_comma: bool = False
+    """Whether a comma ends the scope, unless a conjunction follows: *rhinitis without fever, cough*."""
 
     @cached_property
     def matcher(self) -> PhraseMatcher:
@@ -116,6 +138,11 @@ class AssertionRules:
     def conjunction_pattern(self) -> re.Pattern[str]:
         """Any conjunction."""
         return phrase_pattern(self.conjunctions)
+
+    @cached_property
+    def separator_pattern(self) -> re.Pattern[str]:
+        """A comma or a conjunction."""
+        return re.compile(rf",|\b(?:{'|'.join(self.conjunctions)})(?!\w)", re.IGNORECASE)
 
     @cached_property
     def list_pattern(self) -> re.Pattern[str]:
