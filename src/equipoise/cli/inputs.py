@@ -23,10 +23,9 @@ from equipoise.errors import (
     ParameterError,
     ShapeError,
 )
-from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import streamed_ranking
-from equipoise.io.arrays import array_names, read_array, read_matrix, split_member
+from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_matrix, split_member
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
 from equipoise.io.tables import Table, read_table
 from equipoise.io.text import STDIN
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
     from equipoise.metrics.catalogue import MetricCatalogue
 
-ARRAYS = (".npy", ".npz", ".safetensors")
 NO_CLASS = "exclude a column that is not a class with --padding COLUMN, or write -inf where there is no score"
 
 
@@ -71,7 +69,7 @@ class SystemInput:
     @property
     def is_logits(self) -> bool:
         """Whether it is a file of arrays."""
-        return split_member(self.path)[0].suffix.casefold() in ARRAYS
+        return split_member(self.path)[0].suffix.casefold() in ARRAY_FORMATS
 
     @property
     def is_stored(self) -> bool:
@@ -181,6 +179,8 @@ class EvidenceOptions:
 
                 classified = classify_on_device(self.device, logits, targets, padding=list(self.padding))
                 return classified.labels if labels else classified.ranking
+            from equipoise.evidence.labels import Labels
+
             make = Labels.from_logits if labels else Ranking.from_scores
             return make(logits, targets, exclude=list(self.padding))
 
@@ -195,13 +195,16 @@ class EvidenceOptions:
             return scores, f"{file}:targets"
         raise ParameterError(
             f"the logits in {system.path} need targets",
-            hint="add --targets y.npy, or store them as targets in the same .npz or .safetensors file",
+            hint="add --targets y.npy, or store them as targets in the same .npz, .safetensors or .pt file",
         )
 
 
 def needs_labels(metrics: Sequence[str], catalogue: MetricCatalogue) -> bool:
     """Whether the metrics measure predicted classes, such as F1, and not ranks. Both at once are an error."""
-    kinds = {name: {metric.evidence.kind for metric in matching_metrics(name, catalogue)} for name in metrics}
+    kinds = {
+        name: {each.evidence.kind for each in matching_metrics(name, catalogue) if "@" in name or not each.needs_cutoff}
+        for name in metrics
+    }
     of_classes = [name for name, matched in kinds.items() if "labels" in matched and "ranking" not in matched]
     of_ranks = [name for name, matched in kinds.items() if "ranking" in matched and "labels" not in matched]
     if of_classes and of_ranks:
@@ -321,7 +324,7 @@ def _from_pattern(names: list[str], pattern: str) -> list[str]:
 
 def read_column(word: str, option: str) -> NDArray[Any]:
     """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``."""
-    if split_member(word)[0].suffix.casefold() in ARRAYS:
+    if split_member(word)[0].suffix.casefold() in ARRAY_FORMATS:
         return read_array(word, ndim=1)
     path, colon, column = word.rpartition(":")
     if not colon or not path or not column:

@@ -168,6 +168,24 @@ class SumFusion(_Fusion):
         return "plain sum of scores; BM25 divided by the query's largest"
 
 
+class WeightedSumFusion(SumFusion):
+    """A sum fusion of two systems with the weights w and 1 - w."""
+
+    def __init__(self, parts: Sequence[Retriever], weight: float) -> None:
+        super().__init__(parts)
+        self.weights = (weight, 1.0 - weight)
+
+    def contribution(self, part: int, scores: PointArray) -> Floats:
+        """The scores of the plain sum, weighted."""
+        return self.weights[part] * super().contribution(part, scores)
+
+    def _options(self) -> str:
+        return f",weight={self.weights[0]:g}"
+
+    def _note(self) -> str:
+        return f"{super()._note()}; weights {self.weights[0]:g} and {self.weights[1]:g}"
+
+
 class ReciprocalRankFusion(_Fusion):
     """The sum of ``1 / (k + rank)`` (Cormack, Clarke and Buettcher, SIGIR 2009), over full rankings.
 

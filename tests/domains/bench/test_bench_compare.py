@@ -12,7 +12,8 @@ import pytest
 
 from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.report import BenchView, bench_views
+from equipoise.domains.bench.report import bench_views
+from equipoise.domains.bench.systems import SystemSpec
 from equipoise.runs.executors import LocalExecutor
 
 pytestmark = pytest.mark.slow  # whole benchmarks
@@ -258,10 +259,12 @@ def test_views_survive_json() -> None:
     import json
     from dataclasses import asdict
 
+    from equipoise.report.view import View
+
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     views = bench_views(run(["hash"], data))
     stored = json.dumps([asdict(view) for view in views])
-    assert json.dumps([asdict(BenchView.from_dict(view)) for view in json.loads(stored)]) == stored
+    assert json.dumps([asdict(View.from_dict(view)) for view in json.loads(stored)]) == stored
     assert len(views) == 3
 
 
@@ -366,3 +369,28 @@ def test_a_baseline_that_the_user_names_is_not_added_again() -> None:
     rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
     names = [system.name for system in bench.compare(["bm25", "tfidf"], [rows], cache=False).datasets[0].systems]
     assert sorted(names) == ["bm25", "random", "tfidf"]
+
+
+def test_stored_runs_depend_on_the_content_of_the_model_files(tmp_path: Path) -> None:
+    """Neither a new time stamp nor a new path of the same spec matters; other weights do."""
+    import os
+
+    file = tmp_path / "vectors.npz"
+    file.write_bytes(b"first")
+    system = SystemSpec("mine", f"vectors:{file}")
+    before = system.version()
+    os.utime(file, (1, 1))
+    assert system.version() == before
+    file.write_bytes(b"other")
+    assert system.version() != before
+
+
+def test_the_revision_of_a_hub_model_is_that_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    system = SystemSpec("e5", "st:intfloat/e5-base-v2")
+    before = system.version()
+    reference = tmp_path / "models--intfloat--e5-base-v2" / "refs" / "main"
+    reference.parent.mkdir(parents=True)
+    reference.write_text("0123abcd")
+    assert system.version() != before
+    assert "0123abcd" in system.version()
