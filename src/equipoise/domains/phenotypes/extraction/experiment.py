@@ -22,6 +22,7 @@ from equipoise.domains.phenotypes.extraction.config import (
     make_config,
 )
 from equipoise.domains.phenotypes.extraction.extractor import (
+    DICTIONARY,
     TermExtractor,
     missing_index_notes,
     open_term_extractor,
@@ -64,8 +65,26 @@ if TYPE_CHECKING:
     from equipoise.models.encoder import ModelCard
     from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Result
     from equipoise.types import Finding
+
+
+@dataclass(frozen=True, eq=False)
+class DictionaryBaseline:
+    """The result of the dictionary alone, and the paired difference of the run from it in the primary metric."""
+
+    result: Result
+    contrast: Contrast
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "estimates": [self.result[name].to_dict() for name in self.result.names[:3]],
+            "difference": self.contrast.difference,
+            "interval": asdict(self.contrast.interval),
+            "p": self.contrast.p,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +102,8 @@ class ExtractionRun:
     stage_trace: tuple[TracedTerm, ...]
     gold_span_oracle: GoldSpanOracle | None
     seconds: float
+    baseline: DictionaryBaseline | None = None
+    """The dictionary alone on the same documents; None if the run itself is the dictionary."""
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     resumed: bool = False
@@ -124,6 +145,7 @@ class ExtractionRun:
                 self.gold_span_oracle.n_lost_by_chunking,
                 self.gold_span_oracle.n_lost_by_model,
             ),
+            baseline=self.baseline,
             notes=(*self.gold.notes, *self.notes),
             problems=self.gold.problem_messages,
             citation=self.gold.ontology.citation,
@@ -164,6 +186,7 @@ class ExtractionRun:
             "chunks": len(self.candidates),
             "seconds": self.seconds,
             "estimates": [estimate.to_dict() for estimate in self.result.estimates.values()],
+            "dictionary_baseline": None if self.baseline is None else self.baseline.to_dict(),
             "errors_by_kind": self.errors_by_kind.to_dict(),
             "gold_by_stage": {str(stage): number for stage, number in self.stages.items()},
             "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
@@ -325,6 +348,8 @@ class ModelCandidates:
     gold_span_oracle: GoldSpanOracle | None
     seconds: float
     notes: tuple[str, ...]
+    dictionary_predictions: Predictions | None
+    """Those of the dictionary alone; None if the model is the dictionary."""
 
 
 def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOutput[ModelCandidates]:
@@ -341,8 +366,33 @@ def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOu
         predictions = predict(candidates, **settings.pipeline.record())
         seconds = perf_counter() - start
         oracle = evaluate_gold_spans(gold, extractor, predictions, settings)
-        notes = missing_index_notes(extractor)
-        return JobOutput(ModelCandidates(extractor.card, candidates, predictions, oracle, seconds, notes), key)
+        value = ModelCandidates(
+            extractor.card,
+            candidates,
+            predictions,
+            oracle,
+            seconds,
+            (*missing_index_notes(extractor), *_branch_notes(extractor, gold)),
+            None if job.name == DICTIONARY else _dictionary_predictions(extractor, gold),
+        )
+        return JobOutput(value, key)
+
+
+def _dictionary_predictions(extractor: TermExtractor, gold: GoldAnnotations) -> Predictions:
+    """The predictions of the dictionary alone, with default settings."""
+    dictionary = extractor if extractor.uses_dictionary else TermExtractor(gold.ontology, None, branch=extractor.branch)
+    return predict(dictionary.mention_candidates(gold.documents), num_results=1)
+
+
+def _branch_notes(extractor: TermExtractor, gold: GoldAnnotations) -> tuple[str, ...]:
+    """How many gold entries the branch excludes."""
+    if extractor.branch is None:
+        return ()
+    terms = [gold.ontology.index_of(entry.term) for entries in gold.annotations.values() for entry in entries]
+    outside = sum(not extractor.allowed[term] for term in terms)
+    if not outside:
+        return ()
+    return (f"{outside} of {len(terms)} gold entries are not below {extractor.branch} (--branch) and cannot be found",)
 
 
 def score_extraction(
@@ -350,11 +400,20 @@ def score_extraction(
 ) -> ExtractionRun:
     """Score the predictions of one model against the gold; all stages use the same candidates."""
     gold, settings, predictions = context.gold, context.settings, retrieved.predictions
-    sets = with_similarity_credit(prediction_sets(gold, predictions), term_similarity(gold.ontology, settings.measure))
-    result = with_findings(
-        extraction_result(sets, f"{name} ({describe_pipeline(settings.pipeline)})", gold, settings),
-        _gold_findings(gold, settings),
-    )
+    similarity = term_similarity(gold.ontology, settings.measure)
+
+    def scored(system: str, predicted: Predictions) -> Result:
+        sets = with_similarity_credit(prediction_sets(gold, predicted), similarity)
+        return extraction_result(sets, system, gold, settings)
+
+    result = scored(f"{name} ({describe_pipeline(settings.pipeline)})", predictions)
+    result = with_findings(result, _gold_findings(gold, settings))
+    baseline = None
+    if retrieved.dictionary_predictions is not None:
+        dictionary = scored(DICTIONARY, retrieved.dictionary_predictions)
+        primary = result.names[0]
+        comparison = compare([result, dictionary], [primary], config=settings.interval_config)
+        baseline = DictionaryBaseline(dictionary, comparison.contrast(result.system, DICTIONARY, primary))
     return ExtractionRun(
         model=name,
         card=retrieved.card,
@@ -367,6 +426,7 @@ def score_extraction(
         stage_trace=trace_gold_terms(retrieved.candidates, predictions, gold.annotations),
         gold_span_oracle=retrieved.gold_span_oracle,
         seconds=retrieved.seconds,
+        baseline=baseline,
         notes=retrieved.notes,
         command=tuple(command),
     )

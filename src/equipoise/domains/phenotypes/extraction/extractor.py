@@ -149,6 +149,11 @@ class TermExtractor:
         mentions = [self.mentions(document) for document in listed]
         return self._combined(listed, mentions, self.spans(listed, mentions), num_results)
 
+    def mention_candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Candidates:
+        """The candidates of the dictionary alone."""
+        listed = to_documents(documents)
+        return self._combined(listed, [self.mentions(document) for document in listed], [], 1)
+
     def candidates_for_spans(
         self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], *, num_results: int = 10
     ) -> Candidates:

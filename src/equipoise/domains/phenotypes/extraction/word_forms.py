@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from importlib.resources import files
 
+from equipoise.domains.phenotypes.index.lexicon import german_glossary
+
 _ENGLISH_FUNCTION_WORDS = (
     "a an the of in on at to for from with by as is are was were be been his her their its both some any also due many"
 )
@@ -117,6 +119,10 @@ def _word_classes() -> dict[str, dict[str, str]]:
             english_classes.setdefault(fold_word(word), name)
         for word in german.split():
             german_classes.setdefault(fold_word(word, "de"), name)
+    for word, translation in german_glossary().items():
+        if " " not in translation:
+            folded = fold_word(translation)
+            german_classes.setdefault(fold_word(word, "de"), english_classes.get(folded, folded))
     return {"en": english_classes, "de": english_classes | german_classes}
 
 
