@@ -36,6 +36,9 @@ COMMANDS = {
         "equipoise.domains.accounts.cli:evaluate", "Embed a tree in several dimensions, and evaluate each embedding."
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
+    "check": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:check", "List all problems of a tree, and its nodes by depth."
+    ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
 }
