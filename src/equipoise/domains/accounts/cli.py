@@ -39,6 +39,15 @@ COMMANDS = {
     "check": CommandEntry(
         "equipoise.domains.accounts.cli_nodes:check", "List all problems of a tree, and its nodes by depth."
     ),
+    "misfiled": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:misfiled", "List accounts whose name belongs below another parent."
+    ),
+    "place": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:place", "Rank the parents of a new account, or evaluate such placements."
+    ),
+    "nearest": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest accounts of an account in an embedding."
+    ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
 }
@@ -614,7 +623,7 @@ def plot(
     """See ``PLOT_HELP``."""
     file = Path(output)
     _check_chart_file(file)
-    tree_charts = _tree_charts(Path(results), source, system, geometry)
+    tree_charts = read_tree_charts(Path(results), source, system, geometry)
     charts = _select_charts(tree_charts.charts(), chart)
     _write_charts_file(file, tree_charts, charts)
     is_embedding_chart = any(not item.name.startswith(DIMENSION_CHARTS) for item in charts)
@@ -625,7 +634,8 @@ def plot(
     return 0
 
 
-def _tree_charts(results: Path, source: TreeSource, system: str | None, geometry: str | None) -> TreeCharts:
+def read_tree_charts(results: Path, source: TreeSource, system: str | None, geometry: str | None) -> TreeCharts:
+    """Tree and vectors of a folder of results, or of a file of vectors and the tree of the options."""
     from equipoise.domains.accounts.charts import TreeCharts
 
     if results.is_dir():
