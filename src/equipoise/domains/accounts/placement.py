@@ -36,8 +36,8 @@ DEFAULT_MODEL = "tfidf"
 """Character n-grams, which need no download. On the German chart SKR04 the parent is first for 42 % of the accounts."""
 N_CHILDREN = 3
 """The most similar children of a candidate that are averaged."""
-TEMPERATURES: Floats = np.geomspace(0.005, 2.0, 25)
-SIBLING_WEIGHT = 20.0
+TEMPERATURES: Floats = np.geomspace(0.02, 2.0, 25)
+SIBLING_WEIGHT = 30.0
 """Log-probability that one known sibling adds to its parent."""
 METRICS = ("HR@1", "HR@5", "MRR", "MR")
 
@@ -187,8 +187,8 @@ class MisfiledAccount:
 def misfiled_accounts(placer: AccountPlacer, *, min_confidence: float = 0.5) -> list[MisfiledAccount]:
     """The accounts whose name points to another parent, the surest first.
 
-    Each account without children is in turn treated as new. It is listed if another parent has at least ``min_confidence`` and is more
-    probable than the actual one.
+    Each account without children is in turn treated as new. It is listed if another parent has at least
+    ``min_confidence`` and is more probable than the actual one.
     """
     tree = placer.tree
     nodes, probabilities = placer.leave_one_out()
