@@ -11,6 +11,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
 from equipoise.cli.output import Output, Step, pass_output
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
 from equipoise.report.answer import AnswerOptions, cost_report_columns
@@ -20,7 +21,6 @@ from equipoise.runs.compare import compare as compare_systems
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
     from equipoise.runs.store import StoredRun
     from equipoise.stats.comparison import Comparison
@@ -73,7 +73,7 @@ def compare(
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(inputs) + 1) as step:
-        read = read_systems(inputs, reading, step, labels=labels)
+        read = read_systems(inputs, reading, step, labels=labels, config=config)
         step("comparing")
         units = next(iter(read.systems.values())).unit_ids.tolist()
         comparison = compare_systems(
@@ -98,7 +98,12 @@ class SystemsToCompare:
 
 
 def read_systems(
-    inputs: Sequence[SystemInput], reading: EvidenceOptions, step: Step, *, labels: bool = False
+    inputs: Sequence[SystemInput],
+    reading: EvidenceOptions,
+    step: Step,
+    *,
+    labels: bool = False,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> SystemsToCompare:
     """Read all systems of a command line.
 
@@ -114,6 +119,8 @@ def read_systems(
 
             stored[index] = load_run(system.path)
             entries.append(stored[index].result)
+        elif reading.qrels is None and system.is_unit_table:
+            entries.append(system.unit_result((), config))
         else:
             entries.append(reading.evidence(system, labels=labels))
     names = [

@@ -48,6 +48,8 @@ class Scorer:
         """The result of one system."""
         if self.like is not None:
             return self._score_like(system, self.like)
+        if self.reading.qrels is None and system.is_unit_table:
+            return system.unit_result(self.metrics, self.config)
         evidence = self.reading.evidence(system, labels=needs_labels(self.metrics, self.catalogue))
         return evaluate(
             evidence,
