@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.output import Output, Step, pass_output
+from equipoise.cli.output import Output, Step, log_to_trackers, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
@@ -48,6 +48,7 @@ The order is by --primary, by default the first metric.
 @options.stats_options()
 @options.plugin_option
 @options.fail_option
+@options.log_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -58,6 +59,7 @@ def compare(
     metrics: tuple[str, ...],
     plugins: tuple[str, ...],
     fail_on: str | None,
+    trackers: tuple[str, ...],
     cluster: str | None,
     cluster_by: str | None,
     reading: EvidenceOptions,
@@ -84,6 +86,7 @@ def compare(
             catalogue=catalogue,
         )
     show_comparison(out, comparison, read.runs)
+    log_to_trackers(out, trackers, f"compare {' '.join(comparison.systems)}", comparison.to_dict(flat=True))
     if any(run.caution for run in read.runs):
         return output.FAILED_UNITS
     return output.gate(out, comparison.findings, fail_on)

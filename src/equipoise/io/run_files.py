@@ -413,7 +413,7 @@ def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
     if "task_name" in value and "scores" in value:
         raise FormatError(
             f"{file.name} has the scores of a task of mteb, without its queries",
-            hint="eq leaderboard FOLDER reads these files; mteb.evaluate(prediction_folder=...) writes what can be scored",
+            hint="eq leaderboard FOLDER reads these files; mteb.evaluate(prediction_folder=...) writes runs",
         )
     if _MTEB_META in value:
         value = _mteb_predictions(file, value)
