@@ -41,8 +41,8 @@ from equipoise.domains.phenotypes.cases import read_cases
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus, read_spans
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.domains.places.published_results import read_published_results
-from equipoise.domains.places.topk_predictions import read_topk_predictions
 from equipoise.errors import EquipoiseError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.pairs import Pairs

@@ -2,9 +2,10 @@
 
 Example::
 
-    from equipoise.phenotypes import run_benchmark
+    from equipoise.phenotypes import query, run_benchmark
 
-    print(run_benchmark(["use", "tfidf:"], "cases.json", multi_vector=True).verdict())
+    print(query("Krampfanfälle", k=1)[0].label)
+    print(run_benchmark(["use", "tfidf:"], "cases.json").verdict())
 """
 
 from equipoise.lazy import lazy_module
@@ -23,8 +24,10 @@ PUBLIC_NAMES = {
     "Ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "PhenotypeBenchmark": "equipoise.domains.phenotypes.benchmark",
     "TermIndex": "equipoise.domains.phenotypes.index.files",
+    "TermMatch": "equipoise.domains.phenotypes.query",
     "TermRetriever": "equipoise.domains.phenotypes.index.retriever",
     "TermSimilarity": "equipoise.domains.phenotypes.ontology.similarity",
+    "Translations": "equipoise.domains.phenotypes.index.lexicon",
     "build_index": "equipoise.domains.phenotypes.index.build",
     "compare_extractions": "equipoise.domains.phenotypes.extraction.experiment",
     "compare_vectors": "equipoise.domains.phenotypes.benchmark",
@@ -32,9 +35,12 @@ PUBLIC_NAMES = {
     "diagnose": "equipoise.domains.phenotypes.diagnostics",
     "load_ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "open_index": "equipoise.domains.phenotypes.index.build",
+    "open_term_retriever": "equipoise.domains.phenotypes.query",
     "predict": "equipoise.domains.phenotypes.extraction.predict",
+    "query": "equipoise.domains.phenotypes.query",
     "read_annotated_corpus": "equipoise.domains.phenotypes.extraction.annotated_corpus",
     "read_cases": "equipoise.domains.phenotypes.cases",
+    "read_translations": "equipoise.domains.phenotypes.index.lexicon",
     "run_benchmark": "equipoise.domains.phenotypes.benchmark",
     "run_extraction": "equipoise.domains.phenotypes.extraction.experiment",
     "term_similarity": "equipoise.domains.phenotypes.ontology.similarity",

@@ -45,8 +45,10 @@ def test_a_table_of_embeddings_stands_beside_baselines(eq, monkeypatch) -> None:
     lines = done.stdout.splitlines()
     assert "40 nodes" in lines[0]
     table = next(index for index, line in enumerate(lines) if line.startswith("rank"))
-    systems = {line.split()[1] for line in lines[table + 2 : table + 8]}
-    assert systems == {"lorentz-2", "lorentz-4", "euclidean-2", "euclidean-4", "random-2", "random-4"}
+    systems = {line.split()[1] for line in lines[table + 2 : table + 10]}
+    assert systems == {
+        f"{name}-{dim}" for name in ("lorentz", "combinatorial", "euclidean", "random") for dim in (2, 4)
+    }
     assert "accounts.csv: 40 nodes, 36 edges, 4 roots, 3 levels." in done.stdout
     assert "A random embedding scores 20" in done.stdout
     verbose = eq(*EVALUATE, "--tree", "accounts.csv", "--geometry", "lorentz", "--dims", "2", "-v").stdout

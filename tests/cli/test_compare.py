@@ -44,7 +44,7 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
 def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     printed = eq(*COMPARE, "--primary", "HR@1", "-v").stdout
-    full = printed.split("HR@1, best first\n")[1].splitlines()
+    full = printed.split("HR@1, best first\n\n")[1].splitlines()
     assert full[0] == "band  system  HR@1  95 % interval  to best  adj. p  win/tie/loss  rank"
     rows = {line.split()[1]: line for line in full[2:5]}
     assert list(rows) == ["good", "middle", "bad"]
@@ -78,7 +78,9 @@ def test_other_metrics_follow_in_the_same_order(eq) -> None:
     head, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
     assert head.split()[-1] == "MRR"
     assert [row.split()[1] for row in rows] == ["good", "middle", "bad"]
-    details = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n")[1].splitlines()[2:5]
+    details = (
+        eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n\n")[1].splitlines()[2:5]
+    )
     assert details[0].split()[:2] == ["MRR", "good"]
     assert [line.split()[0] for line in details[1:]] == ["middle", "bad"]
 

@@ -75,7 +75,8 @@ def test_the_options_of_the_statistics_reach_the_intervals_and_the_tests(fair: R
 @pytest.mark.slow
 def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run, folder: Path, eq: Run) -> None:
     first = fair("--models", "bm25:", *GRID, "-o", "results")
-    second = fair("--models", "bm25:", "hash", *GRID, "-o", "results")
+    assert not (folder / "results" / "visualizations").exists()
+    second = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "--charts")
     assert first.exit_code == second.exit_code == 0
     assert "bm25: loaded from results, not computed again" in second.stderr
     assert "hash: read back" not in second.stderr

@@ -77,7 +77,8 @@ def test_one_model_is_shown_metric_by_metric(eq) -> None:
 
 @pytest.mark.slow
 def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
-    done = eq(*RUN, "--model-name", "tfidf:", "--model-name", "hash", "--output-dir", "results", *QUICK)
+    models = ("--model-name", "tfidf:", "--model-name", "hash", "--single-vector", "--no-translate")
+    done = eq(*RUN, *models, "--output-dir", "results", *QUICK)
     assert done.exit_code == 0, done.stderr
     assert "on 4 cases" in done.stdout.splitlines()[0]
     assert done.stdout.rstrip().endswith("Next: eq report results")
@@ -155,7 +156,7 @@ def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, mo
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "E310"),
+        (("--model-name", "tfidf:", "--single-vector", "--aggregation-strategy", "all_max"), "E310"),
         (("--model-name", "tfidf:", "--test-file", "none.json"), "E200"),
         (("--model-name", "tfidf:", "--test-file", "signs.obo"), "E204"),
         (("--model-name", "tfidf:", "--similarity-measure", "lyn"), "E300"),
@@ -213,9 +214,7 @@ def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, fold
     asked = (*RUN, "--model-name", "hash", "--multi-vector", "--index-dir", "indexes", *QUICK)
     done = eq(*asked)
     assert done.exit_code == 2
-    assert (
-        "eq phenotypes index build --model hash --multi-vector --ontology signs.obo --index-dir indexes" in done.stderr
-    )
+    assert "eq phenotypes index build --model hash --ontology signs.obo --index-dir indexes" in done.stderr
     build = (
         "phenotypes",
         "index",
@@ -241,9 +240,9 @@ def test_the_next_command_works_where_older_runs_of_other_cases_lie(eq, folder: 
     assert eq(*words, "--model-name", "hash").exit_code == 0
     (folder / "cases.json").write_text(json.dumps(CASES[:3]))
     done = eq(*words, "--model-name", "tfidf:")
-    assert "unrelated runs in the same folder: hash-single" in done.stderr
-    assert done.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-single")
-    assert eq("report", "out/runs/tfidf-single", "-o", "page.html").exit_code in (0, 4)
+    assert "unrelated runs in the same folder: hash-label_synonyms_max" in done.stderr
+    assert done.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-label_synonyms_max")
+    assert eq("report", "out/runs/tfidf-label_synonyms_max", "-o", "page.html").exit_code in (0, 4)
 
 
 def test_commas_inside_brackets_part_no_strategies(eq) -> None:

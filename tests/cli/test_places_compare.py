@@ -199,6 +199,8 @@ def test_the_demo_leaves_what_places_score_takes(eq: Eq, folder: Path) -> None:
         "accuracy-over-k.svg",
         "rank-distribution.svg",
         "reliability-markov-model.svg",
+        "reliability-markov-model-top-5.svg",
+        "error-map-markov-model.svg",
         "confusion-markov-model.svg",
     }
 

@@ -12,8 +12,7 @@ from studies.interval_calibration_data import NumberRows
 from equipoise.errors import ParameterError, ShapeError, UndefinedError
 from equipoise.stats.corpus_intervals import corpus_interval, evidence_intervals
 from equipoise.stats.intervals import Interval, wilson_interval
-from equipoise.stats.mean_intervals import bootstrap_means, gaffke_limits, mean_intervals
-from equipoise.stats.resampling import ResamplingUnits
+from equipoise.stats.resampling import ResamplingUnits, bootstrap_means, gaffke_limits, mean_intervals
 from equipoise.types import Floats
 
 

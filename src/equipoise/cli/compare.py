@@ -14,9 +14,7 @@ from equipoise.cli.output import Output, Step, log_to_trackers, pass_output
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
-from equipoise.report.answer import AnswerOptions, cost_report_columns
-from equipoise.report.findings import findings_section
-from equipoise.report.pairwise import comparison_sections
+from equipoise.report.answer import AnswerOptions, all_metrics_answer, cost_report_columns
 from equipoise.runs.compare import compare as compare_systems
 from equipoise.stats.verdict import Vocabulary
 
@@ -154,9 +152,12 @@ def show_comparison(out: Output, comparison: Comparison, runs: Sequence[StoredRu
         columns=cost_report_columns(comparison.order, {run.result.system: run.manifest.cost for run in runs}),
         details="Details: add -v. The meaning of a code: eq explain CODE.",
     )
-    out.show(*comparison_sections(comparison, options=answer, verbose=out.verbose, quiet=out.quiet))
     if out.verbose:
-        out.show(*findings_section(comparison.findings, verbose=True))
+        from equipoise.report.pairwise import comparison_view
+
+        out.view(comparison_view(comparison, answer))
+    else:
+        out.show(*all_metrics_answer(comparison, answer).parts(quiet=out.quiet))
 
 
 def _estimates(comparison: Comparison) -> dict[str, dict[str, Any]]:

@@ -239,7 +239,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         return [_check_page(name)]
     if _ERROR.fullmatch(name):
         return [_error_page(name)]
-    pages = [*_test_pages(name), *explain_metric(name, catalogue)]
+    pages = [*_test_pages(name), *_concept_score_pages(name), *explain_metric(name, catalogue)]
     if not pages:
         known = [
             *catalogue.spellings(),
@@ -324,6 +324,14 @@ def _test_pages(name: str) -> list[InfoPage]:
         for known, (function, title) in CORRECTIONS.items()
         if folded in (known, title.casefold())
     ]
+
+
+def _concept_score_pages(name: str) -> list[InfoPage]:
+    """The page about a weighted score of ``eq concepts``, if the name is one of them."""
+    from equipoise.domains.concepts.scores import explain_score
+
+    page = explain_score(name.casefold())
+    return [] if page is None else [InfoPage(*page)]
 
 
 def _definition(function: Callable[..., object]) -> str:

@@ -23,10 +23,9 @@ from equipoise.errors import (
     ParameterError,
     ShapeError,
 )
-from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import streamed_ranking
-from equipoise.io.arrays import array_names, read_array, read_matrix, split_member
+from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_matrix, split_member
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
 from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import STDIN
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from equipoise.metrics.catalogue import MetricCatalogue
     from equipoise.stats.result import Result
 
-ARRAYS = (".npy", ".npz", ".safetensors")
 NO_CLASS = "exclude a column that is not a class with --padding COLUMN, or write -inf where there is no score"
 
 
@@ -73,7 +71,7 @@ class SystemInput:
     @property
     def is_logits(self) -> bool:
         """Whether it is a file of arrays."""
-        return split_member(self.path)[0].suffix.casefold() in ARRAYS
+        return split_member(self.path)[0].suffix.casefold() in ARRAY_FORMATS
 
     @property
     def is_unit_table(self) -> bool:
@@ -208,6 +206,8 @@ class EvidenceOptions:
 
                 classified = classify_on_device(self.device, logits, targets, padding=list(self.padding))
                 return classified.labels if labels else classified.ranking
+            from equipoise.evidence.labels import Labels
+
             make = Labels.from_logits if labels else Ranking.from_scores
             return make(logits, targets, exclude=list(self.padding))
 
@@ -222,7 +222,7 @@ class EvidenceOptions:
             return scores, f"{file}:targets"
         raise ParameterError(
             f"the logits in {system.path} need targets",
-            hint="add --targets y.npy, or store them as targets in the same .npz or .safetensors file",
+            hint="add --targets y.npy, or store them as targets in the same .npz, .safetensors or .pt file",
         )
 
 
@@ -351,7 +351,7 @@ def _from_pattern(names: list[str], pattern: str) -> list[str]:
 
 def read_column(word: str, option: str) -> NDArray[Any]:
     """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``."""
-    if split_member(word)[0].suffix.casefold() in ARRAYS:
+    if split_member(word)[0].suffix.casefold() in ARRAY_FORMATS:
         return read_array(word, ndim=1)
     path, colon, column = word.rpartition(":")
     if not colon or not path or not column:

@@ -18,6 +18,7 @@ from equipoise.config import CORRECTION_NAMES, DEFAULT_STATS, TEST_ALIASES, Stat
 from equipoise.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
+    from equipoise.models.registry import ModelSpec
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
 
@@ -404,8 +405,9 @@ def _report_cache_problems(out: Output) -> None:
         out.note(f"warning: {finding.subject}: {finding.message}; {finding.hint}")
 
 
-DEVICE_KINDS = ("st",)
-"""The kinds of models that run on a device."""
+def runs_on_devices(spec: ModelSpec) -> bool:
+    """Whether a model can run on a GPU: those of sentence-transformers, and MiniLM."""
+    return spec.kind == "st" or spec.name == "minilm"
 
 
 def models_on_device(models: Sequence[str], device: str | None, out: Output) -> dict[str, str]:
@@ -421,16 +423,17 @@ def models_on_device(models: Sequence[str], device: str | None, out: Output) -> 
 
     specs = dict(zip(models, models, strict=True))
     for model in models:
-        if not is_fusion(model) and (spec := parse_spec(model)).kind in DEVICE_KINDS:
+        if not is_fusion(model) and runs_on_devices(spec := parse_spec(model)):
             specs[model] = str(spec.with_options(device=device))
     on_cpu = [model for model, spec in specs.items() if model == spec]
     if torch_device(device).type != "cpu":
         if len(on_cpu) == len(models):
             raise ParameterError(
-                f"no model runs on {device}", hint="--device applies to models of the kind st:, such as st:NAME"
+                f"no model runs on {device}",
+                hint="--device applies to minilm and to models of the kind st:, such as st:NAME",
             )
         if on_cpu:
-            out.note(f"on the CPU, because only models of the kind st: run on a device: {', '.join(on_cpu)}")
+            out.note(f"on the CPU, because only minilm and models of the kind st: run on a device: {', '.join(on_cpu)}")
     return specs
 
 

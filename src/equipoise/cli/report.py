@@ -65,11 +65,13 @@ def report(
     check_writable(output, example="report.html")
     from equipoise.domains.bench.page import stored_suite
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
+    from equipoise.report.view import View
 
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
         return _report_suite(out, runs[0], output, config, plain=plain)
     with out.progress(STEPS) as step:
-        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
+        view = View.read(runs[0]) if len(runs) == 1 else None
+        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title, view=view)
         page = write_report(named_runs(runs), output, chosen, split=len(runs) == 1, progress=step)
     for caution in page.cautions:
         out.note(f"caution: {caution}")

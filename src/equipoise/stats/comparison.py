@@ -25,7 +25,6 @@ from equipoise.stats.contrasts import (
 )
 from equipoise.stats.corpus_intervals import DEFINED_SHARE
 from equipoise.stats.corrections import CORRECTIONS, adjust
-from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
 from equipoise.stats.power import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
@@ -37,7 +36,7 @@ from equipoise.stats.resampled_contrasts import (
     resampled_scores,
     with_tuning_uncertainty,
 )
-from equipoise.stats.resampling import id_order
+from equipoise.stats.resampling import UNBOUNDED, id_order
 from equipoise.stats.result import flat_scores
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
 from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative

@@ -13,7 +13,7 @@ from equipoise.errors import EquipoiseError, InputError, UndefinedError
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.estimate import estimate_from_values
 from equipoise.stats.intervals import Bounds, wilson_interval
-from equipoise.stats.mean_intervals import mean_intervals
+from equipoise.stats.resampling import mean_intervals
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric

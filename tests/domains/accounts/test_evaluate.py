@@ -15,6 +15,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.accounts import experiment
 from equipoise.domains.accounts.charts import TreeCharts
 from equipoise.domains.accounts.checks import merge_findings
+from equipoise.domains.accounts.embedders import EuclideanEmbedder
 from equipoise.domains.accounts.experiment import (
     EmbeddingSpec,
     evaluate_tree,
@@ -33,6 +34,7 @@ from equipoise.errors import (
     UndefinedError,
     UnknownNameError,
 )
+from equipoise.geometry import distances
 from equipoise.io.dataset import file_sha256
 from equipoise.runs.compare import compare
 from equipoise.runs.store import load_run
@@ -53,7 +55,9 @@ def found(chart: Tree, tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 def test_a_euclidean_and_a_random_embedding_always_stand_beside(found: Kept) -> None:
     systems = [each.system for each in found[0].evaluations]
-    assert systems == ["lorentz-2", "lorentz-4", "euclidean-2", "euclidean-4", "random-2", "random-4"]
+    assert systems == [
+        f"{name}-{dim}" for name in ("lorentz", "combinatorial", "euclidean", "random") for dim in (2, 4)
+    ]
 
 
 def test_what_was_trained_is_told_from_what_knows_nothing(found: Kept) -> None:
@@ -149,17 +153,19 @@ def test_what_cannot_be_judged_leaves_nothing_behind(chart: Tree, tmp_path: Path
         evaluate_tree(Tree.of(["a", "b"], []), "lorentz", [2], output=tmp_path / "results", **QUICK)
 
 
-class Wild:
+class Wild(EuclideanEmbedder):
     """Trains as told: the loss and the points that go with each rate."""
 
-    def __init__(self, ends: dict[float, tuple[float, float]], learning_rate: float) -> None:
-        self.learning_rate, self.end = learning_rate, ends[learning_rate]
+    def __init__(self, ends: dict[float, tuple[float, float]], learning_rate: float = 0.1) -> None:
+        super().__init__(learning_rate=learning_rate)
+        self.end = ends[learning_rate]
 
-    def fit(self, tree: Tree, dim: int, seed: int = 0, *, progress: Any = None) -> NodeVectors:
-        """Every point the same."""
+    def fit_from(self, tree: Tree, dim: int, seed: int, start: int, *, progress: Any = None) -> NodeVectors:
+        """All points are equal."""
         loss, point = self.end
         rows = np.full((len(tree), dim), point)
-        return NodeVectors(tree.ids, tree.names, rows, "euclidean", {"learning_rate": self.learning_rate}, (1.0, loss))
+        settings = {"learning_rate": self.config.learning_rate, "start": start}
+        return NodeVectors(tree.ids, tree.names, rows, "euclidean", settings, (1.0, loss))
 
 
 @pytest.mark.parametrize("bad", [(np.nan, 1.0), (-np.inf, 1.0), (0.0, np.nan), (0.0, np.inf)])
@@ -171,7 +177,7 @@ def test_a_loss_or_a_point_that_is_not_finite_never_wins(
     ends = {0.1: (5.0, 1.0), 0.3: bad}
     settings = replace(tree_evaluation_config("euclidean", [2]), learning_rates=tuple(learning_rates))
     monkeypatch.setattr(
-        experiment, "tree_embedder", lambda name, learning_rate, train_relation: Wild(ends, learning_rate)
+        experiment, "tree_embedder", lambda name, learning_rate=0.1, train_relation="": Wild(ends, learning_rate)
     )
     assert (
         train_best_learning_rate(chart, EmbeddingSpec("euclidean", 2), settings, seed=0).settings["learning_rate"]
@@ -186,7 +192,7 @@ def test_training_that_leaves_no_finite_point_is_an_error_that_names_the_rate(
     monkeypatch.setattr(
         experiment,
         "tree_embedder",
-        lambda name, learning_rate, train_relation: Wild({0.3: (0.0, np.nan)}, learning_rate),
+        lambda name, learning_rate=0.3, train_relation="": Wild({0.3: (0.0, np.nan)}, learning_rate),
     )
     with pytest.raises(ParameterError, match=r"euclidean-2.*0\.3.*40.*40 points"):
         train_best_learning_rate(chart, EmbeddingSpec("euclidean", 2), settings, seed=0)
@@ -195,7 +201,7 @@ def test_training_that_leaves_no_finite_point_is_an_error_that_names_the_rate(
 def test_vectors_of_ones_own_are_judged_beside(chart: Tree) -> None:
     own = NodeVectors(chart.ids, chart.names, np.random.default_rng(3).normal(size=(len(chart), 7)), "euclidean")
     found = evaluate_tree(chart, [], [2], vectors={"mine": own}, **QUICK)
-    assert [each.system for each in found.evaluations] == ["mine", "euclidean-2", "random-2"]
+    assert [each.system for each in found.evaluations] == ["mine", "combinatorial-2", "euclidean-2", "random-2"]
     assert found["mine"].dim == 7
     with pytest.raises(ParameterError):
         evaluate_tree(chart, [], [2], vectors={"random-2": own}, **QUICK)
@@ -206,7 +212,39 @@ def test_several_seeds_have_a_spread(chart: Tree) -> None:
     over = found["random-2"].seed_summaries["MR"]
     assert over.seeds == 3
     assert over.deviation > 0
-    assert over.values[0] == found["random-2"].mean_rank.value
+    assert over.mean == pytest.approx(found["random-2"].mean_rank.value)
+    single = [evaluate_tree(chart, [], [2], seeds=seed, **QUICK)["random-2"] for seed in (1, 2, 3)]
+    assert over.values == tuple(item.mean_rank.value for item in single)
+    means = np.mean([item.result.per_unit["MAP"] for item in single], axis=0)
+    np.testing.assert_allclose(found["random-2"].result.per_unit["MAP"], means)
+    assert found["random-2"].map.interval.covers(found["random-2"].map.value)
+    assert found["random-2"].spearman.value == pytest.approx(np.mean([item.spearman.value for item in single]))
+
+
+def test_lorentz_and_poincare_are_trained_once(chart: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = []
+    original = experiment.train_best_learning_rate
+    monkeypatch.setattr(
+        experiment,
+        "train_best_learning_rate",
+        lambda tree, spec, *args: trained.append(spec.system) or original(tree, spec, *args),
+    )
+    found = evaluate_tree(chart, ["lorentz", "poincare"], [3], **QUICK)
+    assert "lorentz-3" in trained
+    assert "poincare-3" not in trained
+    ball, sheet = found["poincare-3"], found["lorentz-3"]
+    np.testing.assert_allclose(distances.ball_to_hyperboloid(ball.vectors.vectors), sheet.vectors.vectors, rtol=1e-8)
+    assert ball.mean_rank.value == pytest.approx(sheet.mean_rank.value)
+    assert (ball.geometry, ball.vectors.settings["embedder"]) == ("poincare", "poincare")
+
+
+def test_scores_of_the_other_relations_are_included(chart: Tree) -> None:
+    found = evaluate_tree(chart, [], [2], **QUICK)["combinatorial-2"]
+    other = evaluate_tree(chart, [], [2], relation="closure", **QUICK)["combinatorial-2"]
+    assert set(found.other_relations) == {"ancestors", "closure"}
+    assert found.other_relations["closure"].map == pytest.approx(other.map.value)
+    assert found.other_relations["closure"].mean_rank == pytest.approx(other.mean_rank.value)
+    assert other.other_relations["parent"].mean_rank == pytest.approx(found.mean_rank.value)
 
 
 def test_the_frame_has_a_row_an_embedding(found: Kept) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.report import BenchView, bench_views
+from equipoise.domains.bench.report import bench_views
 from equipoise.domains.bench.systems import SystemSpec
 from equipoise.runs.executors import LocalExecutor
 
@@ -259,10 +259,12 @@ def test_views_survive_json() -> None:
     import json
     from dataclasses import asdict
 
+    from equipoise.report.view import View
+
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     views = bench_views(run(["hash"], data))
     stored = json.dumps([asdict(view) for view in views])
-    assert json.dumps([asdict(BenchView.from_dict(view)) for view in json.loads(stored)]) == stored
+    assert json.dumps([asdict(View.from_dict(view)) for view in json.loads(stored)]) == stored
     assert len(views) == 3
 
 

@@ -9,8 +9,8 @@ import pytest
 from sklearn.metrics import f1_score
 
 from equipoise.domains.places.history import VisitHistory
+from equipoise.domains.places.prediction_files import TopKPredictions
 from equipoise.domains.places.score import score_places, score_top_k
-from equipoise.domains.places.topk_predictions import TopKPredictions
 from equipoise.errors import InputError, ParameterError, ShapeError
 
 ROWS, CLASSES = 400, 30

@@ -6,7 +6,7 @@ to two coordinates for display.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.domains.accounts.evaluation import SPEARMAN
-from equipoise.domains.accounts.experiment import TRAINED
+from equipoise.domains.accounts.experiment import COMBINATORIAL, HYPERBOLIC
 from equipoise.domains.accounts.results import (
-    CHARTS,
     AccountsEvaluation,
     last_run_systems,
     read_stored_tree,
@@ -26,15 +25,13 @@ from equipoise.domains.accounts.results import (
     stored_systems,
 )
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
-from equipoise.errors import MissingExtraError, ParameterError, StoreError, UnknownNameError
+from equipoise.errors import ParameterError, StoreError, UnknownNameError
 from equipoise.geometry.distances import ball_to_hyperboloid, lorentz_norm
 from equipoise.geometry.spaces import geometry as geometry_named
-from equipoise.io.atomic import write_bytes
 from equipoise.report.charts.chart import Chart, chart, shorten_label, slug
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
 from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis, scale_axis
 from equipoise.report.charts.projection import projection_chart
-from equipoise.report.charts.render import render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, Spec
 from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import Point, Projection
@@ -167,7 +164,6 @@ def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
     return f"{node.name}{where}: norm {format_value(float(norm))}, position {format_value(float(rank), 2)}"
 
 
-HYPERBOLIC = ("poincare", "lorentz")
 PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
 
 MAX_DRAWN_RADIUS = 5.0
@@ -305,7 +301,7 @@ class TreeCharts:
 
 
 def default_embedding(vectors: Mapping[str, NodeVectors]) -> str:
-    """The embedding that is plotted by default: hyperbolic first, then low dimension, then trained."""
+    """The embedding that is plotted by default: hyperbolic first, then low dimension, then the construction."""
     drawable = {name: node_vectors for name, node_vectors in vectors.items() if node_vectors.dim >= 2}
     if not drawable:
         raise StoreError("no embedding has at least two dimensions", hint="evaluate with --dims 2")
@@ -314,7 +310,7 @@ def default_embedding(vectors: Mapping[str, NodeVectors]) -> str:
         key=lambda name: (
             drawable[name].geometry not in HYPERBOLIC,
             drawable[name].dim,
-            drawable[name].settings.get("embedder") not in TRAINED,
+            drawable[name].settings.get("embedder") != COMBINATORIAL,
         ),
     )
 
@@ -361,19 +357,3 @@ def _curve_point(dim: int, estimate: Estimate) -> CurvePoint:
 
 def _estimate_text(estimate: Estimate) -> str:
     return f"{format_value(estimate.value, 2)} {format_interval(estimate.interval, 2)}"
-
-
-def write_charts(charts: Iterable[Chart], folder: Path) -> str:
-    """Write every chart as SVG and PNG to a folder; returns a message if they cannot be rendered here."""
-    try:
-        (folder / CHARTS).mkdir(parents=True, exist_ok=True)
-        for chart in charts:
-            write_bytes(folder / CHARTS / f"{chart.name}.svg", render_svg(chart).encode())
-            write_bytes(folder / CHARTS / f"{chart.name}.png", render_png(chart))
-    except MissingExtraError as error:
-        return f"For charts: {error.hint}"
-    except OSError as error:
-        raise StoreError(
-            f"{folder / CHARTS} cannot be written: {error.strerror}", hint="choose another folder"
-        ) from error
-    return ""

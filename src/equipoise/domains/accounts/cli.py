@@ -97,6 +97,11 @@ def report_backend(out: Output, names: Iterable[str]) -> None:
 _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--epochs", type=click.IntRange(min=1), help="Maximum number of training epochs."),
     click.option(
+        "--restarts",
+        type=click.IntRange(min=1),
+        help="Training runs from different starts; the lowest loss is kept. [8 for small trees, 1 for large ones]",
+    ),
+    click.option(
         "--burn-in-epochs",
         type=click.IntRange(min=0),
         help="First epochs, which run at a tenth of the learning rate.",
@@ -119,7 +124,7 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def collected(*args: Any, **values: Any) -> Any:
-        names = ("epochs", "burn_in_epochs", "negative_sampling", "train_relation")
+        names = ("epochs", "restarts", "burn_in_epochs", "negative_sampling", "train_relation")
         training = {name: value for name in names if (value := values.pop(name)) is not None}
         return command(*args, training=training, **values)
 
@@ -311,14 +316,14 @@ def _report_assumed_geometry(out: Output, arguments: tuple[str, ...], geometry: 
 
 
 def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | None) -> None:
-    from equipoise.domains.accounts.report import accounts_report
+    from equipoise.domains.accounts.report import accounts_view
 
     if evaluation.resumed:
         out.note(f"reused from {output}: the vectors of {', '.join(evaluation.resumed)}")
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*accounts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+        out.view(accounts_view(evaluation.report_data))
     for name, error in evaluation.failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")
@@ -329,12 +334,16 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
 def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> None:
     """Write the charts to the folder of the results, and suggest the next command."""
     from equipoise.cli.output import suggestion
-    from equipoise.domains.accounts.charts import TreeCharts, write_charts
+    from equipoise.domains.accounts.charts import TreeCharts
+    from equipoise.domains.accounts.report import accounts_view
+    from equipoise.domains.accounts.results import CHARTS
+    from equipoise.report.charts.render import write_charts
+    from equipoise.types import install_command
 
-    if any(item.dim >= 2 for item in evaluation.evaluations):
-        message = write_charts(TreeCharts.of(evaluation).charts(), folder)
-        if message:
-            out.note(message)
+    charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
+    accounts_view(evaluation.report_data).with_charts(charts).write(folder)
+    if charts and not write_charts(charts, folder / CHARTS, required=False):
+        out.note(f"For charts: {install_command('report')}")
     out.note(f"wrote {folder}")
     if not out.quiet and not out.json:
         out.text(suggestion(["eq", "accounts", "plot", str(folder), "-o", "disk.html"]))
@@ -434,7 +443,9 @@ def train(
     check_has_edges(tree)
     report_backend(out, [name])
     with out.count(f"training {name}", trainer.epochs) as count:
-        vectors = trainer.fit(tree, embedding_dim, seed, lambda done, total: count(done))
+        vectors = trainer.fit(
+            tree, embedding_dim, seed, lambda done, total: count(done * trainer.epochs // max(1, total))
+        )
     evaluation = evaluate_embedding(
         tree,
         check_finite_vectors(vectors, name),
@@ -542,7 +553,7 @@ def businesses() -> list[str]:
 def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsConfig, output: str | None) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
-    from equipoise.domains.accounts.report import accounts_report
+    from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.trees.read import accounts
     from equipoise.domains.accounts.trees.sql import read_sql
 
@@ -560,7 +571,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*accounts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+        out.view(accounts_view(evaluation.report_data))
     if output is not None:
         write_outputs(out, evaluation, Path(output))
     return 0

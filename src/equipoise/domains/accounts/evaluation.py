@@ -5,7 +5,7 @@ Intervals resample branches of the tree (``branch_clusters``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +13,17 @@ import numpy as np
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import with_findings
-from equipoise.domains.accounts.embedders import CombinatorialEmbedder, rounding_error_bound
 from equipoise.domains.accounts.reconstruction import (
     reconstruct,
     reconstruction_metrics,
     reconstruction_result,
     reconstruction_slices,
 )
+from equipoise.domains.accounts.trees.tree import RELATIONS
+from equipoise.metrics.parser import parse_metrics
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.estimate import MeanAndDeviation, mean_and_deviation
-from equipoise.stats.mean_intervals import FEW_RESAMPLING_UNITS
+from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, mean_intervals
 from equipoise.stats.verdict import UNIT_NOUN
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedSummary
     from equipoise.stats.slices import Slice
-    from equipoise.types import Floats, Ids, Ints
+    from equipoise.types import Ids, Ints
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,74 @@ NO_TARGETS = "EQ104"
 
 
 @dataclass(frozen=True)
+class RelationScores:
+    """Mean rank and MAP of one relation, without intervals; ranks are filtered if a node has several targets."""
+
+    mean_rank: float
+    map: float
+
+
+MAX_NODES_OF_OTHER_RELATIONS = 6000
+"""Larger trees are evaluated on the requested relation only: ranking all ancestors takes minutes there."""
+
+
+def other_relation_scores(tree: Tree, vectors: NodeVectors, relation: str) -> dict[str, RelationScores]:
+    """The scores of the relations other than the requested one; none for a large tree."""
+    if len(tree) > MAX_NODES_OF_OTHER_RELATIONS:
+        return {}
+    scores = {}
+    for other in RELATIONS:
+        if other != relation:
+            reconstruction = reconstruct(tree, vectors.vectors, vectors.geometry, relation=other)
+            mean_rank, _, _, average_precision, _ = reconstruction_metrics(filtered=reconstruction.filtered)
+            values = [metric.measure(reconstruction.ranking).value for metric in (mean_rank, average_precision)]
+            scores[other] = RelationScores(*values)
+    return scores
+
+
+def mean_over_seeds(results: Sequence[Result], config: StatsConfig) -> Result:
+    """One result for several seeds of an embedder: the scores of each node are averaged.
+
+    Intervals are those of the averaged scores. A score that is not a mean over nodes, such as a correlation, is the
+    mean over the seeds, and so are the ends of its interval.
+    """
+    first = results[0]
+    per_unit = {name: np.mean([result.per_unit[name] for result in results], axis=0) for name in first.per_unit}
+    metrics = {name: parse_metrics(name)[0] for name in per_unit}
+    ones = np.ones(len(first.unit_ids))
+    evidence = first.evidence
+    assert evidence is not None
+    intervals = mean_intervals(
+        np.column_stack(list(per_unit.values())),
+        weights=np.column_stack([first.weights.get(name, ones) for name in per_unit]),
+        clusters=first.clusters,
+        bounds=[metric.bounds for metric in metrics.values()],
+        limits=[metric.bounds_on(evidence) for metric in metrics.values()],
+        confidence_level=config.confidence_level,
+        n_resamples=config.n_resamples,
+        rng=config.rng(0),
+    )
+    known = dict(zip(per_unit, intervals, strict=True))
+    estimates = {}
+    for name, estimate in first.estimates.items():
+        values = [result.estimates[name] for result in results]
+        interval = known.get(name)
+        if interval is None:
+            low, high = (float(np.mean([getattr(value.interval, end) for value in values])) for end in ("low", "high"))
+            interval = replace(estimate.interval, low=low, high=high)
+        estimates[name] = replace(estimate, value=float(np.mean([value.value for value in values])), interval=interval)
+    findings = tuple(dict.fromkeys(finding for result in results for finding in result.findings))
+    return replace(first, estimates=estimates, per_unit=per_unit, findings=findings)
+
+
+@dataclass(frozen=True)
 class EmbeddingEvaluation:
     """The scores of one embedding, and its vectors.
 
     ``origin_distances`` are distances from the origin in the geometry; ``norms`` are norms of the coordinates.
-    ``seed_summaries`` has mean and standard deviation per metric if the embedder was trained with several seeds; the
-    result is that of the first seed.
+    If the embedder was trained with several seeds, ``seed_summaries`` has mean and standard deviation per metric, the
+    result has the means over seeds (``mean_over_seeds``), and the vectors are those of the first seed.
+    ``other_relations`` has MR and MAP of the relations that were not requested.
     """
 
     result: Result
@@ -110,6 +173,7 @@ class EmbeddingEvaluation:
     parent_distances: MeanAndDeviation
     slices: tuple[Slice, ...] = ()
     seed_summaries: Mapping[str, SeedSummary] = field(default_factory=dict)
+    other_relations: Mapping[str, RelationScores] = field(default_factory=dict)
     has_single_target: bool = False
 
     @property
@@ -176,6 +240,10 @@ class EmbeddingEvaluation:
             "norms": self.norms.to_dict(),
             "origin_distances": self.origin_distances.to_dict(),
             "parent_distances": self.parent_distances.to_dict(),
+            "other_relations": {
+                relation: {"mean_rank": scores.mean_rank, "map": scores.map}
+                for relation, scores in self.other_relations.items()
+            },
             "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
         }
 
@@ -211,8 +279,7 @@ def evaluate_embedding(
     config
         Confidence level, resamples, seed and ties.
     device
-        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors. Distances within the
-        rounding error are tied.
+        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors.
 
     Returns
     -------
@@ -238,7 +305,6 @@ def evaluate_embedding(
         relation=relation,
         filtered=filtered,
         device=device,
-        rounding_errors=_rounding_errors(vectors),
     )
     result = reconstruction_result(reconstruction, system=system, config=replace(config, clusters=clusters))
     result = with_findings(result, reconstruction, reconstruction_metrics(filtered=reconstruction.filtered))
@@ -255,10 +321,5 @@ def evaluate_embedding(
         ),
         slices=reconstruction_slices(reconstruction, result, seed=config.seed),
         has_single_target=reconstruction.has_single_target,
+        other_relations=other_relation_scores(tree, vectors, relation),
     )
-
-
-def _rounding_errors(vectors: NodeVectors) -> Floats | None:
-    """Rounding error bounds of a construction whose distances are equal by design; else None."""
-    built = vectors.settings.get("embedder") == CombinatorialEmbedder.name
-    return rounding_error_bound(vectors.vectors) if built else None

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
-from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +18,19 @@ import numpy as np
 from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.accounts.checks import without_chance_finding
-from equipoise.domains.accounts.embedders import normalise_name, tree_embedder
+from equipoise.domains.accounts.embedders import LorentzEmbedder, normalise_name, training_loss, tree_embedder
 from equipoise.domains.accounts.evaluation import (
     BranchClusters,
     EmbeddingEvaluation,
     branch_clusters,
     evaluate_embedding,
+    mean_over_seeds,
 )
 from equipoise.domains.accounts.reconstruction import check_has_edges
 from equipoise.domains.accounts.results import AccountsEvaluation, EmbeddingStore, check_same_tree
 from equipoise.domains.accounts.training.torch_backend import DEVICE_EMBEDDERS, device_config, fit_on_device
 from equipoise.domains.accounts.trees.tree import RELATIONS, Tree
-from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
+from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree, in_geometry
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
 from equipoise.geometry.gpu_search import check_device_name, torch_device
 from equipoise.geometry.spaces import ALIASES
@@ -51,10 +52,11 @@ DIMS = (2, 5, 10, 15, 25, 50)
 LEARNING_RATES = (0.1, 0.3, 1.0, 3.0)
 """Learning rates at which every trained embedder is tried; the lowest training loss decides."""
 RANDOM = "random"
-BASELINES = ("euclidean", RANDOM)
-TRAINED = ("euclidean", "poincare", "lorentz")
-TEXT = "text:"
 COMBINATORIAL = "combinatorial"
+BASELINES = (COMBINATORIAL, "euclidean", RANDOM)
+TRAINED = ("euclidean", "poincare", "lorentz")
+HYPERBOLIC = ("poincare", "lorentz")
+TEXT = "text:"
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ class TreeEvaluationConfig:
             if name.startswith(TEXT):
                 specs.append(EmbeddingSpec(name, None))
             else:
-                specs += [EmbeddingSpec(name, dim) for dim in self.dims]
+                # The construction needs two dimensions; as a baseline it is left out below.
+                specs += [EmbeddingSpec(name, dim) for dim in self.dims if dim > 1 or name != COMBINATORIAL]
         return tuple(specs)
 
     def seeds_for(self, spec: EmbeddingSpec) -> tuple[int, ...]:
@@ -114,8 +117,14 @@ class TreeEvaluationConfig:
         return self.device is not None and spec.embedder in DEVICE_EMBEDDERS
 
     def is_baseline(self, spec: EmbeddingSpec) -> bool:
-        """Whether a spec is a baseline: a random embedding, or a euclidean one that was not requested."""
+        """Whether a spec is a baseline: a random embedding, or one of the others that was not requested."""
         return spec.embedder == RANDOM or spec.embedder not in self.embedders
+
+    def same_points(self, spec: EmbeddingSpec) -> EmbeddingSpec | None:
+        """The spec that has the same points in other coordinates: Lorentz and Poincare embeddings are trained once."""
+        hyperbolic = [name for name in self.embedders if name in HYPERBOLIC]
+        is_second = spec.embedder in hyperbolic[1:]
+        return EmbeddingSpec(hyperbolic[0], spec.dim) if is_second else None
 
     @property
     def evaluation_options(self) -> dict[str, Any]:
@@ -144,7 +153,7 @@ def tree_evaluation_config(
     """Validate all options, and the availability of the device, before any work starts.
 
     >>> [spec.system for spec in tree_evaluation_config("hyperbolic_lorentz", [2]).specs]
-    ['lorentz-2', 'euclidean-2', 'random-2']
+    ['lorentz-2', 'combinatorial-2', 'euclidean-2', 'random-2']
     """
     geometries = [geometry] if isinstance(geometry, str) else list(geometry)
     names = [*map(embedder_for_geometry, geometries), *(_validate_embedder_name(name) for name in embedders)]
@@ -234,21 +243,31 @@ def train_best_learning_rate(
 ) -> NodeVectors:
     """The vectors of a spec.
 
-    A trained embedder is tried at every learning rate of the configuration, euclidean and hyperbolic ones equally. The
-    final training loss decides, not the reported metrics. A loss or a point that is not finite is never selected; if no
-    learning rate gives finite points, that is an error.
+    A trained embedder is tried from several starts, and from the best one at every learning rate of the configuration,
+    euclidean and hyperbolic ones equally. The loss on the training pairs decides (``rank_loss``). A loss or a point
+    that is not finite is never selected; if no learning rate gives finite points, that is an error.
     """
     if not spec.is_trained:
         return _fit(tree, spec, {}, seed, progress)
     learning_rates = (
         [settings.training["learning_rate"]] if "learning_rate" in settings.training else settings.learning_rates
     )
-    device = settings.device if settings.is_on_device(spec) else None
-    candidates = [
-        _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, device)
-        for learning_rate in learning_rates
-    ]
-    return check_finite_vectors(min(candidates, key=_loss), spec.system)
+    if settings.is_on_device(spec):
+        candidates = [
+            _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, settings.device)
+            for learning_rate in learning_rates
+        ]
+        return check_finite_vectors(min(candidates, key=training_loss), spec.system)
+    default = tree_embedder(spec.embedder, **settings.training).config.learning_rate  # type: ignore[attr-defined]
+    first, *others = sorted(learning_rates, key=lambda rate: abs(math.log(rate / default)))
+    best = _fit(tree, spec, {**settings.training, "learning_rate": first}, seed, progress)
+    start = int(best.settings["start"])
+    for learning_rate in others:
+        if training_loss(best) == 0.0:
+            break
+        candidate = _fit(tree, spec, {**settings.training, "learning_rate": learning_rate}, seed, progress, start=start)
+        best = min(best, candidate, key=training_loss)
+    return check_finite_vectors(best, spec.system)
 
 
 def check_finite_vectors(vectors: NodeVectors, system: str) -> NodeVectors:
@@ -271,21 +290,19 @@ def _fit(
     seed: int,
     progress: Progress | None,
     device: str | None = None,
+    start: int | None = None,
 ) -> NodeVectors:
     if device is not None and spec.dim is not None:
         return fit_on_device(device, spec.embedder, tree, spec.dim, seed, options=training, progress=progress)
     embedder = tree_embedder(spec.embedder, **training)
     try:
+        if start is not None and spec.dim is not None:
+            assert isinstance(embedder, LorentzEmbedder)
+            return embedder.fit_from(tree, spec.dim, seed, start, progress=progress)
         # Without a dimension a text model keeps its full dimension.
         return embedder.fit(tree, spec.dim, seed, progress=progress)  # type: ignore[arg-type]
     except ParameterError as error:
         raise ParameterError(f"{spec.system}: {error.message}", hint=error.hint) from error
-
-
-def _loss(vectors: NodeVectors) -> float:
-    """The mean loss of the last epoch; infinite for untrained or diverged vectors."""
-    is_finite = vectors.history and isfinite(vectors.history[-1]) and np.isfinite(vectors.vectors).all()
-    return vectors.history[-1] if is_finite else inf
 
 
 @dataclass(frozen=True)
@@ -356,8 +373,8 @@ def evaluate_tree(
 ) -> AccountsEvaluation:
     """Embed a tree in every geometry at every dimension, evaluate each embedding, and compare all of them.
 
-    A Euclidean embedding that is tuned over the same learning rates and a random embedding are always included as
-    baselines.
+    The combinatorial construction, a Euclidean embedding that is tuned over the same learning rates and a random
+    embedding are always included as baselines.
 
     Parameters
     ----------
@@ -395,7 +412,7 @@ def evaluate_tree(
     >>> options = {"learning_rates": [0.3], "training": {"epochs": 5}, "config": StatsConfig(n_resamples=50)}
     >>> evaluation = evaluate_tree(tree, "lorentz", [2], **options)
     >>> [embedding.system for embedding in evaluation.evaluations]
-    ['lorentz-2', 'euclidean-2', 'random-2']
+    ['lorentz-2', 'combinatorial-2', 'euclidean-2', 'random-2']
     """
     engine = engine or LocalExecutor()
     check_device(settings.get("device"), engine)
@@ -411,14 +428,17 @@ def evaluate_tree(
         store = EmbeddingStore(Path(output), tree, config, tuple(command))
     existing = [Job(name, EmbeddingInputs(name, vectors=item)) for name, item in user_vectors.items()]
     inputs = _embedding_inputs(config, store)
-    jobs = [Job(item.name, item) for item in inputs]
+    jobs = [Job(item.name, item) for item in inputs if item.spec is None or config.same_points(item.spec) is None]
     with report_progress(
-        output, "evaluation of a tree", len(existing) + len(jobs), command=command, step=step
+        output, "evaluation of a tree", len(existing) + len(inputs), command=command, step=step
     ) as report:
         # Vectors of the user are inputs: if they are invalid, that is an error before any training.
         user_results = run_jobs(run_embedding_job, existing, context, store=store, progress=report, on_failure="finish")
         results = run_jobs(run_embedding_job, jobs, context, executor=engine, store=store, progress=report)
-    evaluations = [*user_results.outputs.values(), *_summarise_seeds(inputs, results.outputs, config)]
+        converted = [Job(item.name, item) for item in _converted_inputs(inputs, results.outputs, config)]
+        converted_results = run_jobs(run_embedding_job, converted, context, store=store, progress=report)
+    outputs = {**results.outputs, **converted_results.outputs}
+    evaluations = [*user_results.outputs.values(), *_summarise_seeds(inputs, outputs, config)]
     if not evaluations:
         raise next(iter(results.failures.values()))
     resumed = tuple(item.system for item in inputs if item.is_first and item.vectors is not None)
@@ -442,6 +462,21 @@ def _embedding_inputs(config: TreeEvaluationConfig, store: EmbeddingStore | None
     ]
 
 
+def _converted_inputs(
+    inputs: Sequence[EmbeddingInputs], outputs: Mapping[str, EmbeddingEvaluation], config: TreeEvaluationConfig
+) -> list[EmbeddingInputs]:
+    """The embeddings whose points were trained in other coordinates of the same space."""
+    converted = []
+    for item in inputs:
+        same = None if item.spec is None else config.same_points(item.spec)
+        trained = None if same is None else outputs.get(replace(item, system=same.system).name)
+        if trained is not None:
+            assert item.spec is not None
+            vectors = in_geometry(trained.vectors, item.spec.embedder)
+            converted.append(replace(item, vectors=vectors if item.vectors is None else item.vectors))
+    return converted
+
+
 def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig) -> Comparison | None:
     """All pairs on mean rank and average precision; None for a single embedding."""
     if len(results) < 2:
@@ -453,25 +488,27 @@ def compare_embeddings(results: Sequence[Result], settings: TreeEvaluationConfig
 def _summarise_seeds(
     inputs: Sequence[EmbeddingInputs], outputs: Mapping[str, EmbeddingEvaluation], config: TreeEvaluationConfig
 ) -> list[EmbeddingEvaluation]:
-    """Each system with the result of its first seed, and summaries over seeds if there are several."""
+    """Each system with its mean result over seeds, and their variability if there are several."""
     by_system: dict[str, list[EmbeddingEvaluation]] = {}
     for item in inputs:
         if item.name in outputs and (item.is_first or item.system in by_system):
             by_system.setdefault(item.system, []).append(outputs[item.name])
-    return [_with_seed_summaries(group, config.stats.confidence_level) for group in by_system.values()]
+    return [_with_seed_summaries(group, config.stats) for group in by_system.values()]
 
 
-def _with_seed_summaries(evaluations: Sequence[EmbeddingEvaluation], confidence_level: float) -> EmbeddingEvaluation:
+def _with_seed_summaries(evaluations: Sequence[EmbeddingEvaluation], config: StatsConfig) -> EmbeddingEvaluation:
     first, *more = evaluations
     if not more:
         return first
     summaries = {
         name: summarise_seeds(
-            [evaluation.result.estimates[name].value for evaluation in evaluations], confidence_level=confidence_level
+            [evaluation.result.estimates[name].value for evaluation in evaluations],
+            confidence_level=config.confidence_level,
         )
         for name in first.result.names
     }
-    return replace(first, seed_summaries=summaries)
+    result = mean_over_seeds([evaluation.result for evaluation in evaluations], config)
+    return replace(first, result=result, seed_summaries=summaries)
 
 
 def _check_names_are_free(user_vectors: Mapping[str, NodeVectors], settings: TreeEvaluationConfig) -> None:

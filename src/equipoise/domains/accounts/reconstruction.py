@@ -1,7 +1,6 @@
 """Reconstruction of a tree from one vector per node: ranks of the targets, norms against depth, parent distances.
 
-``reconstruct`` computes the evidence, ``reconstruction_result`` the metrics with their intervals. Points that are only
-known up to rounding errors get tied ranks (``ranking_with_rounding``).
+``reconstruct`` computes the evidence, ``reconstruction_result`` the metrics with their intervals.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
-from equipoise.evidence.base import to_numpy, unique_ids
+from equipoise.evidence.base import to_numpy
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_among_points import ranking_among_points
 from equipoise.evidence.space import Space
@@ -33,89 +32,6 @@ if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Floats, Ids, Ints
-
-_SEARCH_MARGIN = 4.0
-"""Candidates beyond the farthest target are included up to this many of the largest errors."""
-
-
-def ranking_with_rounding(
-    points: PointArray, pairs: Ints, geometry: Geometry, rounding_errors: Floats, *, unit_ids: Any = None
-) -> Ranking:
-    """The ranking of each point's targets among all others, where each point may be off by ``rounding_errors``.
-
-    Neighbours in the order of distances are tied if they differ by no more than the sum of their errors.
-
-    >>> from equipoise.geometry.spaces import geometry
-    >>> line = np.array([[0.0], [1.0], [-1.0 - 1e-12]])
-    >>> ranking_with_rounding(line, np.array([[0, 2]]), geometry("euclidean"), np.full(3, 1e-9)).ranks
-    array([1.5])
-    """
-    ids = unique_ids(unit_ids, len(points))
-    id_order = np.empty(len(points), dtype=np.int64)
-    id_order[np.argsort(ids.astype(str), kind="stable")] = np.arange(len(points))
-    counts = np.bincount(pairs[:, 0], minlength=len(points))
-    targets = np.split(pairs[np.argsort(pairs[:, 0], kind="stable"), 1], np.cumsum(counts)[:-1])
-    items = np.concatenate(
-        [
-            _tie_counts(geometry.distance(points[node], points), node, targets[node], rounding_errors, id_order)
-            for node in np.flatnonzero(counts).tolist()
-        ],
-        axis=1,
-    )
-    pool = np.full(len(points), len(points) - 1, dtype=np.int64)
-    return Ranking.of_items(
-        ids,
-        counts,
-        gain=np.ones(len(pairs)),
-        above=items[0],
-        tied=items[1],
-        before=items[2],
-        depth=pool,
-        candidates=pool,
-    )
-
-
-def _tie_counts(distances: Floats, node: int, targets: Ints, rounding_errors: Floats, id_order: Ints) -> Ints:
-    """For each target of a node: number of candidates above, tied, and tied with a smaller id."""
-    error_bounds = rounding_errors + rounding_errors[node]
-    max_distance = distances[targets].max() + _SEARCH_MARGIN * error_bounds.max()
-    candidates = np.flatnonzero(distances <= max_distance)
-    candidates = candidates[candidates != node]
-    group = tie_by_error(distances[candidates], error_bounds[candidates])
-    sizes = np.bincount(group)
-    # By group, then by descending id: the order of ties where an order is needed.
-    order = np.lexsort((-id_order[candidates], group))
-    position = np.empty(len(distances), dtype=np.int64)
-    position[candidates[order]] = np.arange(len(candidates))
-    group_of_node = np.empty(len(distances), dtype=np.int64)
-    group_of_node[candidates] = group
-    target_groups = group_of_node[targets]
-    above = (np.cumsum(sizes) - sizes)[target_groups]
-    return np.stack([above, sizes[target_groups] - 1, position[targets] - above])
-
-
-def tie_by_error(values: Floats, errors: Floats) -> Ints:
-    """The group of each value, in ascending order: neighbours are in one group if within both of their errors.
-
-    >>> tie_by_error(np.array([3.0, 1.0, 1.1]), np.array([0.1, 0.1, 0.1])).tolist()
-    [1, 0, 0]
-    """
-    order = np.argsort(values, kind="stable")
-    ordered, ordered_errors = values[order], errors[order]
-    starts_group = np.diff(ordered) > ordered_errors[1:] + ordered_errors[:-1]
-    groups = np.empty(len(values), dtype=np.int64)
-    groups[order] = np.concatenate([np.zeros(min(1, len(values)), dtype=np.int64), np.cumsum(starts_group)])
-    return groups
-
-
-def norms_with_ties(norms: Floats, geometry: Geometry, rounding_errors: Floats) -> Floats:
-    """The norms, each group of equal ones (up to rounding) replaced by its mean."""
-    # In the ball the norm increases by (1 - norm^2) / 2 per unit of distance.
-    errors = rounding_errors * (1.0 - norms * norms) / 2.0 if isinstance(geometry, Poincare) else rounding_errors
-    groups = tie_by_error(norms, errors)
-    means: Floats = np.bincount(groups, weights=norms) / np.bincount(groups)
-    return means[groups]
-
 
 _N_NAMED = 5
 
@@ -178,7 +94,6 @@ def reconstruct(
     filtered: bool | None = None,
     unit_ids: Any = None,
     device: Any = None,
-    rounding_errors: Floats | None = None,
 ) -> Reconstruction:
     """Rank the targets of every node among all other nodes, by distance.
 
@@ -190,7 +105,6 @@ def reconstruct(
         ancestors and descendants. The node itself is not a candidate.
     filtered : exclude the other targets from the ranks; by default raw for the parent and filtered otherwise
     device : such as "cuda": rank there by matrix products, which round
-    rounding_errors : (n_nodes,) error of each point; distances and norms that differ by less are tied
 
     Points outside their space are an error that names them.
 
@@ -211,27 +125,20 @@ def reconstruct(
     pairs = tree.pairs(relation)
     invalid_points = check_points(space, points, tree)
     ids = list(tree.ids) if unit_ids is None else unit_ids
-    ranking = _ranking(points, pairs, space, ids, device, rounding_errors)
-    norms = (
-        space.norm(points) if rounding_errors is None else norms_with_ties(space.norm(points), space, rounding_errors)
-    )
+    ranking = _ranking(points, pairs, space, ids, device)
     return Reconstruction(
         tree=tree,
         geometry=space,
         ranking=replace(ranking, invalid_points=invalid_points),
-        space=Space.of(points, depth=tree.normalised_rank, norms=norms, unit_ids=ids),
+        space=Space.of(points, depth=tree.normalised_rank, norms=space.norm(points), unit_ids=ids),
         parent_distances=space.distance(points[tree.edges[:, 0]], points[tree.edges[:, 1]]),
         relation=relation,
         filtered=relation != "parent" if filtered is None else filtered,
     )
 
 
-def _ranking(
-    points: PointArray, pairs: Ints, space: Geometry, ids: Any, device: Any, rounding_errors: Floats | None
-) -> Ranking:
-    """The ranking by distances, by matrix products on a device, or with ties from rounding errors."""
-    if rounding_errors is not None:
-        return ranking_with_rounding(points, pairs, space, rounding_errors, unit_ids=ids)
+def _ranking(points: PointArray, pairs: Ints, space: Geometry, ids: Any, device: Any) -> Ranking:
+    """The ranking by distances, or by matrix products on a device."""
     if device is None:
         return ranking_among_points(points, pairs, space, unit_ids=ids)
     from equipoise.evidence.ranking_from_vectors import ranking_from_points_on

@@ -1,7 +1,7 @@
 """The report of embedded trees: one row per embedding, significance groups, slices by depth and branch.
 
-``accounts_report`` is for the terminal; ``chart_of_accounts_table`` and ``chart_of_accounts_summary`` print the layout
-of ``AccountEmbedderTester``, with one column per dimension and one row per metric.
+``accounts_view`` is the view of an evaluation. ``chart_of_accounts_table`` and ``chart_of_accounts_summary`` print the
+layout of ``AccountEmbedderTester``, with one column per dimension and one row per metric.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
-from equipoise.report.findings import findings_section
 from equipoise.report.tables import method_name
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
     format_count,
     format_interval,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from equipoise.stats.slices import Slice
     from equipoise.types import Finding
 
-MAX_SLICES = 12
-"""Only this many branches are shown, the largest ones."""
 SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."
 TARGETS = {
     "parent": "its parent",
@@ -93,15 +91,15 @@ class AccountsReportData:
 WORDS = Vocabulary("node", "embedding")
 
 
-def accounts_report(data: AccountsReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The answer; with ``verbose``, also all scores, methods, distances, slices of the best embedding and findings."""
-    parts = accounts_answer(data).parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts
-    parts += [Paragraph(""), heading(_title(data)), Paragraph(""), TerminalTable(accounts_columns(data))]
-    parts += [Paragraph(""), *map(Paragraph, captions(data)), *seed_table(data), *position_table(data)]
-    parts += slice_table(data.leader, data.branch_names, verbose=True)
-    return [*parts, *findings_section(data.findings, verbose=True)]
+def accounts_view(data: AccountsReportData) -> View:
+    """The answer, then all scores, methods, distances, and slices of the best embedding."""
+    sections = (
+        Section(_title(data), (ReportTable.of(accounts_columns(data)),), tuple(captions(data))),
+        *seed_section(data),
+        position_section(data),
+        *slice_section(data.leader, data.branch_names),
+    )
+    return View(accounts_answer(data), sections)
 
 
 def _title(data: AccountsReportData) -> str:
@@ -231,80 +229,51 @@ def training_relation_notes(rows: Sequence[EmbeddingScores], relation: str) -> l
     return notes
 
 
-def seed_table(data: AccountsReportData) -> list[Any]:
+def seed_section(data: AccountsReportData) -> list[Section]:
     """Mean and standard deviation over seeds, if there are several."""
     rows = [row for row in data.rows if row.seeds]
     if not rows:
         return []
     names = [rows[0].mean_rank.metric, rows[0].map.metric]
-    table = TerminalTable(
-        [
-            ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-            *(ReportColumn(name, [row.seeds[name] for row in rows], right=True) for name in names),
-        ]
-    )
-    return [Paragraph(""), heading("Over seeds"), Paragraph(""), table]
+    columns = [
+        ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
+        *(ReportColumn(name, [row.seeds[name] for row in rows], right=True) for name in names),
+    ]
+    return [Section.of_table("Over seeds", columns)]
 
 
-def position_table(data: AccountsReportData) -> list[Any]:
+def position_section(data: AccountsReportData) -> Section:
     """Distances from the origin and from the parents, in the geometry of each embedding."""
     rows = data.rows
-    table = TerminalTable(
-        [
-            ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-            ReportColumn("geometry", [row.geometry for row in rows]),
-            ReportColumn(
-                "distance from the origin", [_mean_and_deviation(row.origin_distances) for row in rows], right=True
-            ),
-            ReportColumn(
-                "distance to the parent", [_mean_and_deviation(row.parent_distances) for row in rows], right=True
-            ),
-        ]
-    )
-    return [Paragraph(""), heading("Mean ± standard deviation"), Paragraph(""), table]
+    from_origin = [_mean_and_deviation(row.origin_distances) for row in rows]
+    to_parent = [_mean_and_deviation(row.parent_distances) for row in rows]
+    columns = [
+        ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
+        ReportColumn("geometry", [row.geometry for row in rows]),
+        ReportColumn("distance from the origin", from_origin, right=True),
+        ReportColumn("distance to the parent", to_parent, right=True),
+    ]
+    return Section.of_table("Mean ± standard deviation", columns)
 
 
 def _mean_and_deviation(pair: tuple[float, float]) -> str:
     return f"{format_value(pair[0], 2)} ± {format_value(pair[1], 2)}"
 
 
-def slice_table(row: EmbeddingScores, names: Mapping[str, str], *, verbose: bool = False) -> list[Any]:
+def slice_section(row: EmbeddingScores, names: Mapping[str, str]) -> list[Section]:
     """The primary metric at every depth and in every branch."""
-    defined = [item for item in row.slices if item.estimate.n]
-    shown = defined if verbose else _largest(defined)
+    shown = [item for item in row.slices if item.estimate.n]
     if not shown:
         return []
-    table = TerminalTable(
-        [
-            ReportColumn("slice", [item.name for item in shown]),
-            ReportColumn("", [_slice_value(item, names) for item in shown], shortens="end"),
-            ReportColumn(
-                "n",
-                [f"{format_count(item.estimate.n)}{'*' if item.few else ''}" for item in shown],
-                right=True,
-            ),
-            ReportColumn("estimate", [format_value(item.estimate.value, 2) for item in shown], right=True),
-            ReportColumn(
-                "interval", [format_interval(item.estimate.interval, 2) for item in shown], right=True, rank=1
-            ),
-        ]
-    )
-    title = f"{shown[0].estimate.metric} of {row.system} by depth and branch"
-    parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
-    if len(shown) < len(defined):
-        parts.append(
-            Paragraph(f"{format_count(len(defined) - len(shown))} smaller branches are left out; -v shows them.")
-        )
-    if any(item.few for item in shown):
-        parts.append(Paragraph("* few nodes: the estimate is unreliable."))
-    return parts
-
-
-def _largest(slices: Sequence[Slice]) -> list[Slice]:
-    """All depths, and the branches with the most nodes in their original order."""
-    branches = sorted((item for item in slices if item.name == "branch"), key=lambda item: -item.estimate.n)
-    largest = {item.value for item in branches[:MAX_SLICES]}
-    return [item for item in slices if item.name != "branch" or item.value in largest]
+    columns = [
+        ReportColumn("slice", [item.name for item in shown]),
+        ReportColumn("", [_slice_value(item, names) for item in shown], shortens="end"),
+        ReportColumn("n", [f"{format_count(item.estimate.n)}{'*' if item.few else ''}" for item in shown], right=True),
+        ReportColumn("estimate", [format_value(item.estimate.value, 2) for item in shown], right=True),
+        ReportColumn("interval", [format_interval(item.estimate.interval, 2) for item in shown], right=True, rank=1),
+    ]
+    note = "* few nodes: the estimate is unreliable." if any(item.few for item in shown) else ""
+    return [Section.of_table(f"{shown[0].estimate.metric} of {row.system} by depth and branch", columns, note)]
 
 
 def _slice_value(part: Slice, names: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ import inspect
 import io
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from equipoise.domains.accounts.reconstruction import check_points
 from equipoise.errors import FormatError, InputError, ParameterError, ShapeError
+from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.arrays import array_names, read_array
 from equipoise.io.atomic import write_bytes, write_text
@@ -199,6 +200,19 @@ def node_vectors_from(
     if isinstance(vectors, NodeVectors):
         return align_to_tree(vectors, tree)
     return NodeVectors(tree.ids, tree.names, _matrix(vectors, tree), space)
+
+
+def in_geometry(vectors: NodeVectors, geometry: str) -> NodeVectors:
+    """The same points in the coordinates of the other model of hyperbolic space.
+
+    >>> in_geometry(NodeVectors(("a",), ("a",), np.array([[1.0, 0.0]]), "lorentz"), "poincare").vectors.tolist()
+    [[0.0]]
+    """
+    if vectors.geometry == geometry:
+        return vectors
+    convert = hyperboloid_to_ball if geometry == "poincare" else ball_to_hyperboloid
+    settings = {**vectors.settings, "embedder": geometry}
+    return replace(vectors, vectors=convert(vectors.vectors), geometry=geometry, settings=settings)
 
 
 def align_to_tree(vectors: NodeVectors, tree: Tree) -> NodeVectors:

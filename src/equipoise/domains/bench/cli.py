@@ -134,7 +134,7 @@ def run(
     if not models and no_baselines:
         raise ParameterError("no model was named", hint="name models with --models; eq ls models lists them")
     from equipoise.domains.bench.experiment import plan_benchmark, run_benchmark
-    from equipoise.domains.bench.report import findings_from_dicts
+    from equipoise.report.view import findings_from_dicts
     from equipoise.runs.experiment_folder import exit_code
 
     threads = settings.pop("threads")
@@ -192,12 +192,13 @@ def _prices(words: tuple[str, ...]) -> dict[str, float]:
 def _show(out: Output, content: dict[str, Any], output: str | None) -> None:
     """Print the answer or the JSON data, and the next command."""
     from equipoise.cli.output import suggestion
-    from equipoise.domains.bench.report import BenchView, answer_parts
+    from equipoise.domains.bench.report import answer_parts
+    from equipoise.report.view import View
 
     if out.json:
         out.data(content)
         return
-    views = [BenchView.from_dict(each) for each in content["answers"]]
+    views = [View.from_dict(each) for each in content["answers"]]
     out.show(*answer_parts(views, verbose=out.verbose, quiet=out.quiet))
     if out.quiet:
         return

@@ -29,6 +29,7 @@ from equipoise.domains.phenotypes.config import (
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
+from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
@@ -107,7 +108,7 @@ class TermSystemResult:
         return self.result.system
 
 
-VERSION = "phenotype benchmark 1"
+VERSION = "phenotype benchmark 2"
 """Increased when the same inputs give other scores."""
 
 
@@ -119,6 +120,7 @@ class BenchmarkContext:
     similarity: TermSimilarity
     settings: BenchmarkConfig
     notes: tuple[str, ...] = ()
+    translations: Translations | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A worker loads the reranker itself."""
@@ -150,9 +152,11 @@ class BenchmarkContext:
 
     def key(self, name: str, system: Retriever) -> str:
         """The resume key of one model."""
-        settings = replace(self.settings, index_dir=None, threads=1)
+        settings = replace(self.settings, index_dir=None, threads=1, translations=())
         data = dataset_settings(self.resolved_cases, self.similarity)
-        return resume_key(VERSION, name, system.fingerprint, data, self.resolved_cases.properties, settings, self.depth)
+        labels = "" if self.translations is None else self.translations.fingerprint
+        properties = self.resolved_cases.properties
+        return resume_key(VERSION, name, system.fingerprint, data, properties, settings, self.depth, labels)
 
     def evaluate_model(self, system: Retriever, name: str, progress: ProgressCallback) -> list[TermSystemResult]:
         """Evaluate the model with every representation; shared work is done once."""
@@ -179,7 +183,12 @@ class BenchmarkContext:
     ) -> list[TermSystemResult]:
         start = perf_counter()
         terms = TermRetriever(
-            system, self.ontology, multi_vector=multi_vector, index=self._indexes(system, multi_vector)
+            system,
+            self.ontology,
+            multi_vector=multi_vector,
+            index=self._indexes(system, multi_vector),
+            translate=self.settings.translate,
+            translations=self.translations,
         )
         names = [representation.name for representation in representations]
         retrieved = rank_cases_jointly(
@@ -425,7 +434,7 @@ def run_benchmark(
     cases: Cases | None = None,
     ontology: Ontology | str = "hpo",
     *,
-    multi_vector: bool = False,
+    multi_vector: bool = True,
     strategy: str = DEFAULT_STRATEGY,
     weights: Weights | None = None,
     output: str | Path | None = None,
@@ -463,8 +472,8 @@ def run_benchmark(
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
-        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
-        and ``n_diagnosed_labels``.
+        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``,
+        ``translate``, ``translations`` and ``n_diagnosed_labels``.
 
     Returns
     -------
@@ -473,7 +482,7 @@ def run_benchmark(
 
     Examples
     --------
-    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english", multi_vector=True)  # doctest: +SKIP
+    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english")  # doctest: +SKIP
     >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
@@ -608,7 +617,8 @@ def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: B
             f"none of {pluralize(len(resolved_cases.cases), 'case')} has an expected term, so nothing can be scored",
             hint='name the terms that should be found: "hpo_ids": ["HP:0001250"]',
         )
-    bench = BenchmarkContext(resolved_cases, similarity, settings)
+    translations = read_translations(settings.translations, terms) if settings.translations else None
+    bench = BenchmarkContext(resolved_cases, similarity, settings, translations=translations)
     _ = bench.reranker  # loaded here, so that an error comes before any model is evaluated
     return bench
 

@@ -379,7 +379,7 @@ def run(
     """See ``EXTRACTION_RUN_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.extraction.experiment import run_extraction
-    from equipoise.domains.phenotypes.extraction.report import extraction_report
+    from equipoise.domains.phenotypes.extraction.report import extraction_view
     from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
     from equipoise.errors import ParameterError
 
@@ -415,7 +415,7 @@ def run(
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*extraction_report(evaluation.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(extraction_view(evaluation.edition))
     if tuned is None and not pipeline:
         from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES
 
@@ -513,7 +513,7 @@ def tune(
 ) -> int:
     """See ``EXTRACTION_TUNE_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
-    from equipoise.domains.phenotypes.extraction.report import build_tuning_report
+    from equipoise.domains.phenotypes.extraction.report import tuning_view
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 
     specs = list(options.models_on_device(models or (DEFAULT_MODEL,), shared.device, out).values())
@@ -534,7 +534,7 @@ def tune(
     if out.json:
         out.data(tuning.to_dict())
     else:
-        out.show(*build_tuning_report(tuning.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(tuning_view(tuning.edition))
     if shared.output is not None:
         out.note(f"wrote {shared.output.rstrip('/')}/")
     for name in tuning.resumed:

@@ -86,6 +86,10 @@ class BenchmarkConfig:
     threads: int = 1
     skip_unknown: bool = False
     """Whether expected ids without a live term are left out instead of being an error."""
+    translate: bool = True
+    """Whether queries with German words are also scored by their English translation."""
+    translations: tuple[str, ...] = ()
+    """Files of translated labels that help to translate queries; see ``read_translations``."""
     n_diagnosed_labels: int = 0
     """The number of labels in the diagnosis; 0 for none."""
 
@@ -102,6 +106,8 @@ class BenchmarkConfig:
             raise ParameterError(f"the cutoffs are {list(self.ks)}", hint="give integers from 1: 1, 3, 5, 10")
         if self.rerank_depth < 1:
             raise ParameterError(f"the rerank depth is {self.rerank_depth}", hint="give 1 or more")
+        if self.translations and not self.translate:
+            raise ParameterError("translations are given, and queries are not translated", hint="omit one of the two")
         return replace(self, representations=representations)
 
 

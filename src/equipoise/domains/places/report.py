@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.report.answer import Answer
-from equipoise.report.findings import findings_section
 from equipoise.report.tables import caption
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -65,15 +65,17 @@ class PlacesReportData:
     findings: tuple[Finding, ...] = ()
 
 
-def places_report(edition: PlacesReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The answer; with ``verbose``, also the scores on subsets, per user and per slice, methods and findings."""
-    parts = places_answer(edition).parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts
-    parts += [Paragraph(""), *(block for part in edition.parts for block in score_part(edition, part))]
-    parts += [Paragraph(_caption(edition)), Paragraph(tie_note(edition))]
-    parts += [*user_table(edition, verbose=True), *slices_part(edition)]
-    return [*parts, *findings_section(edition.findings, verbose=True)]
+def places_view(edition: PlacesReportData) -> View:
+    """The answer, then the scores on subsets, per user and per slice, and the methods."""
+    subsets = [score_section(edition, part) for part in edition.parts]
+    methods = (_caption(edition), tie_note(edition))
+    sections = (
+        *subsets[:-1],
+        replace(subsets[-1], notes=methods),
+        *user_section(edition),
+        *slice_section(edition),
+    )
+    return View(places_answer(edition), sections)
 
 
 def places_answer(edition: PlacesReportData) -> Answer:
@@ -109,11 +111,11 @@ def _best_baseline(part: UnitSubset, first: Estimate) -> str:
     return f"; the best baseline, {best}, has {ScoreFormat(1, percent=True).value(known[best])}"
 
 
-def score_part(edition: PlacesReportData, part: UnitSubset) -> list[Any]:
+def score_section(edition: PlacesReportData, part: UnitSubset) -> Section:
     """One table: each figure with interval and what the baselines would score."""
     visits = pluralize(len(part.result.unit_ids), "visit")
     title = f"{edition.system}, {part.title}: {visits}, {format_count(edition.classes)} classes (percent)"
-    return [heading(title), Paragraph(""), TerminalTable(score_columns(part)), Paragraph("")]
+    return Section.of_table(title, score_columns(part))
 
 
 def score_columns(part: UnitSubset) -> list[ReportColumn]:
@@ -164,8 +166,8 @@ def tie_note(edition: PlacesReportData) -> str:
     return f"{text} Depending on the order of equals {display_metric(edition.tie_metric)} is {reach}."
 
 
-def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]:
-    """The mean over users, and with ``verbose`` the users with the lowest and highest scores."""
+def user_section(edition: PlacesReportData) -> list[Section]:
+    """The mean over users, and the users with the lowest and highest scores."""
     result = edition.by_user
     if result is None:
         return []
@@ -173,54 +175,44 @@ def user_table(edition: PlacesReportData, *, verbose: bool = False) -> list[Any]
     reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
     places = shared_decimals(reaches)
     level = format_percent(estimates[0].interval.confidence_level)
-    table = TerminalTable(
-        [
-            ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
-            ReportColumn(
-                "mean of users", [format_value(100 * estimate.value, places) for estimate in estimates], right=True
-            ),
-            ReportColumn(
-                f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1
-            ),
-        ]
-    )
+    columns = [
+        ReportColumn("metric", [display_metric(estimate.metric) for estimate in estimates]),
+        ReportColumn(
+            "mean of users", [format_value(100 * estimate.value, places) for estimate in estimates], right=True
+        ),
+        ReportColumn(f"{level} interval", [format_interval(reach, places) for reach in reaches], right=True, rank=1),
+    ]
     title = f"Mean over users: {pluralize(len(result.unit_ids), 'user')} (percent)"
-    parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
-    return [*parts, *_outer_users(result)] if verbose else parts
+    return [Section.of_table(title, columns, *_outer_users(result))]
 
 
-def _outer_users(result: Result) -> list[Any]:
+def _outer_users(result: Result) -> list[str]:
     metric = result.names[0]
     values = result.per_unit[metric]
     order = values.argsort(kind="stable").tolist()
     user_scores = [f"{result.unit_ids[user]} {format_value(100 * float(values[user]), 1)}" for user in order]
     name = display_metric(metric)
     return [
-        Paragraph(f"Lowest {name}: {', '.join(user_scores[:_OUTER])}."),
-        Paragraph(f"Highest {name}: {', '.join(user_scores[: -_OUTER - 1 : -1])}."),
+        f"Lowest {name}: {', '.join(user_scores[:_OUTER])}.",
+        f"Highest {name}: {', '.join(user_scores[: -_OUTER - 1 : -1])}.",
     ]
 
 
-def slices_part(edition: PlacesReportData) -> list[Any]:
+def slice_section(edition: PlacesReportData) -> list[Section]:
     """The first metric on every slice."""
     if not edition.slices:
         return []
     estimates = [part.estimate for part in edition.slices]
     reaches = [_places_in_percent(estimate.interval) for estimate in estimates]
-    table = TerminalTable(
-        [
-            ReportColumn("slice", [part.name for part in edition.slices]),
-            ReportColumn("", [part.value for part in edition.slices], shortens="end"),
-            ReportColumn("n", [f"{format_count(part.estimate.n)}{_mark(part)}" for part in edition.slices], right=True),
-            ReportColumn("estimate", [format_value(100 * estimate.value, 1) for estimate in estimates], right=True),
-            ReportColumn("interval", [format_interval(reach, 1) for reach in reaches], right=True, rank=1),
-        ]
-    )
-    title = f"{display_metric(estimates[0].metric)} by slice (percent)"
-    parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
-    if any(part.few for part in edition.slices):
-        parts.append(Paragraph(f"{_SPARSE} few visits: the score is not reliable."))
-    return parts
+    columns = [
+        ReportColumn("slice", [part.name for part in edition.slices]),
+        ReportColumn("", [part.value for part in edition.slices], shortens="end"),
+        ReportColumn("n", [f"{format_count(part.estimate.n)}{_mark(part)}" for part in edition.slices], right=True),
+        ReportColumn("estimate", [format_value(100 * estimate.value, 1) for estimate in estimates], right=True),
+        ReportColumn("interval", [format_interval(reach, 1) for reach in reaches], right=True, rank=1),
+    ]
+    note = f"{_SPARSE} few visits: the score is not reliable." if any(part.few for part in edition.slices) else ""
+    return [Section.of_table(f"{display_metric(estimates[0].metric)} by slice (percent)", columns, note)]
 
 
 def _mark(part: Slice) -> str:
@@ -322,24 +314,15 @@ class ReplicateReportData:
         return round(1 - self.confidence_level, 12)
 
 
-def replicate_report(edition: ReplicateReportData, *, quiet: bool = False) -> list[Any]:
+def seed_comparison_view(edition: ReplicateReportData) -> View:
     """What the tests show, then the systems, the pairs, and how to read them."""
     seeds = "one seed" if edition.seeds == 1 else f"{edition.seeds} seeds"
     users = "" if edition.people == "units" else f" of {pluralize(edition.people_count, 'user')}"
     title = f"{pluralize(edition.units, 'visit')}{users}, {seeds} per model (percent)"
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(seed_table(edition))]
-    parts += [Paragraph(""), heading("Differences (percentage points)"), Paragraph("")]
-    parts += [TerminalTable(seed_difference_table(edition))]
-    if quiet:
-        return parts
-    return [
-        *(Paragraph(claim, style="bold") for claim in seed_claims(edition)),
-        Paragraph(""),
-        *parts,
-        Paragraph(""),
-        *map(Paragraph, method_notes(edition)),
-        *map(Paragraph, edition.notes),
-    ]
+    answer = Answer(" ".join(seed_claims(edition)), tuple(seed_table(edition)), (f"{title}.",))
+    differences = ReportTable.of(seed_difference_table(edition))
+    notes = (*method_notes(edition), *edition.notes)
+    return View(answer, (Section("Differences (percentage points)", (differences,), notes, always=True),))
 
 
 def _resampled(edition: ReplicateReportData) -> str:

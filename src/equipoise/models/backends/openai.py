@@ -117,6 +117,11 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncod
     return OpenAIEncoder(client, spec, card, identity, patience or retry_policy_from(spec))
 
 
+def open_client(spec: ModelSpec) -> Any:
+    """The client of the SDK for the server that a spec names."""
+    return _client(spec, _base_url(spec), api_key_from_env(*_key_names(spec)))
+
+
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 

@@ -33,6 +33,8 @@ CROSS_ENCODER_BATCH_SIZE = 32
 class CrossEncoderReranker(Reranker):
     """The logit of a model with one label. A sigmoid would round the best ones to the same 1.0."""
 
+    pairwise = True
+
     def __init__(self, model: Any, card: ModelCard, *, batch: int = CROSS_ENCODER_BATCH_SIZE, threads: int = 1) -> None:
         labels = int(model.num_labels)
         if labels != 1:
@@ -156,6 +158,8 @@ class TokenEncoder(Protocol):
 
 class MaxSimReranker(Reranker):
     """The mean over the query's tokens of the largest cosine with a token of the document; in [-1, 1]."""
+
+    pairwise = True
 
     def __init__(self, encoder: TokenEncoder) -> None:
         self._encoder = encoder

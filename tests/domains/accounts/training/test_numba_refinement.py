@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts.reconstruction import reconstruct
+from equipoise.domains.accounts.training.layouts import cone_initialization
 from equipoise.domains.accounts.training.manifolds import (
     EuclideanManifold,
     Hyperboloid,
     Manifold,
-    cone_initialization,
     on_hyperboloid,
 )
 from equipoise.domains.accounts.training.sampling import PositivePairs

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from equipoise.domains.accounts.training.layouts import cone_initialization
 from equipoise.domains.accounts.training.manifolds import (
     MAX_STEP,
     EuclideanManifold,
     Hyperboloid,
     Manifold,
-    cone_initialization,
     on_hyperboloid,
 )
 from equipoise.domains.accounts.training.objective import _batch_softmax_gradient

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.domains.accounts.training.manifolds import cone_initialization
+from equipoise.domains.accounts.training.layouts import cone_initialization
 from equipoise.domains.accounts.training.torch_backend import (
     FullSoftmaxConfig,
     _FullSoftmax,

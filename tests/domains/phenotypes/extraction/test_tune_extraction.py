@@ -14,7 +14,7 @@ from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction
 from equipoise.domains.phenotypes.extraction.predict import predict
-from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, build_tuning_report
+from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, tuning_view
 from equipoise.domains.phenotypes.extraction.tuning import MAX_RESULTS, tune_extraction
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
@@ -164,7 +164,7 @@ def test_a_choice_that_is_no_better_than_the_usual_parameters_is_remarked_on(tun
         trials = list(model.tuning.trials)
         trials[model.tuning.baseline] = replace(trials[model.tuning.baseline], value=usual)
         part = replace(tuned.edition.parts[0], tuning=replace(model.tuning, trials=tuple(trials)))
-        shown = build_tuning_report(replace(tuned.edition, parts=(part,), comparison=None))
+        shown = tuning_view(replace(tuned.edition, parts=(part,), comparison=None)).parts()
         return " ".join(each.text for each in shown if isinstance(each, Paragraph))
 
     first = tuned.models[0]

@@ -295,12 +295,11 @@ def adam_step(
         elapsed = steps - state.last_step[node]
         state.last_step[node] = steps
         state.n_updates[node] += 1
-        length, decay = 0.0, _BETA1**elapsed
+        length, decay = squared_length(points[node], gradient, is_hyperbolic), _BETA1**elapsed
         for i in range(len(gradient)):
-            length += -gradient[i] * gradient[i] if is_hyperbolic and i == 0 else gradient[i] * gradient[i]
             momentum[i] = decay * momentum[i] + (1.0 - _BETA1) * gradient[i]
             gradient[i] = 0.0
-        state.second_moment[node] = _BETA2**elapsed * state.second_moment[node] + (1.0 - _BETA2) * max(length, 0.0)
+        state.second_moment[node] = _BETA2**elapsed * state.second_moment[node] + (1.0 - _BETA2) * length
         scale = math.sqrt(state.second_moment[node] / (1.0 - _BETA2 ** state.n_updates[node]))
         if scale > 0.0:
             corrected_rate = learning_rate / (1.0 - _BETA1 ** state.n_updates[node]) / scale
@@ -320,14 +319,33 @@ def project_to_tangent(point: Floats, vector: Floats, is_hyperbolic: bool) -> No
 
 
 @compiled
+def squared_length(point: Floats, tangent: Floats, is_hyperbolic: bool) -> float:
+    """The squared length of a tangent vector of a point.
+
+    On the hyperboloid the difference of squares loses all digits far from the origin. There the space coordinates are
+    split into the part along the point, of length ``radial``, which is shortened by the time coordinate, and the rest.
+    """
+    first = 1 if is_hyperbolic else 0
+    radial, norm = 0.0, 0.0
+    if is_hyperbolic:
+        for i in range(first, len(point)):
+            radial += point[i] * tangent[i]
+            norm += point[i] * point[i]
+        norm = math.sqrt(norm)
+        radial = radial / norm if norm > 0.0 else 0.0
+    square = (radial / point[0]) ** 2 if is_hyperbolic else 0.0
+    for i in range(first, len(point)):
+        across = tangent[i] - (radial * point[i] / norm if norm > 0.0 else 0.0)
+        square += across * across
+    return square
+
+
+@compiled
 def exp_map_step(
     points: Floats, node: int, tangent: Floats, learning_rate: float, is_hyperbolic: bool, max_norm: float
 ) -> None:
     """Move a point against a tangent vector; the step is limited to ``MAX_STEP``, the norm to ``max_norm``."""
-    square = -tangent[0] * tangent[0] if is_hyperbolic else tangent[0] * tangent[0]
-    for i in range(1, len(tangent)):
-        square += tangent[i] * tangent[i]
-    length = math.sqrt(max(square, 0.0))
+    length = math.sqrt(squared_length(points[node], tangent, is_hyperbolic))
     if length * learning_rate < 1e-14:
         return
     distance = min(length * learning_rate, MAX_STEP)

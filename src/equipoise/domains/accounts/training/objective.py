@@ -18,6 +18,7 @@ state both with their derivatives; tests compare every back end with them. Which
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,6 +117,49 @@ def hinge_loss(
     active = multiplicity * (excess > 0.0) * pair_weights[:, None]
     positive_gradient = 2.0 * positive_distances * active.sum(axis=1)
     return float(hinge.sum()), positive_gradient, -2.0 * negative_distances * active.sum(axis=0)
+
+
+MAX_RANKED_NODES = 6000
+"""Larger trees are compared by the loss of the last epoch: ranks need all pairs of nodes."""
+_ROWS_PER_BLOCK = 256
+
+
+def rank_loss(manifold: Manifold, points: Floats, positives: PositivePairs, history: Sequence[float]) -> float:
+    """The mean over all positives of ``log(1 + n)``, where n negatives are nearer to the node than the positive.
+
+    The losses of training depend on the scale of the distances, and runs from different starts differ in it. This one
+    does not, and it is 0 if every positive is nearer than all negatives. For a large tree it is the loss of the last
+    epoch.
+    """
+    if len(points) > MAX_RANKED_NODES or not len(positives.keys) or not np.isfinite(points).all():
+        return history[-1] if history else math.inf
+    starts, targets = positives.lists.starts, positives.lists.targets
+    columns = points.T.copy()
+    if manifold.is_hyperbolic:
+        columns[1:] *= -1.0
+    squares = np.einsum("ij,ij->i", points, points)
+    total = 0.0
+    for begin in range(0, len(points), _ROWS_PER_BLOCK):
+        end = min(begin + _ROWS_PER_BLOCK, len(points))
+        # cosh of the distance, or half the squared distance; ranks need no more.
+        proxies = points[begin:end] @ columns
+        if not manifold.is_hyperbolic:
+            proxies = 0.5 * (squares[begin:end, None] + squares) - proxies
+        proxies[np.arange(end - begin), np.arange(begin, end)] = np.inf
+        for row, node in enumerate(range(begin, end)):
+            near = np.sort(proxies[row, targets[starts[node] : starts[node + 1]]])
+            if len(near):
+                # Positives among the nearer nodes are not negatives.
+                total += np.log1p(_n_nearer(proxies[row], near) - np.arange(len(near))).sum()
+    return float(total / len(positives.keys))
+
+
+def _n_nearer(proxies: Floats, targets: Floats) -> Floats:
+    """For each of the sorted targets, the number of proxies below it."""
+    if len(targets) == 1:
+        return np.array([np.count_nonzero(proxies < targets[0])], dtype=np.float64)
+    candidates = np.sort(proxies[proxies < targets[-1]])
+    return np.maximum(np.searchsorted(candidates, targets), np.arange(len(targets))).astype(np.float64)
 
 
 def numpy_epoch(

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.domains.accounts.embedders import MAX_START_RADIUS, MIN_START_RADIUS, check_fit_arguments
-from equipoise.domains.accounts.training.manifolds import Hyperboloid, cone_initialization
+from equipoise.domains.accounts.training.layouts import cone_initialization
+from equipoise.domains.accounts.training.manifolds import Hyperboloid
 from equipoise.domains.accounts.training.sampling import PositivePairs
 from equipoise.domains.accounts.training.trainer import geometric_decay
 from equipoise.domains.accounts.trees.tree import PARENT, Tree

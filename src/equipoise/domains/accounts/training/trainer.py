@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -86,6 +86,9 @@ class TrainingConfig:
         Euclidean space. numpy has no refinement.
     train_relation
         The positives of a node: ``parent``, ``ancestors``, or ``closure`` (ancestors and descendants).
+    restarts
+        Training runs from different starts, of which the one with the lowest loss is kept; None is ``default_restarts``
+        of the number of pairs.
     """
 
     epochs: int = 300
@@ -103,6 +106,7 @@ class TrainingConfig:
     backend: BackendName = "auto"
     refinement_epochs: int | None = None
     train_relation: str = PARENT
+    restarts: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in _MIN_COUNTS.items():
@@ -119,6 +123,9 @@ class TrainingConfig:
             isinstance(refinement, int) and not isinstance(refinement, bool) and 0 <= refinement < self.epochs
         )
         _require(is_valid, "refinement_epochs", refinement, f"an integer of 0 or more, below the {self.epochs} epochs")
+        restarts = self.restarts
+        is_valid = restarts is None or (isinstance(restarts, int) and not isinstance(restarts, bool) and restarts >= 1)
+        _require(is_valid, "restarts", restarts, "an integer of 1 or more")
         if self.burn_in_epochs and self.burn_in_epochs >= self.epochs:
             raise ParameterError(
                 f"burn_in_epochs is {self.burn_in_epochs}, and there are only {self.epochs} epochs",
@@ -164,6 +171,15 @@ class TrainingConfig:
         return sum(recent) >= sum(before) * (1.0 - self.tol)
 
 
+def default_restarts(n_pairs: int) -> int:
+    """Training runs per embedding: as many as take a few seconds on a tree with this many pairs.
+
+    >>> [default_restarts(n_pairs) for n_pairs in (200, 50_000, 600_000)]
+    [8, 2, 1]
+    """
+    return 8 if n_pairs <= 5_000 else 4 if n_pairs <= 20_000 else 2 if n_pairs <= 100_000 else 1
+
+
 def geometric_decay(first: float, last: float, fraction: float) -> float:
     """The value at a fraction of the way from the first to the last, along a geometric curve.
 
@@ -183,6 +199,8 @@ MAX_LOG_WEIGHT_RATIO = 8.0
 """Negatives with a weight below exp(-MAX_LOG_WEIGHT_RATIO) of the farthest positive are skipped."""
 HARD_NEGATIVE_SHARE, REFINEMENT_SHARE = 5, 10
 """On the hyperboloid one epoch in 5 is spent on hard negatives, and one in 10 on refinement."""
+REFINE_ONLY_SHARE = 3
+"""A run that only refines a layout takes one epoch in 3."""
 COARSE_RATES = (3.5, 0.15)
 """First and last learning rate of the coarse stage, as multiples of ``learning_rate``."""
 HARD_NEGATIVE_RATES = (0.3, 0.5)
@@ -216,12 +234,21 @@ class TrainingStage:
     epoch: Callable[[int], float]
 
 
-def training_stages(problem: TrainingProblem, backend: str) -> list[TrainingStage]:
-    """The stages of a problem with a back end."""
+def training_stages(problem: TrainingProblem, backend: str, refine_only: bool = False) -> list[TrainingStage]:
+    """The stages of a problem with a back end; ``refine_only`` keeps close to the initial points."""
     if backend == "numpy":
-        return [_numpy_stage(problem)]
+        config = problem.config
+        if refine_only:
+            config = replace(config, epochs=_refine_only_epochs(config), learning_rate=config.final_learning_rate)
+        return [_numpy_stage(replace(problem, config=config))]
     require_extra("numba", extra="fast")
+    if refine_only:
+        return _refinement_stages(problem, _refine_only_epochs(problem.config))
     return _hyperbolic_stages(problem) if problem.manifold.is_hyperbolic else _euclidean_stages(problem)
+
+
+def _refine_only_epochs(config: TrainingConfig) -> int:
+    return max(1, config.epochs // REFINE_ONLY_SHARE)
 
 
 def _numpy_stage(problem: TrainingProblem) -> TrainingStage:
@@ -370,13 +397,15 @@ def train(
     config: TrainingConfig,
     rng: np.random.Generator,
     progress: Progress | None = None,
+    *,
+    refine_only: bool = False,
 ) -> list[float]:
     """Move the points in place; returns the mean loss per pair of each epoch, over all stages."""
     history: list[float] = []
     if not len(positives.chunks):
         return history
     problem = TrainingProblem(manifold, points, positives, pool, config, rng)
-    for stage in training_stages(problem, select_backend(config)):
+    for stage in training_stages(problem, select_backend(config), refine_only):
         stage_start = len(history)
         for done in range(stage.epochs):
             history.append(stage.epoch(done) / len(positives.keys))

@@ -31,7 +31,7 @@ from equipoise.domains.phenotypes.extraction.predict import (
     predict,
     trace_gold_terms,
 )
-from equipoise.domains.phenotypes.extraction.report import ExtractionReportData
+from equipoise.domains.phenotypes.extraction.report import ExtractionReportData, extraction_view
 from equipoise.domains.phenotypes.extraction.scoring import (
     ErrorCounts,
     GoldSpanOracle,
@@ -419,6 +419,7 @@ def write_extraction(folder: Path, run: ExtractionRun) -> Path:
     # A fixed name for every configuration: a repeated run replaces the old one.
     save_run(folder / RUN, run.result, manifest=manifest, details=document_details(gold, run.predictions))
     run.candidates.save(folder / CANDIDATES)
+    extraction_view(run.edition).write(folder)
     return write_json(folder / RESULTS, {"run": RUN, **run.to_dict()})
 
 

@@ -25,6 +25,7 @@ from equipoise.domains.phenotypes.index.int8_prefilter import (
     make_prefilter,
 )
 from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts, term_texts
+from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation
 from equipoise.errors import ParameterError, StoreError
 from equipoise.geometry.base import PointArray, PreparedCorpus
 from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
@@ -45,6 +46,7 @@ from equipoise.models.retriever import (
 from equipoise.types import Ints, Role
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.index.lexicon import Translations
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.models.encode_texts import Progress
@@ -240,7 +242,8 @@ class TermRetriever:
     ``spec`` is whatever ``models.retriever`` takes. A dense model uses the vectors of ``index`` if an index of
     that model is given; otherwise it embeds the components at first use. Lexical systems and fusions are fitted
     on the components. ``multi_vector`` and ``strategy`` say how the texts of a term become a score; a
-    single-vector system has one text per term, and no strategy.
+    single-vector system has one text per term, and no strategy. With ``translate``, a query with German words is
+    also scored by its English translation; ``translations`` are translated labels that help.
     """
 
     def __init__(
@@ -254,8 +257,11 @@ class TermRetriever:
         index: TermIndex | Sequence[TermIndex] | None = None,
         progress: Progress | None = None,
         threads: int = 1,
+        translate: bool = True,
+        translations: Translations | None = None,
     ) -> None:
         self.ontology = ontology
+        self._translate, self._translations = translate, translations
         self.multi_vector = multi_vector
         self.system = retriever(spec, threads=threads)
         self.indexes = (index,) if isinstance(index, TermIndex) else tuple(index or ())
@@ -278,7 +284,21 @@ class TermRetriever:
     def fingerprint(self) -> str:
         """Equal only if the scores are equal for every query."""
         how = f"multi {self.expression!r}" if self.multi_vector else "single"
-        return content_fingerprint("terms 2", self.system.fingerprint, self.ontology.fingerprint, how)
+        translator = "" if self.translator is None else self.translator.fingerprint
+        return content_fingerprint("terms 3", self.system.fingerprint, self.ontology.fingerprint, how, translator)
+
+    @cached_property
+    def translator(self) -> QueryTranslator | None:
+        """Translates queries into the words of labels and synonyms; None if queries are not translated."""
+        if not self._translate:
+            return None
+        ontology = self.ontology
+        texts = [*ontology.labels, *(synonym for synonyms in ontology.synonyms for synonym in synonyms)]
+        return QueryTranslator(texts, self._translations)
+
+    def translation(self, query: str) -> str | None:
+        """The translation that the query is also scored by; None if there is none."""
+        return None if self.translator is None else self.translator(query)
 
     @cached_property
     def components(self) -> TermTexts:
@@ -345,7 +365,7 @@ class TermRetriever:
         """The best k terms of a few queries at a time; uses the int8 prefilter if it is faster."""
         fitted, needed = self.fitted, n_columns_read(self.components, self.expression)
         prefilter = None
-        if isinstance(fitted, StoredVectorScorer):
+        if isinstance(fitted, StoredVectorScorer) and not any(map(self.translation, texts)):
             prefilter = make_prefilter(fitted, self.components, self.expression, len(texts))
         if prefilter is None:
             for rows, scores in self._blocks(texts, _BLOCK_BYTES, needed):
@@ -365,11 +385,22 @@ class TermRetriever:
         return terms, best, self.best_component(scores, terms)
 
     def _blocks(self, queries: list[str], block_bytes: int, columns: int) -> TermBlocks:
-        fitted = self.fitted
-        rows = max(1, block_bytes // (fitted.bytes_a_score * len(self.components)))
-        if isinstance(fitted, StoredVectorScorer):
-            return fitted.leading_blocks(queries, rows, columns)
-        return fitted.row_blocks(queries, rows)
+        """The scores of the first ``columns`` components; queries and their translations are scored together."""
+        rows = max(1, block_bytes // (2 * self.fitted.bytes_a_score * len(self.components)))
+        for start in range(0, len(queries), rows):
+            part = queries[start : start + rows]
+            translated = {row: english for row, query in enumerate(part) if (english := self.translation(query))}
+            ((_, scores),) = self._text_blocks([*part, *translated.values()], columns)
+            if translated:
+                own = list(translated)
+                scores[own] = average_with_translation(scores[own], scores[len(part) :])
+            yield slice(start, start + len(part)), scores[: len(part)]
+
+    def _text_blocks(self, texts: list[str], columns: int) -> TermBlocks:
+        """The scores of texts without translation, in one block."""
+        if isinstance(self.fitted, StoredVectorScorer):
+            return self.fitted.leading_blocks(texts, len(texts), columns)
+        return self.fitted.row_blocks(texts, len(texts))
 
     @cached_property
     def _columns_of(self) -> tuple[Ints, Ints]:

@@ -78,25 +78,28 @@ class IdResolver:
     obsolete: Mapping[str, ObsoleteTerm]
     labels: tuple[str, ...]
 
-    def resolve(self, term_id: str) -> ResolvedId:
-        """The live term of an id; an error with a suggestion if there is none."""
+    def find(self, term_id: str) -> ResolvedId | None:
+        """The live term of an id; None if there is none."""
         live = self._live(term_id)
         if live is not None:
             return live
         successor = self._successor(term_id)
-        if successor is not None:
-            return ResolvedId(term_id, successor, "replaced")
-        raise self._obsolete_error(term_id) if term_id in self.obsolete else self._unknown_error(term_id)
+        return None if successor is None else ResolvedId(term_id, successor, "replaced")
+
+    def resolve(self, term_id: str) -> ResolvedId:
+        """The live term of an id; an error with a suggestion if there is none."""
+        resolved = self.find(term_id)
+        if resolved is not None:
+            return resolved
+        raise self.unknown([term_id])[term_id]
 
     def unknown(self, term_ids: Iterable[str]) -> dict[str, UnknownNameError]:
         """The ids without a live term, each with its error, in order."""
-        errors: dict[str, UnknownNameError] = {}
-        for term_id in term_ids:
-            try:
-                self.resolve(term_id)
-            except UnknownNameError as error:
-                errors[term_id] = error
-        return errors
+        return {
+            term_id: self._obsolete_error(term_id) if term_id in self.obsolete else self._unknown_error(term_id)
+            for term_id in term_ids
+            if self.find(term_id) is None
+        }
 
     def _live(self, term_id: str) -> ResolvedId | None:
         if term_id in self.indices:
