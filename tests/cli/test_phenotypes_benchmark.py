@@ -301,3 +301,26 @@ def test_every_help_opens_with_two_examples(eq, command: tuple[str, ...]) -> Non
     examples = [line for line in done.stdout.splitlines() if line.strip().startswith("eq phenotypes")]
     assert len(examples) >= 2
     assert all(len(line.strip()) <= 100 for line in examples)
+
+
+PLUGIN = """
+from equipoise import BaseMetric
+
+
+class Steep(BaseMetric):
+    name = "steep"
+
+    def calculate(self, results):
+        return 1 / results.best_ranks**2
+"""
+
+
+def test_a_metric_of_ones_own_is_computed_with_the_others(eq, folder: Path) -> None:
+    (folder / "steep.py").write_text(PLUGIN)
+    words = (*RUN, "--model-name", "tfidf:", "--no-translate", "--json", *QUICK)
+    done = eq(*words, "--plugin", "steep.py", "-m", "steep", "-m", "P@2")
+    assert done.exit_code == 0, done.stderr
+    values = {one["metric"]: one["value"] for one in json.loads(done.stdout)["systems"][0]["estimates"]}
+    assert 0 < values["steep"] <= values["MRR"]
+    assert {"P@1", "P@2", "MaxOntSim@10"} <= set(values)
+    assert "E300" in eq(*words, "-m", "steep").stderr

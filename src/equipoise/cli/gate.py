@@ -9,6 +9,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
+from equipoise.io.atomic import write_text
 from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
 from equipoise.runs.regression_test import TESTS
 from equipoise.runs.store import StoredRun, find_runs, load_run
@@ -62,6 +63,7 @@ scores, and too few queries for any p value to be significant.
     show_default=True,
     help="Test of a loss beyond the margin: t, or bounds (assumes only the bounds of the metric).",
 )
+@click.option("--junit", metavar="FILE", help="Also write the checks as JUnit XML, which CI systems show as tests.")
 @click.option("--allow-missing", is_flag=True, help="Score missing queries as 0 instead of failing.")
 @options.metric_option
 @options.stats_options(omit=("test",))
@@ -75,6 +77,7 @@ def gate(
     baseline: str | None,
     margin: float,
     test: str,
+    junit: str | None,
     allow_missing: bool,
     metrics: tuple[str, ...],
     config: StatsConfig,
@@ -93,6 +96,9 @@ def gate(
             config=config,
         )
     _show(out, result)
+    if junit is not None:
+        write_text(junit, result.to_junit())
+        out.note(f"wrote {junit}")
     return output.DONE if result.passed else output.GATE_FAILED
 
 

@@ -240,6 +240,15 @@ fail_option = click.option(
 )
 
 
+trackers = names_in("equipoise.runs.trackers", "TRACKERS")
+log_option = click.option(
+    "--log",
+    "trackers",
+    type=ChoiceWithHint("tracker", trackers),
+    multiple=True,
+    help="Log the scores to this experiment tracker; may be repeated.",
+)
+
 device_option = click.option("--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu.")
 
 threads_option = click.option(
