@@ -14,6 +14,7 @@ from equipoise.domains.accounts.trees.read import accounts
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.io.dag import edges as read_pairs
+from equipoise.report.view import View
 from equipoise.types import install_command
 
 QUICK = ("--learning-rates", "0.3", "--epochs", "4", "--n-resamples", "30")
@@ -195,6 +196,9 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "4", "-o", "results", "-q")
     assert done.exit_code == 0, done.stderr
     assert (folder / "results" / "charts" / "disk.svg").is_file()
+    view = View.read(folder / "results")
+    assert view is not None
+    assert "disk" in {chart.name for chart in view.charts}
     compared = eq("compare", "results/runs/lorentz-2", "results/runs/random-2", "--primary", "MR", "--json")
     assert compared.exit_code == 0, compared.stderr
     assert json.loads(compared.stdout)["leader"] == "lorentz-2"

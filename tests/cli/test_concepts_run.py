@@ -95,6 +95,7 @@ def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -
     assert done.exit_code == 0, done.output
     assert "Every pair" in done.stdout
     assert (folder / "results" / "results.json").is_file()
+    assert (folder / "results" / "view.json").is_file()
     command = done.stdout.split("Next: ")[1].split()
     assert command[:2] == ["eq", "compare"]
     compared = eq(*command[1:], "--json")

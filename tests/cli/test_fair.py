@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,12 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     assert again.exit_code == 0
     assert "nested accuracy" in again.stdout
     assert "30 questions" in again.stdout
+    verbose = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "-v").stdout
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    details = (folder / "page.html").read_text().split('<section id="details"')[1].split("</section>")[0]
+    titles = re.findall("<h3>(.*?)</h3>", details)
+    assert "Best accuracy per number of retrieved tokens (optimistic)" in titles
+    assert all(html.unescape(title) in verbose for title in titles)
 
 
 @pytest.mark.slow
@@ -242,7 +250,7 @@ def test_the_group_lists_its_commands(eq: Run) -> None:
     assert all(name in done.stdout for name in ("compare", "validate"))
 
 
-def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(fair: Run, eq: Run, folder: Path) -> None:
+def test_every_finding_that_is_printed_is_on_the_page_before_the_tables(fair: Run, eq: Run, folder: Path) -> None:
     """EQ102 (an answer is cut), EQ105 (few questions), EQ108 (most of the document is retrieved)."""
     grid = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "60", "--tokenizer", "words"]
     printed = json.loads(fair("--models", "hash", "hash,dim=16", *grid, "-o", "results", "--json").stdout)
@@ -253,7 +261,7 @@ def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(fair: R
         page = (folder / "page.html").read_text()
         shared = {"EQ102", "EQ105", "EQ108"} if len(runs[0]) > len("results") else codes
         assert [code for code in shared if code not in page] == []
-        assert page.index("EQ105") < page.index('class="verdict"')
+        assert page.index('class="verdict"') < page.index("EQ105") < page.index('id="leaderboard"')
 
 
 def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder: Path) -> None:

@@ -169,7 +169,6 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
                 write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
-        fair_view(self.report_data).write(target)
         return [self.write_results(ExperimentFolder(target)), *written]
 
     @property
@@ -188,6 +187,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     def write_results(self, folder: ExperimentFolder) -> Path:
         """Write results.json to an output folder."""
+        fair_view(self.report_data).write(folder.path)
         return folder.write_results(self.to_dict())
 
     def draw(self, output: str | Path) -> list[Path]:
