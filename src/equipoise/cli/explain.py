@@ -16,7 +16,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
 from equipoise.metrics.base import BaseMetric, Metric
 from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
-from equipoise.report.terminal import CodeLine, Paragraph, heading
+from equipoise.report.terminal import CodeLine, Paragraph, Part, heading
 from equipoise.stats.formatting import format_value
 from equipoise.types import Direction
 
@@ -36,9 +36,9 @@ class InfoPage:
     facts: Mapping[str, str] = field(default_factory=dict)
     blocks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[Part]:
         """The page as paragraphs."""
-        parts: list[Any] = [heading(self.title)]
+        parts: list[Part] = [heading(self.title)]
         for paragraph in filter(None, self.text.split("\n\n")):
             parts += [Paragraph(""), Paragraph(" ".join(paragraph.split()))]
         known = {name: fact for name, fact in self.facts.items() if fact}
