@@ -97,7 +97,7 @@ def extract_terms(
 def _shared_extractor(model: str, ontology: Ontology | str, **options: Any) -> TermExtractor:
     """The extractor of a model, once per process for the same arguments."""
     retriever = None if model == DICTIONARY else shared_retriever(model, ontology, **options)
-    terms = load_ontology(ontology) if retriever is None else retriever.ontology
+    terms = load_ontology(ontology) if isinstance(ontology, str) else ontology
     return TermExtractor(terms, retriever, branch=ExtractionConfig().branch_in(terms))
 
 
