@@ -32,7 +32,7 @@ REPORT_HELP = """
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
   eq report results/ --charts results/visualizations
 
-Write one HTML file about one run or several: leaderboard, tie groups, pairs, slices, single
+Write one HTML file about one run or several: leaderboard, tie bands, pairs, slices, single
 queries, findings and protocol. It needs no network and no server. RUN is a run directory, or a
 folder with run directories; NAME=path renames a system.
 """

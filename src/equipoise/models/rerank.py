@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -70,14 +70,20 @@ RERANKERS: dict[str, tuple[str, str]] = {
 """Kinds of rerankers: module and class of each."""
 
 
-def reranker(spec: str | Reranker, **options: object) -> Reranker:
+def reranker(spec: str | Reranker | Any, **options: object) -> Reranker:
     """The reranker that a spec names: ``cross-encoder:FOLDER``, ``maxsim:minilm``, ``fusion:maxsim:+bm25:``.
+
+    A ``CrossEncoder`` object of sentence-transformers is also a reranker.
 
     >>> reranker("fusion:bm25:+tfidf:").score("red fox", ["a blue whale", "a red fox"]).argmax()
     np.int64(1)
     """
     if isinstance(spec, Reranker):
         return spec
+    if not isinstance(spec, str):
+        from equipoise.models.backends.rerankers import CrossEncoderReranker
+
+        return CrossEncoderReranker.of_model(spec)
     parsed = parse_reranker(spec)
     module, name = RERANKERS[parsed.kind]
     maker: RerankerFromSpec = getattr(import_module(f"equipoise.models.{module}"), name)

@@ -15,6 +15,7 @@ from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks
 from equipoise.domains.fair.questions import QuestionAnswer, check_questions
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, similar_pairs
 from equipoise.errors import InputError
+from equipoise.io.columns import is_frame, table_of
 from equipoise.io.documents import TextDocument
 
 # Questions with near-duplicate answers form one group. A group is never split over two folds.
@@ -132,7 +133,10 @@ def qa_dataset(doc_content: Any, qa_pairs: Any) -> QADataset:
 
 
 def documents_from(content: Any) -> tuple[TextDocument, ...]:
-    """Documents from a text, a list of texts or documents, without empty ones."""
+    """Documents from a text, a table, a list of texts or documents, without empty ones."""
+    if is_frame(content):
+        table = table_of(content)
+        content = table.texts(table.column("text"))
     contents = [content] if isinstance(content, str | TextDocument) else content
     if not isinstance(contents, Sequence) or isinstance(contents, bytes):
         raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.checks.base import join_names
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
+from equipoise.io.columns import is_frame, table_of
 from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.tables import table_format
@@ -67,6 +68,8 @@ def check_questions(pairs: Iterable[Mapping[str, Any] | QuestionAnswer]) -> tupl
     >>> check_questions([{"question": "When was it founded?", "answer": "1995", "difficulty": "easy"}])[0].kinds
     {'difficulty': 'easy'}
     """
+    if is_frame(pairs):
+        pairs = table_of(pairs).records(question="query", answer="positive")
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise InputError(f"the questions are a {type(pairs).__name__}, not a list", hint=f"pass [{_EXAMPLE}, ...]")
     return _check_pairs(list(pairs), _Source())

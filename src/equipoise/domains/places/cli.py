@@ -340,6 +340,7 @@ for other seeds and these users?) and over users (is it the same for other users
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @options.stats_options(omit=("test",))
+@options.device_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -354,6 +355,7 @@ def compare(
     unseen: tuple[int, ...],
     train_counts: str | None,
     config: StatsConfig,
+    device: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
     from equipoise.domains.places.seed_comparison import (
@@ -375,6 +377,7 @@ def compare(
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
         users=None if user is None else read_column(user, "--user"),
         answerable=answerable,
+        device=device,
     )
     with out.working("reading the seeds and comparing the models"):
         comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
