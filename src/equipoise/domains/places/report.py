@@ -1,4 +1,4 @@
-"""The views of one scored system, of several systems, and of models that were trained with several seeds."""
+"""The views of a data set, of one scored system, and of several systems."""
 
 from __future__ import annotations
 
