@@ -287,7 +287,7 @@ def _decision(report_data: ConceptReportData) -> str:
     """The recommendation for general use, or for the first use that was measured."""
     name = report_data.name
     if not report_data.advice:
-        return f"Not decided: {name} has no labels to compare the models with."
+        return f"Not decided: no task that was measured on {name} has labels to compare the models with."
     advice = report_data.advice[0]
     if not advice.models:
         return f"No model can be recommended on {name}: {advice.message.removeprefix('no model: ')}."
