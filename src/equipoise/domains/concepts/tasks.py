@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 SPACE_RESAMPLES = 200
 """Resampled parts of a space, for the errors of its metrics."""
+SECONDARY_RESAMPLES = 500
+"""Resamples of the metrics of pairs that no recommendation depends on."""
 N_RANDOM_BASELINES = 20
 """Sets of random vectors that K-means is run on for the chance level."""
 N_KMEANS_SEEDS = 10
@@ -89,6 +91,7 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
     pairs = similarity(encode, field.pairs or ())
     groups = _text_groups(field.pairs or ())
     stats = replace(per_unit(config), clusters=groups)
+    secondary = replace(stats, n_resamples=SECONDARY_RESAMPLES)
     metrics: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     truth: Named = {"Spearman": Spearman()}
     result = evaluate(pairs, [*metrics.values(), Spearman()], system=system, config=stats)
@@ -96,12 +99,12 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
     reference = _estimates(result, truth)
     centered, whitened = centered_and_whitened(encode, field.pairs or ())
     for name, transformed in (("centred", centered), ("whitened", whitened)):
-        results[f"similarity-{name}"] = evaluate(transformed, [Spearman()], system=system, config=stats)
+        results[f"similarity-{name}"] = evaluate(transformed, [Spearman()], system=system, config=secondary)
         reference[f"Spearman, {name}"] = results[f"similarity-{name}"].estimates[Spearman().name]
     binary = binary_pairs(pairs)
     if binary is not None:
         average_precision = PairAveragePrecision()
-        results["pair-classification"] = evaluate(binary, [average_precision], system=system, config=stats)
+        results["pair-classification"] = evaluate(binary, [average_precision], system=system, config=secondary)
         reference["pair AP"] = results["pair-classification"].estimates[average_precision.name]
     reference |= _estimates(result, {"mean absolute error": MeanAbsoluteError()})
     parts, figures = _estimates(result, metrics), _figures({**metrics, **truth})
@@ -115,7 +118,7 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
         _chances(parts),
         chance_tests=permutation_chance(pairs, truth, seed=config.seed),
         pairs=pairs,
-        slices=_by_category(pairs, field.pairs or (), system, stats),
+        slices=_by_category(pairs, field.pairs or (), system, secondary),
     )
 
 
