@@ -80,7 +80,8 @@ class AnswerOptions:
     """What a domain adds to the answer of a comparison.
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
-    about chance. ``notes`` come after it. ``details`` says where the rest is.
+    about chance. ``notes`` come after it. ``details`` says where the rest is. ``cheapest`` is the cheapest of the
+    systems that are not significantly worse than the best one, if that is known.
     """
 
     words: Vocabulary
@@ -90,13 +91,18 @@ class AnswerOptions:
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
     details: str = ""
+    cheapest: str = ""
 
 
 def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     """The answer of a comparison on its primary metric."""
     words = options.words
     findings = comparison.findings if options.findings is None else options.findings
-    notes = (chance_sentence(comparison, words, options.baseline), *options.notes, _sample_size_note(comparison, words))
+    notes = (
+        chance_sentence(comparison, words, options.baseline),
+        *options.notes,
+        _sample_size_note(comparison, words, options.cheapest),
+    )
     return Answer(
         headline=headline(comparison, words),
         columns=answer_columns(comparison, words, options.columns),
@@ -139,12 +145,15 @@ def headline(comparison: Comparison, words: Vocabulary) -> str:
     return " ".join(filter(None, parts))
 
 
-def _sample_size_note(comparison: Comparison, words: Vocabulary) -> str:
+def _sample_size_note(comparison: Comparison, words: Vocabulary, cheapest: str) -> str:
     """How many units would decide, with the advice for a tie."""
     note = sample_size(comparison, words)
-    tied = comparison.tied_with_leader and any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
-    tied = tied and not why_uninformative(comparison, words)
-    return f"{note} Of tied {words.system}s, choose the cheapest." if tied else note
+    if not comparison.tied_with_leader or why_uninformative(comparison, words):
+        return note
+    if cheapest:
+        return f"{note} Cheapest of the tied {words.system}s: {cheapest}.".strip()
+    has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
+    return f"{note} Of tied {words.system}s, choose the cheapest." if has_size else note
 
 
 def answer_columns(
