@@ -80,13 +80,14 @@ class AnswerOptions:
     """What a domain adds to the answer of a comparison.
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
-    about chance. ``notes`` come after it. ``details`` says where the rest is. ``cheapest`` is the cheapest of the
-    systems that are not significantly worse than the best one, if that is known.
+    about chance, ``score_note`` follows it in the same line. ``notes`` are further lines. ``details`` says where the
+    rest is. ``cheapest`` is the cheapest of the systems that are not significantly worse than the best one, if known.
     """
 
     words: Vocabulary
     columns: tuple[ReportColumn, ...] = ()
     baseline: str = "A random baseline"
+    score_note: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
@@ -98,11 +99,8 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     """The answer of a comparison on its primary metric."""
     words = options.words
     findings = comparison.findings if options.findings is None else options.findings
-    notes = (
-        chance_sentence(comparison, words, options.baseline),
-        *options.notes,
-        _sample_size_note(comparison, words, options.cheapest),
-    )
+    chance = " ".join(filter(None, (chance_sentence(comparison, words, options.baseline), options.score_note)))
+    notes = (chance, *options.notes, _sample_size_note(comparison, words, options.cheapest))
     return Answer(
         headline=headline(comparison, words),
         columns=answer_columns(comparison, words, options.columns),
@@ -147,13 +145,13 @@ def headline(comparison: Comparison, words: Vocabulary) -> str:
 
 def _sample_size_note(comparison: Comparison, words: Vocabulary, cheapest: str) -> str:
     """How many units would decide, with the advice for a tie."""
-    note = sample_size(comparison, words)
+    note = sample_size(comparison, words, brief=True)
     if not comparison.tied_with_leader or why_uninformative(comparison, words):
         return note
     if cheapest:
         return f"{note} Cheapest of the tied {words.system}s: {cheapest}.".strip()
     has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
-    return f"{note} Of tied {words.system}s, choose the cheapest." if has_size else note
+    return f"{note.removesuffix('.')}; if tied, choose the cheapest." if has_size else note
 
 
 def answer_columns(
@@ -273,7 +271,7 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
             "add a baseline."
         ),
         columns=(ReportColumn(words.system, [name]), *score_columns([estimate], shown, metric), *options.columns),
-        notes=tuple(filter(None, (chance, *options.notes))),
+        notes=tuple(filter(None, (" ".join(filter(None, (chance, options.score_note))), *options.notes))),
         warnings=options.warnings,
         findings=options.findings or (),
         details=options.details,
