@@ -8,11 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.shell_completion import BashComplete
 
 from equipoise.cli.app import cli
+from equipoise.cli.explain import find_explanations
+from equipoise.domains.fair.cli import OPTION_DETAILS
+from equipoise.domains.fair.cli import fair as fair_group
 from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS
+from equipoise.metrics.parser import catalogue_with
 from fair_sample import document, pairs
 
 GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
@@ -264,3 +269,35 @@ def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder
     fair("--models", "bm25:", "hash", *GRID, "--unanswerable", "skip", "-o", "results", qa="lost.json")
     assert eq("report", "results", "-o", "page.html").exit_code == 0
     assert "1 question was skipped" in (folder / "page.html").read_text()
+
+
+def fair_options() -> dict[str, set[str]]:
+    """The options that each command of ``eq fair`` declares."""
+    context = click.Context(fair_group)
+    commands = {name: fair_group.get_command(context, name) for name in fair_group.list_commands(context)}
+    return {
+        name: {opt for option in command.params if isinstance(option, click.Option) for opt in option.opts}
+        for name, command in commands.items()
+        if command is not None
+    }
+
+
+def test_every_option_is_explained_with_its_commands() -> None:
+    for command, names in fair_options().items():
+        for name in names:
+            pages = find_explanations(name, catalogue_with(()))
+            assert any(f"eq fair {command}" in page.facts["commands"] and page.text for page in pages), (command, name)
+
+
+def test_details_are_about_options_that_exist() -> None:
+    declared = fair_options()
+    assert {name: set(details) - declared[name] for name, details in OPTION_DETAILS.items()} == {
+        name: set() for name in OPTION_DETAILS
+    }
+
+
+def test_an_option_is_explained_by_the_name_that_is_typed(eq: Run) -> None:
+    done = eq("explain", "--token-budget")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("--token-budget N")
+    assert eq("explain", "--token-budgt").exit_code == 2
