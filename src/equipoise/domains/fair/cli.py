@@ -416,7 +416,7 @@ OPTION_DETAILS = {
             "skip: leave them out, with a note."
         ),
         "--allow-drafts": (
-            "Questions of eq fair draft are marked as drafts until somebody edits them. A comparison with "
+            "Questions of eq fair draft are marked as drafts until they are edited. A comparison with "
             "drafts has the finding EQ116 and their number in results.json."
         ),
         "--tokenizer": (
