@@ -203,11 +203,11 @@ def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
 def draft_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ116: questions that are marked as drafts."""
     if questions.drafts:
-        status = "are drafts" if len(questions.drafts) > 1 else "is a draft"
+        status = "are unedited drafts" if len(questions.drafts) > 1 else "is an unedited draft"
         yield Observation(
             questions.fixture,
-            f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status} that nobody has "
-            f"edited: {join_names(questions.drafts)}",
+            f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status}: "
+            f"{join_names(questions.drafts)}",
             evidence_names(questions.drafts),
         )
 
