@@ -48,6 +48,9 @@ COMMANDS = {
     "nearest": CommandEntry(
         "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest accounts of an account in an embedding."
     ),
+    "shape": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:shape", "State whether hyperbolic space pays for a tree or for distances."
+    ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
 }
@@ -209,7 +212,7 @@ class TreeEmbedderParam(options.NameType):
     "--vectors",
     cls=MultiValueOption,
     metavar="FILE ...",
-    help="Existing vectors, .csv or .npz, or NAME=FILE. See --vectors-geometry.",
+    help="Existing vectors: .csv, .npz, word2vec text, gensim .kv, .pth; or NAME=FILE. See --vectors-geometry.",
 )
 @click.option("--vectors-geometry", metavar="NAME", help="The geometry of --vectors; a CSV is euclidean.")
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")

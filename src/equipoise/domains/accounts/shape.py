@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.domains.accounts.reconstruction import reconstruction_metrics
+from equipoise.domains.accounts.trees.tree import PARENT, RELATIONS
+from equipoise.errors import InputError, ShapeError
+from equipoise.evidence.ranking import Ranking
 from equipoise.geometry.spaces import geometry as geometry_named
 from equipoise.io.dag import Links, shortest_paths
 
 if TYPE_CHECKING:
+    from equipoise.domains.accounts.evaluation import RelationScores
     from equipoise.domains.accounts.trees.tree import Tree
     from equipoise.domains.accounts.vectors import NodeVectors
     from equipoise.types import Floats, Ints
@@ -145,6 +150,52 @@ def dasgupta_cost(tree: Tree, sample: Ints, similarities: Floats) -> float:
             cost += weight * (len(sample) if common is None else below[common])
             total += weight * len(sample)
     return cost / total if total > 0.0 else float("nan")
+
+
+def align_distances(tree: Tree, ids: list[str] | None, distances: Floats) -> Floats:
+    """The distances in the order of the tree's nodes; without ids they must be in that order already."""
+    if ids is None:
+        if len(distances) != len(tree):
+            raise ShapeError(
+                f"there are distances of {len(distances)} points for the {len(tree)} nodes of {tree.source}",
+                hint="give one row per node, or ids in the first column",
+            )
+        return distances
+    position = {key: index for index, key in enumerate(ids)}
+    missing = [key for key in tree.ids if key not in position]
+    if missing:
+        raise InputError(
+            f"{len(missing)} of {len(tree)} nodes have no distances, {missing[0]} is the first",
+            hint="the ids of the distances must be those of the tree",
+        )
+    order = np.array([position[key] for key in tree.ids])
+    return distances[np.ix_(order, order)]
+
+
+def scores_of_distances(tree: Tree, distances: Floats) -> dict[str, RelationScores]:
+    """MR and MAP of each relation by given distances; ranks are raw for parents and filtered otherwise."""
+    from equipoise.domains.accounts.evaluation import RelationScores
+
+    scores = {}
+    own = np.arange(len(tree))
+    for relation in RELATIONS:
+        pairs = tree.pairs(relation)
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        counts = np.bincount(pairs[:, 0], minlength=len(tree))
+        to_target = distances[pairs[:, 0], pairs[:, 1]][:, None]
+        rows = distances[pairs[:, 0]]
+        others = own[None, :] != pairs[:, :1]
+        above = ((rows < to_target) & others).sum(axis=1)
+        tied = ((rows == to_target) & others).sum(axis=1) - 1
+        pool = np.full(len(tree), len(tree) - 1, dtype=np.int64)
+        ids = np.array(tree.ids, dtype=object)
+        ranking = Ranking.of_items(
+            ids, counts, gain=np.ones(len(pairs)), above=above, tied=tied, depth=pool, candidates=pool
+        )
+        mean_rank, _, _, average_precision, _ = reconstruction_metrics(filtered=relation != PARENT)
+        values = [metric.measure(ranking).value for metric in (mean_rank, average_precision)]
+        scores[relation] = RelationScores(*values)
+    return scores
 
 
 def _path(tree: Tree, node: int) -> list[int]:
