@@ -352,7 +352,7 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     from equipoise.domains.accounts.charts import TreeCharts, write_charts
 
     if any(item.dim >= 2 for item in evaluation.evaluations):
-        message = write_charts(TreeCharts.of(evaluation).charts(), folder)
+        message = write_charts(TreeCharts.of(evaluation), folder)
         if message:
             out.note(message)
     out.note(f"wrote {folder}")
@@ -610,10 +610,10 @@ PLOT_HELP = """
   eq accounts plot results/ -o disk.html
   eq accounts plot account_vectors.csv --tree accounts.csv --geometry lorentz -o disk.svg
 
-Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline, with a tooltip per
-account. The page also has norms against depth and, for a folder of eq accounts evaluate, MR and MAP against
-dimensions. An .svg or .png file has one chart. Vectors from a file need the option of their tree. Euclidean
-embeddings are plotted in the plane.
+Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
+search, zoom and collapsible groups. The page also has norms against depth and, for a folder of eq accounts evaluate,
+MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a file need the option of their tree.
+Euclidean embeddings are plotted in the plane.
 """
 
 CHART_SUFFIXES = (".html", ".svg", ".png")
@@ -675,14 +675,26 @@ def read_tree_charts(results: Path, source: TreeSource, system: str | None, geom
 
 
 def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart]) -> None:
+    from equipoise.domains.accounts.charts import LAYOUT_CHARTS
+    from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.render import render_png, render_svg
     from equipoise.report.publish import charts_html
 
+    is_layout = charts[0].name in LAYOUT_CHARTS
     if file.suffix.casefold() == ".html":
         tree = tree_charts.tree
         text = f"{tree.source}: {len(tree):,} nodes, {len(tree.edges):,} edges, {len(tree.roots):,} roots."
-        write_bytes(file, charts_html(tree_charts.system, text, charts).encode())
+        page = (
+            tree_page(tree_charts.drawing(), text, charts[1:])
+            if is_layout
+            else charts_html(tree_charts.system, text, charts)
+        )
+        write_bytes(file, page.encode())
+        return
+    if is_layout:
+        drawing = tree_charts.drawing()
+        write_bytes(file, tree_png(drawing) if file.suffix.casefold() == ".png" else tree_svg(drawing).encode())
         return
     write_bytes(
         file,

@@ -72,10 +72,14 @@ def read_word2vec(path: PathLike) -> NamedVectors:
 
 
 class _Stub:
-    """Stands for any class of gensim: it keeps its attributes and has no behaviour."""
+    """A placeholder for classes of gensim and for random states: it has attributes and no behaviour."""
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def __init__(self, *arguments: object) -> None:
+        """Arguments are ignored."""
+
+    def __setstate__(self, state: object) -> None:
+        if isinstance(state, dict):
+            self.__dict__.update(state)
 
 
 class _ArrayUnpickler(pickle.Unpickler):
@@ -92,8 +96,11 @@ class _ArrayUnpickler(pickle.Unpickler):
             return super().find_class(module, name)
         if module == "collections" and name in {"OrderedDict", "defaultdict"}:
             return super().find_class(module, name)
-        if module.partition(".")[0] == "gensim":
+        if module.partition(".")[0] == "gensim" or module.startswith("numpy.random"):
             return _Stub
+        scalar = getattr(np, name, None) if module == "numpy" else None
+        if isinstance(scalar, type) and issubclass(scalar, np.generic):
+            return scalar
         if (module, name) in {("_codecs", "encode"), ("copyreg", "_reconstructor")}:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
