@@ -1,13 +1,19 @@
 """On an NVIDIA GPU: what share of its matrix rate and bandwidth search, ranks and training reach.
 
-python -m benchmarks.gpu [VECTORS.npz ...]     prints the page benchmarks/gpu.md
+python -m benchmarks.gpu [MODEL_FOLDER] [VECTORS.npz ...]     prints the page benchmarks/gpu.md
 
-A file of vectors holds ``start`` (points of the hyperboloid, time first) and ``closure`` (pairs of places).
+A model folder is one that sentence-transformers reads. A file of vectors holds ``start`` (points of the
+hyperboloid, time first) and ``closure`` (pairs of places).
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
@@ -16,13 +22,21 @@ from benchmarks.places import gpu_rows
 from benchmarks.timing import seconds_on_gpu
 from equipoise.domains.accounts.training.torch_backend import FullSoftmaxConfig, train_full_softmax
 from equipoise.evidence.ranking_from_vectors import ranking_from_points_on
+from equipoise.geometry.gpu_screen import GROUP, ScreenedCorpus
 from equipoise.geometry.gpu_search import GpuSearch, top_k_gpu
 from equipoise.geometry.spaces import geometry
 from equipoise.io.dag import Links
+from equipoise.models.cache import VectorCache
+from equipoise.models.embedder import Embedder, embedder
 
 SIDE = 8192
 CORPUS, QUERIES, DIMS, K = 1_000_000, 10_000, 384, 100
 EPOCHS = 5
+WORD_ENDS = ("n", "r", "st", "ter", "ning", "ration", "ed")
+TEXTS = (
+    "20,000 mixed texts of 5 to 250 words and 40,000 short ones of 5 to 20; calls after the first, which also starts "
+    "the processes that tokenise."
+)
 OF_A_COPY = (
     "Percentages are of a copy of the same tensor, read and written, measured beside each size: "
     "a small copy is slower than the large one above."
@@ -53,11 +67,19 @@ def main() -> None:
     print("## Exact search\n")
     _table(
         ["task", "seconds", "of the matrix rate", "of the copy bandwidth"],
-        [_search(name, rates[name], copied) for name in rates],
+        [
+            *(_screened_search(geometry, rates["bf16"], copied) for geometry in ("dot", "cosine", "euclidean")),
+            _screened_search("dot", rates["bf16"], copied, k=1000),
+            *(_search(name, rates[name], copied) for name in rates),
+        ],
     )
     print(f"## Logits\n\n{OF_A_COPY}\n")
     _table(["task", "seconds", "note"], [[row.task, f"{row.ours:.3g}", row.note] for row in gpu_rows()])
     for path in sys.argv[1:]:
+        if Path(path).is_dir():
+            print(f"## Embedding\n\n{TEXTS}\n")
+            _table(["task", "mixed, texts a second", "short, texts a second"], _embedding(path))
+            continue
         print(f"## {path.rpartition('/')[2]}\n")
         _table(["task", "seconds", "found"], _tree(path))
 
@@ -88,6 +110,25 @@ def _copy_rate() -> float:
     return 2 * source.nbytes / seconds_on_gpu(lambda: target.copy_(source))
 
 
+def _screened_search(geometry: str, rate: float, copied: float, k: int = K) -> list[str]:
+    """The exact search that screens in float16, of queries against a corpus that lies on the device."""
+    rng = np.random.default_rng(0)
+    corpus = rng.standard_normal((CORPUS, DIMS), dtype=np.float32)
+    queries = rng.standard_normal((QUERIES, DIMS), dtype=np.float32)
+    search, left = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
+    screened = ScreenedCorpus.of(search.corpus, left)
+    *_, left_to_do = screened.nearest(left, k)
+    seconds = seconds_on_gpu(lambda: screened.nearest(left, k), times=5)
+    work, moved = 2 * CORPUS * QUERIES * DIMS, 4.0 * CORPUS * QUERIES / GROUP
+    note = f", {len(left_to_do):,} queries left to the full product" if len(left_to_do) else ""
+    return [
+        f"top {k} of {QUERIES / 1000:g}k x {CORPUS / 1e6:g}M x {DIMS}, {geometry}, float32 by a float16 screen{note}",
+        f"{seconds:.3g}",
+        f"{work / seconds / rate:.0%} of bf16",
+        f"{moved / seconds / copied:.0%} for writing the bounds once",
+    ]
+
+
 def _search(precision: str, rate: float, copied: float) -> list[str]:
     """The product, and the selection of the best, of queries against a corpus that lies on the device."""
     import torch
@@ -111,6 +152,51 @@ def _search(precision: str, rate: float, copied: float) -> list[str]:
         f"{work / seconds / rate:.0%}",
         f"{moved / seconds / copied:.0%} for writing the scores once",
     ]
+
+
+def _embedding(folder: str) -> list[list[str]]:
+    """Texts per second of this package and of sentence-transformers, which encodes fewer texts at batch 32."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    rng = np.random.default_rng(0)
+    words = np.array([f"{letter}{vowel}{end}" for letter in "bcdfgklmnprst" for vowel in "aeiou" for end in WORD_ENDS])
+    mixed = [" ".join(rng.choice(words, n)) for n in rng.integers(5, 251, 20_000)]
+    short = [" ".join(rng.choice(words, n)) for n in rng.integers(5, 21, 40_000)]
+    rows = []
+    for title, options in (("equipoise", {}), ("equipoise, float32", {"precision": "float32"})):
+        with embedder(f"st:{folder}", cache=False, device="cuda", **options) as model:
+            rates = [_rate(texts, model.embed) for texts in (mixed, short)]
+            rows.append([f"{title}: {model.card.device}, no cache", *rates])
+        if not options:
+            rows.append([f"{title}: with the cache", *(_cached_rate(folder, texts) for texts in (mixed, short))])
+    for precision in ("float32", "bfloat16", "float16"):
+        peer = SentenceTransformer(folder, device="cuda").to(getattr(torch, precision))
+        for batch in (32, 1024):
+            encode = partial(peer.encode, batch_size=batch, show_progress_bar=False)
+            rates = [_rate(texts[: 256 * batch], encode, times=2) for texts in (mixed, short)]
+            rows.append(
+                [f"sentence-transformers {version('sentence-transformers')}: {precision}, batch {batch}", *rates]
+            )
+    return rows
+
+
+def _rate(texts: list[str], work: Callable[[list[str]], object], times: int = 4) -> str:
+    """The highest number of texts per second of several calls, after one call that warms up."""
+    return f"{len(texts) / seconds_on_gpu(lambda: work(texts), times=times):,.0f}"
+
+
+def _cached_rate(folder: str, texts: list[str]) -> str:
+    """With every vector written to an empty cache."""
+    seconds = []
+    with TemporaryDirectory() as caches, embedder(f"st:{folder}", cache=False, device="cuda") as model:
+        model.embed(texts)
+        for number in range(3):
+            with VectorCache(Path(caches) / f"{number}.sqlite") as cache:
+                start = perf_counter()
+                Embedder(model.encoder, model.spec, cache=cache).embed(texts)
+                seconds.append(perf_counter() - start)
+    return f"{len(texts) / min(seconds):,.0f}"
 
 
 def _tree(path: str) -> list[list[str]]:

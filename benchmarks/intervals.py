@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import fastest
-from equipoise.stats.mean_intervals import mean_intervals
+from equipoise.stats.resampling import mean_intervals
 
 METRICS, RESAMPLES, TARGET = 21, 1_000, 10.0
 SIZES = (1_000, 10_000, 100_000)

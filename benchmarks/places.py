@@ -1,8 +1,8 @@
 """Next places from logits: compared with sorting in torch, with one read of the array, and from a large file.
 
-One read is numpy's maximum of all, which takes one thread. Ours, where compiled=True asks for numba's kernel,
-takes all cores and is held against that in wall time; besides one thread against one in CPU time, and all
-cores against a read by all. Without numba it takes several reads.
+One read is numpy's maximum of all, which takes one thread. By default ours uses the compiled kernel once a process
+has counted 2^26 scores, with all cores. It is compared with one read in wall time, one thread with one in CPU time,
+and all cores with a read by all cores. The numpy kernel, used before and without llvmlite, takes several reads.
 
 python -m benchmarks.places gpu       the same on an NVIDIA GPU, as a share of the bandwidth of a copy
 """
@@ -62,10 +62,10 @@ def _speed(units: int, classes: int) -> list[Row]:
     task = f"counts, labels and top-1 of {units / 1000:g}k x {classes:,} logits"
     read, compiled_rows = _compiled(task, logits, targets, sums)
     return [
-        Row(task, mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
-        Row(task, mine, "one read: numpy's maximum of all", read, goal="within"),
+        Row(f"{task}, numpy", mine, "torch: topk and argsort, in batches", sorting, SORTING_TARGET),
+        Row(f"{task}, numpy", mine, "one read: numpy's maximum of all", read, goal="within"),
         *compiled_rows,
-        *_threaded(f"{task}, compiled", logits, targets),
+        *_threaded(f"{task}, default", logits, targets),
     ]
 
 
@@ -95,7 +95,7 @@ def _threaded(task: str, logits: NDArray[Any], targets: NDArray[Any]) -> list[Ro
         if count == 1:
             return []
         ours, read, *shared = fastest_in_turn(
-            lambda: calculate_correct_total_prediction(logits, targets, compiled=True),
+            lambda: calculate_correct_total_prediction(logits, targets),
             logits.max,
             lambda: max(pool.map(np.max, np.array_split(logits, count))),
             lambda: max(map_row_ranges(lambda part: logits[slice(*part)].max(), len(logits), logits[0].nbytes)),

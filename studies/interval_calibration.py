@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.stats.corpus_intervals import corpus_interval
-from equipoise.stats.mean_intervals import mean_intervals
 from equipoise.stats.paired_tests import TESTS, run_test
+from equipoise.stats.resampling import mean_intervals
 from studies.interval_calibration_data import (
     CorpusTrial,
     MeanTrial,

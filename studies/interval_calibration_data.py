@@ -15,7 +15,7 @@ from equipoise.evidence.labels import Labels
 from equipoise.metrics.clustering import AdjustedRand, MutualInformation
 from equipoise.stats.contrasts import DIFFERENCE_REACH
 from equipoise.stats.corpus_intervals import HALVES_AND_MOST, SubsampleFractions
-from equipoise.stats.mean_intervals import OPEN_REACH, UNBOUNDED
+from equipoise.stats.resampling import OPEN_REACH, UNBOUNDED
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import CorpusMetric

@@ -41,8 +41,8 @@ from equipoise.domains.phenotypes.cases import read_cases
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus, read_spans
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology
+from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.domains.places.published_results import read_published_results
-from equipoise.domains.places.topk_predictions import read_topk_predictions
 from equipoise.errors import EquipoiseError
 from equipoise.evidence.labels import Labels
 from equipoise.evidence.pairs import Pairs
@@ -52,7 +52,7 @@ from equipoise.evidence.space import Space
 from equipoise.geometry.shards import open_shards
 from equipoise.io.arrays import array_names, read_array, read_matrix
 from equipoise.io.dag import edges
-from equipoise.io.dataset import read_beir
+from equipoise.io.dataset import Dataset
 from equipoise.io.documents import read_document
 from equipoise.io.obo import read_obo
 from equipoise.io.run_files import read_qrels, read_run
@@ -422,7 +422,7 @@ def _folders(folder: Path) -> list[Target]:
     }
     systems = {"acc/results.json": json.dumps({"systems": [{"system": "a"}]}).encode()}
     return [
-        Target("beir", read_beir, beir, "beir", tuple(beir)),
+        Target("beir", Dataset.from_beir, beir, "beir", tuple(beir)),
         Target("beir data", read_data, beir, "beir", tuple(beir)),
         Target("field", read_concept_set, FIELD, "field", tuple(FIELD)),
         *(Target(part, _stored, stored, "run", (part,)) for part in parts),

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.config import StatsConfig
+from equipoise.report.answer import Answer
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, load_run, save_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -60,7 +63,14 @@ def hostile_runs(folder: Path, units: int = 44) -> list[StoredRun]:
             tuning=_tuning() if place < 2 else None,
         )
         runs.append(load_run(path))
+    _view().write(folder)
     return runs
+
+
+def _view() -> View:
+    columns = (ReportColumn(HOSTILE[0], HOSTILE), ReportColumn(HOSTILE[1], HOSTILE, right=True))
+    section = Section(HOSTILE[2], (ReportTable(columns, HOSTILE),), HOSTILE)
+    return View(Answer(HOSTILE[0], columns, HOSTILE), (section,), HOSTILE[0], HOSTILE[1])
 
 
 def _details(ids: Sequence[str]) -> dict[str | int, UnitContent]:

@@ -50,6 +50,32 @@ def hit(order: Order, lost: list[float], k: int) -> float:
     return float(any(rank <= k for rank in ranks(order)))
 
 
+def f1(order: Order, lost: list[float], k: int) -> float:
+    """The harmonic mean of precision and recall within k; 0 if both are 0."""
+    p, r = precision(order, lost, k), recall(order, lost, k)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def r_precision(order: Order, lost: list[float], k: int | None) -> float:
+    """The share of the first R places that is relevant."""
+    return precision(order, lost, len(ranks(order)) + len(lost))
+
+
+def rank_biased_precision(order: Order, lost: list[float], k: int | None) -> float:
+    """0.2 times the sum of 0.8 to the rank - 1."""
+    return 0.2 * sum(0.8 ** (rank - 1) for rank in ranks(order) if k is None or rank <= k)
+
+
+def expected_reciprocal_rank(order: Order, lost: list[float], k: int | None) -> float:
+    """The cascade: at every rank the reader stops with (2^gain - 1) / 16."""
+    going_on, total = 1.0, 0.0
+    for rank, gain in enumerate(order[:k], 1):
+        stop = 0.0 if gain is None else (2**gain - 1) / 16
+        total += going_on * stop / rank
+        going_on *= 1 - stop
+    return total
+
+
 def precision(order: Order, lost: list[float], k: int) -> float:
     """The share of the first k places that is relevant."""
     return sum(rank <= k for rank in ranks(order)) / k

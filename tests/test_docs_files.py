@@ -14,7 +14,7 @@ from equipoise.accounts import read_edges, read_tree
 from equipoise.audit.audit import audit_table
 from equipoise.bench import read_data
 from equipoise.concepts import read_concept_set
-from equipoise.domains.places.topk_predictions import read_topk_predictions
+from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.fair import read_questions
 from equipoise.io.run_files import read_qrels, read_run
 from equipoise.io.tables import read_table

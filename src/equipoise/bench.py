@@ -21,6 +21,7 @@ PUBLIC_NAMES = {
     "Retrieval": "equipoise.domains.bench.retrieval_data",
     "Similarity": "equipoise.domains.bench.pair_data",
     "compare": "equipoise.domains.bench.experiment",
+    "evaluator": "equipoise.domains.bench.training_evaluator",
     "leaderboard": "equipoise.domains.bench.leaderboard",
     "read_data": "equipoise.domains.bench.read_data",
 }

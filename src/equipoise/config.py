@@ -23,6 +23,9 @@ TEST_ALIASES: dict[str, tuple[str, ...]] = {
 CORRECTION_NAMES = ("holm", "bh", "none")
 """The corrections for multiple comparisons of ``stats.corrections``."""
 
+CONFIDENCE_LEVEL, N_RESAMPLES = 0.95, 2_000
+"""Defaults of every interval: its confidence level, and the number of bootstrap resamples."""
+
 
 class Ties(StrEnum):
     """The order of equal scores: the expectation over all orders, the order of the ids, the best or the worst."""
@@ -76,8 +79,8 @@ class StatsConfig:
     0.1
     """
 
-    confidence_level: float = 0.95
-    n_resamples: int = 2_000
+    confidence_level: float = CONFIDENCE_LEVEL
+    n_resamples: int = N_RESAMPLES
     n_permutations: int = 10_000
     seed: int = 0
     ties: Ties | str = Ties.EXPECTED

@@ -14,6 +14,7 @@ from equipoise.lazy import lazy_module
 PUBLIC_NAMES = {
     "AnswerIssue": "equipoise.domains.fair.validation_result",
     "BinaryEvaluator": "equipoise.domains.fair.compat",
+    "DraftSet": "equipoise.domains.fair.draft",
     "EvaluationScore": "equipoise.domains.fair.compat",
     "FairComparison": "equipoise.domains.fair.results",
     "FairConfig": "equipoise.domains.fair.config",
@@ -24,6 +25,7 @@ PUBLIC_NAMES = {
     "QuestionAnswer": "equipoise.domains.fair.questions",
     "SentenceTransformerEmbedding": "equipoise.domains.fair.compat",
     "ValidationResult": "equipoise.domains.fair.validation_result",
+    "draft_questions": "equipoise.domains.fair.draft",
     "optimize_model": "equipoise.domains.fair.experiment",
     "read_questions": "equipoise.domains.fair.questions",
     "run_fair_comparison": "equipoise.domains.fair.experiment",

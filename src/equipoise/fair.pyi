@@ -6,6 +6,8 @@ from equipoise.domains.fair.compat import InMemoryVectorStore as InMemoryVectorS
 from equipoise.domains.fair.compat import OpenAIEmbedding as OpenAIEmbedding
 from equipoise.domains.fair.compat import SentenceTransformerEmbedding as SentenceTransformerEmbedding
 from equipoise.domains.fair.config import FairConfig as FairConfig
+from equipoise.domains.fair.draft import DraftSet as DraftSet
+from equipoise.domains.fair.draft import draft_questions as draft_questions
 from equipoise.domains.fair.experiment import optimize_model as optimize_model
 from equipoise.domains.fair.experiment import run_fair_comparison as run_fair_comparison
 from equipoise.domains.fair.model_result import OptimizationResult as OptimizationResult

@@ -2,9 +2,10 @@
 
 Example::
 
-    from equipoise.phenotypes import run_benchmark
+    from equipoise.phenotypes import query, run_benchmark
 
-    print(run_benchmark(["use", "tfidf:"], "cases.json", multi_vector=True).verdict())
+    print(query("Krampfanfälle", k=1)[0].label)
+    print(run_benchmark(["use", "tfidf:"], "cases.json").verdict())
 """
 
 from equipoise.lazy import lazy_module
@@ -23,23 +24,35 @@ PUBLIC_NAMES = {
     "Ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "PhenotypeBenchmark": "equipoise.domains.phenotypes.benchmark",
     "TermIndex": "equipoise.domains.phenotypes.index.files",
+    "TermMatch": "equipoise.domains.phenotypes.query",
     "TermRetriever": "equipoise.domains.phenotypes.index.retriever",
     "TermSimilarity": "equipoise.domains.phenotypes.ontology.similarity",
+    "Translations": "equipoise.domains.phenotypes.index.lexicon",
+    "annotation_information_content": "equipoise.domains.phenotypes.ontology.similarity",
     "build_index": "equipoise.domains.phenotypes.index.build",
     "compare_extractions": "equipoise.domains.phenotypes.extraction.experiment",
     "compare_vectors": "equipoise.domains.phenotypes.benchmark",
     "detect_assertions": "equipoise.domains.phenotypes.assertion.detect",
     "diagnose": "equipoise.domains.phenotypes.diagnostics",
+    "extract": "equipoise.domains.phenotypes.export",
     "load_ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "open_index": "equipoise.domains.phenotypes.index.build",
+    "open_term_retriever": "equipoise.domains.phenotypes.query",
     "predict": "equipoise.domains.phenotypes.extraction.predict",
+    "query": "equipoise.domains.phenotypes.query",
     "read_annotated_corpus": "equipoise.domains.phenotypes.extraction.annotated_corpus",
+    "read_annotation_counts": "equipoise.domains.phenotypes.ontology.similarity",
     "read_cases": "equipoise.domains.phenotypes.cases",
+    "read_notes": "equipoise.domains.phenotypes.export",
+    "read_translations": "equipoise.domains.phenotypes.index.lexicon",
     "run_benchmark": "equipoise.domains.phenotypes.benchmark",
     "run_extraction": "equipoise.domains.phenotypes.extraction.experiment",
+    "term_rows": "equipoise.domains.phenotypes.export",
     "term_similarity": "equipoise.domains.phenotypes.ontology.similarity",
+    "to_phenopacket": "equipoise.domains.phenotypes.export",
     "tune_extraction": "equipoise.domains.phenotypes.extraction.tuning",
     "with_max_similarity": "equipoise.domains.phenotypes.ontology.max_similarity",
+    "write_phenopackets": "equipoise.domains.phenotypes.export",
 }
 
 __getattr__, __dir__, __all__ = lazy_module(__name__, PUBLIC_NAMES)

@@ -13,6 +13,7 @@ PUBLIC_NAMES = {
     "BaselinePrediction": "equipoise.domains.places.baselines",
     "MarkovModel": "equipoise.domains.places.demo",
     "PlaceMeter": "equipoise.domains.places.training_meter",
+    "PlaceMetric": "equipoise.domains.places.torch_metric",
     "PlaceScores": "equipoise.domains.places.score",
     "PlacesDemo": "equipoise.domains.places.demo",
     "PlaceSummary": "equipoise.domains.places.training_meter",

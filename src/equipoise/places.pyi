@@ -17,6 +17,7 @@ from equipoise.domains.places.score import score_top_k as score_top_k
 from equipoise.domains.places.seed_comparison import SeedComparison as SeedComparison
 from equipoise.domains.places.seed_comparison import SeedResults as SeedResults
 from equipoise.domains.places.seed_comparison import compare_across_seeds as compare_across_seeds
+from equipoise.domains.places.torch_metric import PlaceMetric as PlaceMetric
 from equipoise.domains.places.training_meter import PlaceMeter as PlaceMeter
 from equipoise.domains.places.training_meter import PlaceSummary as PlaceSummary
 from equipoise.domains.places.training_meter import (

@@ -44,7 +44,7 @@ def test_the_report_is_what_it_should_be(eq, monkeypatch) -> None:
 def test_verbose_adds_the_full_table_and_the_methods(eq, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     printed = eq(*COMPARE, "--primary", "HR@1", "-v").stdout
-    full = printed.split("HR@1, best first\n")[1].splitlines()
+    full = printed.split("HR@1, best first\n\n")[1].splitlines()
     assert full[0] == "band  system  HR@1  95 % interval  to best  adj. p  win/tie/loss  rank"
     rows = {line.split()[1]: line for line in full[2:5]}
     assert list(rows) == ["good", "middle", "bad"]
@@ -78,7 +78,9 @@ def test_other_metrics_follow_in_the_same_order(eq) -> None:
     head, _, *rows = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-q").stdout.splitlines()
     assert head.split()[-1] == "MRR"
     assert [row.split()[1] for row in rows] == ["good", "middle", "bad"]
-    details = eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n")[1].splitlines()[2:5]
+    details = (
+        eq(*COMPARE, "--primary", "HR@1", "-m", "MRR", "-v").stdout.split("Other metrics\n\n")[1].splitlines()[2:5]
+    )
     assert details[0].split()[:2] == ["MRR", "good"]
     assert [line.split()[0] for line in details[1:]] == ["middle", "bad"]
 
@@ -243,3 +245,13 @@ def test_logits_of_ranks_and_classes_are_asked_for_apart(eq, folder: Path) -> No
     assert "one with -m F1, one with -m Acc@1" in done.stderr
     assert eq(*words[:-1], "MRR").exit_code == 0
     assert eq(*words[:-3], "Acc", "-m", "F1").exit_code == 0
+
+
+def test_tables_of_scores_per_unit_are_compared_without_judgements(eq, folder: Path) -> None:
+    for name, scores in (("before", [0.1, 0.2, 0.4, 0.3, 0.5, 0.2]), ("after", [0.6, 0.7, 0.8, 0.7, 0.9, 0.8])):
+        rows = "".join(f"question {unit},{score}\n" for unit, score in enumerate(scores))
+        (folder / f"{name}.csv").write_text(f"user_input,faithfulness\n{rows}")
+    done = json.loads(eq("compare", "before.csv", "after.csv", "--json").stdout)
+    assert (done["leader"], done["primary"], done["n"]) == ("after", "faithfulness", 6)
+    scored = json.loads(eq("score", "before.csv", "--json").stdout)["results"][0]
+    assert scored["estimates"][0]["value"] == pytest.approx(1.7 / 6)

@@ -21,7 +21,7 @@ def write(folder: Path, **files: object) -> None:
 def test_the_field_of_the_program_can_be_used(eq) -> None:
     done = eq("concepts", "check")
     assert done.exit_code == 0
-    assert "144  expected 0.00 to 1.00" in done.output
+    assert "240  expected 0.00 to 1.00" in done.output
     assert "can be used" in done.output
 
 
@@ -90,3 +90,14 @@ def test_a_field_on_which_a_score_is_undefined_can_be_used_in_part(eq, folder: P
     assert done.exit_code == 1
     assert "EQ135" in done.output
     assert "can be used in part" in done.output
+
+
+def test_the_cost_of_every_missing_file_is_listed(eq, folder: Path) -> None:
+    clusters = [{"theme": name, "concepts": [f"{name}{n}" for n in range(4)]} for name in "ab"]
+    write(folder / "mine", clusters=clusters)
+    missing = json.loads(eq("concepts", "check", "mine", "--json").output)["missing"]
+    assert list(missing) == ["pairs.json", "entities.json", "relations.json", "concepts.json"]
+    assert missing["pairs.json"].startswith("no semantic_similarity_score, no Spearman")
+    assert "8 concepts of the clusters" in missing["concepts.json"]
+    assert "entities.json: no entity_recognition_score" in eq("concepts", "check", "mine").output
+    assert json.loads(eq("concepts", "check", "--json").output)["missing"] == {}

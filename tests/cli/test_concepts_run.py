@@ -151,7 +151,7 @@ def test_a_field_that_cannot_be_used_names_file_and_entry(
 def test_a_model_without_vectors_fails_alone(concepts: Run) -> None:
     done = concepts("--models", "hash", "tfidf:", "--task", "quality")
     assert done.exit_code == 3
-    assert "tfidf: failed: tfidf: makes rankings, not vectors" in done.stdout
+    assert "tfidf failed: tfidf makes rankings, not vectors" in done.stdout
 
 
 def test_a_gate_closes_on_the_reversed_part(concepts: Run) -> None:
@@ -185,3 +185,10 @@ def test_in_detail_it_says_how_the_source_was_read_and_cuts_no_interval(concepts
     done = concepts("--models", "hash,dim=32", "hash,dim=64", "--task", "relations", "-v")
     assert "clustering_coefficient that of the graph without" in " ".join(done.stdout.split())
     assert "…" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ["composite_score", "clustering_score", "ground_truth_score"])
+def test_a_concept_score_has_a_page(eq, name: str) -> None:
+    page = json.loads(eq("explain", name, "--json").output)
+    assert "formula" in json.dumps(page)
+    assert name in json.dumps(page)

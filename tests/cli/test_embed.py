@@ -117,7 +117,7 @@ def test_a_json_list_of_strings_is_a_list_of_texts(eq) -> None:
 
 
 def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None:
-    from equipoise.io.dataset import read_beir
+    from equipoise.io.dataset import Dataset
 
     rows = [{"_id": "1", "title": "Foxes", "text": "are red"}, {"_id": "2", "title": "", "text": "no title"}]
     Path("qrels").mkdir()
@@ -125,7 +125,7 @@ def test_a_corpus_in_the_layout_of_beir_is_embedded_as_runs_embed_it(eq) -> None
     Path("queries.jsonl").write_text('{"_id": "q", "text": "what is red"}\n')
     Path("corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     embedded(eq, "corpus.jsonl", "-o", "v.npz")
-    assert asked() == list(read_beir(".")["items"].values()) == ["Foxes are red", "no title"]
+    assert asked() == list(Dataset.from_beir(".").items.values()) == ["Foxes are red", "no title"]
     embedded(eq, "corpus.jsonl", "-o", "w.npz", "--column", "text")
     assert asked()[2:] == ["are red"]
 

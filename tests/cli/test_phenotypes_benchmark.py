@@ -66,7 +66,7 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_model_is_shown_metric_by_metric(eq) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", *QUICK, "-v")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("tfidf: (label_synonyms_max): MRR 1.00 on 4 cases")
+    assert done.stdout.startswith("tfidf (label_synonyms_max): MRR 1.00 on 4 cases")
     shown = [line.split()[0] for line in done.stdout.split("Every metric\n")[1].splitlines()[3:28]]
     assert shown[0] == "MRR"
     assert shown[-1] == "MaxOntSim@10"
@@ -77,7 +77,8 @@ def test_one_model_is_shown_metric_by_metric(eq) -> None:
 
 @pytest.mark.slow
 def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
-    done = eq(*RUN, "--model-name", "tfidf:", "--model-name", "hash", "--output-dir", "results", *QUICK)
+    models = ("--model-name", "tfidf:", "--model-name", "hash", "--single-vector", "--no-translate")
+    done = eq(*RUN, *models, "--output-dir", "results", *QUICK)
     assert done.exit_code == 0, done.stderr
     assert "on 4 cases" in done.stdout.splitlines()[0]
     assert done.stdout.rstrip().endswith("Next: eq report results")
@@ -85,7 +86,7 @@ def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
     assert runs == ["hash-single", "tfidf-single"]
     again = eq("phenotypes", "benchmark", "compare", "results", "--json")
     assert again.exit_code == 0, again.stderr
-    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf: (single)"}
+    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf (single)"}
     assert eq("compare", "results/runs/hash-single", "results/runs/tfidf-single").exit_code == 0
     assert eq("report", "results", "-o", "page.html").exit_code in (0, 4)
 
@@ -155,7 +156,7 @@ def test_a_model_that_fails_on_a_case_makes_the_run_partial(eq, folder: Path, mo
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("--model-name", "tfidf:", "--aggregation-strategy", "all_max"), "E310"),
+        (("--model-name", "tfidf:", "--single-vector", "--aggregation-strategy", "all_max"), "E310"),
         (("--model-name", "tfidf:", "--test-file", "none.json"), "E200"),
         (("--model-name", "tfidf:", "--test-file", "signs.obo"), "E204"),
         (("--model-name", "tfidf:", "--similarity-measure", "lyn"), "E300"),
@@ -213,9 +214,7 @@ def test_an_index_is_used_where_it_is_and_missed_where_it_was_asked_for(eq, fold
     asked = (*RUN, "--model-name", "hash", "--multi-vector", "--index-dir", "indexes", *QUICK)
     done = eq(*asked)
     assert done.exit_code == 2
-    assert (
-        "eq phenotypes index build --model hash --multi-vector --ontology signs.obo --index-dir indexes" in done.stderr
-    )
+    assert "eq phenotypes index build --model hash --ontology signs.obo --index-dir indexes" in done.stderr
     build = (
         "phenotypes",
         "index",
@@ -241,9 +240,9 @@ def test_the_next_command_works_where_older_runs_of_other_cases_lie(eq, folder: 
     assert eq(*words, "--model-name", "hash").exit_code == 0
     (folder / "cases.json").write_text(json.dumps(CASES[:3]))
     done = eq(*words, "--model-name", "tfidf:")
-    assert "unrelated runs in the same folder: hash-single" in done.stderr
-    assert done.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-single")
-    assert eq("report", "out/runs/tfidf-single", "-o", "page.html").exit_code in (0, 4)
+    assert "unrelated runs in the same folder: hash-label_synonyms_max" in done.stderr
+    assert done.stdout.rstrip().endswith("Next: eq report out/runs/tfidf-label_synonyms_max")
+    assert eq("report", "out/runs/tfidf-label_synonyms_max", "-o", "page.html").exit_code in (0, 4)
 
 
 def test_commas_inside_brackets_part_no_strategies(eq) -> None:
@@ -302,3 +301,26 @@ def test_every_help_opens_with_two_examples(eq, command: tuple[str, ...]) -> Non
     examples = [line for line in done.stdout.splitlines() if line.strip().startswith("eq phenotypes")]
     assert len(examples) >= 2
     assert all(len(line.strip()) <= 100 for line in examples)
+
+
+PLUGIN = """
+from equipoise import BaseMetric
+
+
+class Steep(BaseMetric):
+    name = "steep"
+
+    def calculate(self, results):
+        return 1 / results.best_ranks**2
+"""
+
+
+def test_a_metric_of_ones_own_is_computed_with_the_others(eq, folder: Path) -> None:
+    (folder / "steep.py").write_text(PLUGIN)
+    words = (*RUN, "--model-name", "tfidf:", "--no-translate", "--json", *QUICK)
+    done = eq(*words, "--plugin", "steep.py", "-m", "steep", "-m", "P@2")
+    assert done.exit_code == 0, done.stderr
+    values = {one["metric"]: one["value"] for one in json.loads(done.stdout)["systems"][0]["estimates"]}
+    assert 0 < values["steep"] <= values["MRR"]
+    assert {"P@1", "P@2", "MaxOntSim@10"} <= set(values)
+    assert "E300" in eq(*words, "-m", "steep").stderr

@@ -52,7 +52,7 @@ def test_the_command_says_what_the_library_finds(eq) -> None:
 
 
 def test_more_results_than_terms_are_all_terms(eq) -> None:
-    rows = found(eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--num-results", "99", "--json"))
+    rows = found(eq(*QUERY, "fits", *TOY, "--model-name", "hash", "--single-vector", "--num-results", "99", "--json"))
     assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert {row["component"] for row in rows} == {"whole"}
 
@@ -81,7 +81,7 @@ def test_a_stored_index_gives_the_same_answer(eq) -> None:
 
 
 def test_a_model_without_its_index_gets_one_that_the_next_question_finds(eq, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("equipoise.domains.phenotypes.cli.UNINDEXED_KINDS", ())
+    monkeypatch.setattr("equipoise.domains.phenotypes.index.build.UNINDEXED_KINDS", ())
     words = (*QUERY, "fits", *TOY, "--model-name", "hash", "--multi-vector")
     first, second = eq(*words), eq(*words)
     assert first.exit_code == second.exit_code == 0
@@ -107,7 +107,7 @@ def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path
     [
         (("",), "E200", "seizures"),
         ((" \t",), "E200", "seizures"),
-        (("fits", "--aggregation-strategy", "all_max"), "E310", "--multi-vector"),
+        (("fits", "--single-vector", "--aggregation-strategy", "all_max"), "E310", "--single-vector"),
         (("fits", "--multi-vector", "--aggregation-strategy", "al_max"), "'al_max'", "did you mean all_max"),
         (
             ("fits", "--multi-vector", "--aggregation-strategy", "label +"),
@@ -121,13 +121,38 @@ def test_an_index_of_another_release_and_a_damaged_one_are_refused(eq, toy: Path
         (("fits", "--language", "klingon"), "E310", "'klingon'"),
         (("fits", "--language", ""), "E310", "''"),
         (("fits", "--language", "d3"), "E310", "'d3'"),
-        (("fits", "--aggregation-strategy", ""), "E310", "--multi-vector"),
+        (("fits", "--single-vector", "--aggregation-strategy", ""), "E310", "--single-vector"),
         (("fits", "--multi-vector", "--aggregation-strategy", ""), "strategy is empty", "label_synonyms_max"),
         (("fits", "--model-name", "hash", "--index-dir", "toy.obo"), "toy.obo is a file", "--index-dir"),
     ],
 )
 def test_what_cannot_be_asked_gets_a_sentence(eq, words: tuple[str, ...], fact: str, hint: str) -> None:
     _refused(eq(*QUERY, *TOY, *words), fact, hint)
+
+
+def test_several_texts_are_answered_in_one_table(eq, folder: Path) -> None:
+    (folder / "findings.csv").write_text("text,ward\nconvulsions,a\nsmall body,b\n")
+    (folder / "findings.txt").write_text("convulsions\n\nsmall body\n")
+    words = (*TOY, "--model-name", "tfidf:", "-k", "2", "--json")
+    by_hand = json.loads(eq(*QUERY, "convulsions", "small body", *words).stdout)
+    alone = [found(eq(*QUERY, text, *words)) for text in ("convulsions", "small body")]
+    assert [part["results"] for part in by_hand["queries"]] == alone
+    for file in ("findings.csv", "findings.txt"):
+        assert json.loads(eq(*QUERY, "--file", file, *words).stdout) == by_hand
+    assert eq(*QUERY, "--file", "findings.txt", *TOY, "--model-name", "tfidf:", "-o", "terms.csv").exit_code == 0
+    lines = (folder / "terms.csv").read_text().splitlines()
+    assert lines[0].startswith("text,rank,term,label,score")
+    assert lines[1].startswith("convulsions,1,T:2,")
+    _refused(eq(*QUERY, "fits", "--file", "findings.txt", *TOY), "E310", "omit one")
+    _refused(eq(*QUERY, *TOY), "E200", "seizures")
+
+
+def test_a_german_text_is_also_scored_by_its_translation(eq) -> None:
+    words = (*QUERY, "Krampfanfälle", *TOY, "--model-name", "tfidf:", "--json")
+    first = json.loads(eq(*words).stdout)
+    assert first["translation"] == "seizure"
+    assert first["results"][0]["id"] == "T:2"
+    assert json.loads(eq(*words, "--no-translate").stdout)["translation"] is None
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from equipoise.cli.app import COMMANDS, CommandEntry
 from equipoise.runs.store import load_run
 
 ROWS, CLASSES = 60, 14
-SCORE = ("places", "score", "--logits", "logits.npy", "--targets", "y.npy")
+SCORE = ("places", "score", "--logits", "logits.npy", "--targets", "y.npy", "--name", "lstm")
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +43,8 @@ def test_the_table_is_in_percent_and_says_so(eq, monkeypatch) -> None:
     assert 40 < float(first[1]) < 70
     assert first[4] == "7.7"
     words = (*SCORE, "--padding", "0", "--train-counts", "counts.npy", "--ks", "1", "10")
-    assert eq(*words).stdout.startswith("logits: Acc@1 ")
-    assert "logits, answerable visits: " in eq(*words, "-v").stdout
+    assert eq(*words).stdout.startswith("lstm: Acc@1 ")
+    assert "lstm, answerable visits: " in eq(*words, "-v").stdout
 
 
 def test_everything_that_is_given_is_used(eq) -> None:
@@ -75,19 +75,71 @@ def test_people_are_told_about_ties_users_and_slices(eq) -> None:
 def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Path) -> None:
     done = eq(*SCORE, "--train-counts", "counts.npy", "--user", "user.npy", "--n-resamples", "100", "-o", "results")
     assert done.exit_code == 0, done.stderr
-    run = load_run(folder / "results" / "logits")
+    run = load_run(folder / "results" / "lstm")
     assert run.result["Acc@1"].n == ROWS
     assert run.result.estimates["F1(average=macro)"].value > 0
     assert set(run.manifest.datasets) == {"y.npy"}
     assert set(run.manifest.inputs) == {"logits.npy"}
     assert run.details[0].slices["user"] == "u0"
-    part = load_run(folder / "results" / "logits-answerable")
+    part = load_run(folder / "results" / "lstm-answerable")
     assert part.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
     assert eq(*done.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
     assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
-    assert "60 visits" in (folder / "page.html").read_text()
-    assert 'href="page-logits-answerable.html"' in (folder / "page.html").read_text()
-    assert 'href="page.html"' in (folder / "page-logits-answerable.html").read_text()
+    page = (folder / "page.html").read_text()
+    assert "60 visits" in page
+    assert 'href="page-all-visits.html"' in page
+    assert (folder / "page-answerable-visits.html").is_file()
+
+
+def test_the_page_has_the_numbers_names_and_unit_of_the_terminal(eq, folder: Path) -> None:
+    words = (*SCORE, "--train-counts", "counts.npy", "--n-resamples", "100")
+    terminal = eq(*words, "-o", "results").stdout
+    done = eq("report", "results", "-o", "page.html")
+    assert done.exit_code == 0, done.stderr
+    page = (folder / "page.html").read_text()
+    assert done.stdout.strip() in terminal
+    assert "HR@" not in page
+    assert "HR@" not in terminal
+    for line in terminal.splitlines()[4:12]:
+        for cell in line.split("  "):
+            assert cell.strip() in page
+    for name in ("Accuracy over k", "Ranks of the target class", "Reliability of lstm", "Confusion matrix of lstm"):
+        assert name in page
+
+
+def test_a_report_of_several_models_and_seeds_compares_them_and_shows_each(eq, folder: Path) -> None:
+    logits = np.load(folder / "logits.npy")
+    for model, noise in (("lstm", 0.5), ("gru", 9.0)):
+        for seed in (1, 2):
+            place = folder / model / f"seed{seed}"
+            place.mkdir(parents=True)
+            np.save(place / "logits.npy", logits + np.random.default_rng(seed).normal(0, noise, logits.shape))
+            done = eq("places", "score", "--logits", f"{model}/seed{seed}/logits.npy", "--targets", "y.npy",
+                      "--train-counts", "counts.npy", "--n-resamples", "100", "-o", "results")  # fmt: skip
+            assert done.exit_code == 0, done.stderr
+    told = json.loads(eq("report", "results", "-o", "page.html", "--no-charts", "--json").stdout)
+    assert set(told["systems"]) == {"lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"}
+    page = (folder / "page.html").read_text()
+    assert "4 systems by Acc@1" in page
+    assert all(f"{name}: Acc@1" in page for name in told["systems"])
+    one = eq("report", "mine=results/lstm-seed1", "-o", "one.html", "--no-charts")
+    assert one.exit_code == 0, one.stderr
+
+
+def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
+    rows = [f"u{row % 6},{place},2024-05-{row % 28 + 1:02}" for row, place in enumerate(range(3, 43))]
+    (folder / "test.csv").write_text("\n".join(["user,target,time", *rows]))
+    done = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "EQ160" in done.stdout
+    assert "No leak was found" in done.stdout
+    leaking = [f"{row},{row.split(',')[1]}" for row in rows]
+    (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking]))
+    failed = eq("places", "check", "--history", "visits.csv", "--sequences", "leak.csv", "--fail-on", "issue", "--json")
+    assert failed.exit_code == 1
+    told = json.loads(failed.stdout)
+    assert {finding["code"] for finding in told["findings"]} == {"EQ160", "EQ162"}
+    assert told["test"]["visits"] == 40
 
 
 def test_predictions_that_were_cut_are_scored_from_parquet(eq, folder: Path) -> None:
@@ -158,3 +210,69 @@ def test_fewer_classes_than_the_default_cutoffs_are_scored_with_a_note(eq, folde
     assert [name for name in told["percent"] if "@" in name] == ["Acc@1", "Acc@3", "nDCG@10"]
     assert any("Acc@5, Acc@10" in note for note in told["notes"])
     assert eq(*words, "--ks", "1", "10").exit_code == 2
+
+
+def test_a_system_is_named_by_option_word_folder_or_file(eq, folder: Path) -> None:
+    (folder / "gru" / "seed2").mkdir(parents=True)
+    logits = np.load(folder / "logits.npy")
+    np.save(folder / "gru" / "seed2" / "logits.npy", logits)
+    np.save(folder / "best.npy", logits)
+
+    def name(file: str, *words: str) -> str:
+        done = eq("places", "score", "--logits", file, "--targets", "y.npy", "--calibration", "none", *words, "--json")
+        return json.loads(done.stdout)["system"]
+
+    assert name("gru/seed2/logits.npy") == "gru-seed2"
+    assert name("best.npy") == "best"
+    assert name("mine=best.npy") == "mine"
+    assert name("mine=best.npy", "--name", "ours") == "ours"
+
+
+def test_one_table_of_sequences_gives_targets_users_previous_places_and_slices(eq, folder: Path) -> None:
+    targets = np.load(folder / "y.npy").tolist()
+    rows = [
+        {
+            "user": f"u{row % 6}",
+            "sequence": [3, 5 + row % 4],
+            "target": target,
+            "time": f"2024-05-{1 + row % 28:02}T07:30",
+        }
+        for row, target in enumerate(targets)
+    ]
+    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "places.csv").write_text(
+        "place,lat,lon\n" + "".join(f"{place},{47 + place / 100},{8 + place / 50}\n" for place in range(CLASSES))
+    )
+    words = (
+        "--sequences",
+        "test.jsonl",
+        "--history",
+        "visits.csv",
+        "--coordinates",
+        "places.csv",
+        "--n-resamples",
+        "100",
+    )
+    done = eq("places", "score", "--logits", "lstm=logits.npy", *words, "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert set(told["baselines"]) == {"random", "majority", "user", "markov"}
+    weekdays = [part["slice"] for part in told["slices"] if part["name"] == "weekday"]
+    assert weekdays == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    assert told["by_user"]["units"] == 6
+    assert set(told["distances"]) == {
+        "distance error", "within 1 km", "within 5 km", "median", "undefined", "baselines",
+    }  # fmt: skip
+    assert told["calibration"]["ece"]["1"]["accuracy"] == pytest.approx(told["percent"]["Acc@1"] / 100)
+
+
+def test_files_of_libcity_are_scored_like_logits(eq, folder: Path) -> None:
+    logits, targets = np.load(folder / "logits.npy").astype(float), np.load(folder / "y.npy")
+    content = {"uid": [row % 6 for row in range(ROWS)], "loc_true": targets.tolist(), "loc_pred": logits.tolist()}
+    (folder / "libcity.json").write_text(json.dumps(content))
+    done = eq("places", "score", "--predictions", "libcity.json", "--n-resamples", "100", "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["system"] == "libcity"
+    assert told["percent"] == json.loads(eq(*SCORE, "--json").stdout)["percent"]
+    assert told["by_user"]["units"] == 6

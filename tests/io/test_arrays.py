@@ -155,3 +155,33 @@ def test_the_arrays_of_a_file_are_listed_by_name(tmp_path: Path) -> None:
     (tmp_path / "cut.npz").write_bytes((tmp_path / "two.npz").read_bytes()[:40])
     with pytest.raises(FormatError, match=r"cut\.npz"):
         array_names(tmp_path / "cut.npz")
+
+
+@pytest.mark.engines("torch")
+@pytest.mark.parametrize("zipped", [True, False])
+def test_tensors_of_a_pt_file_are_read_by_name_and_batches_are_joined(tmp_path, zipped):
+    torch = pytest.importorskip("torch")
+
+    def save(content, name):
+        torch.save(content, tmp_path / name, _use_new_zipfile_serialization=zipped)
+        return tmp_path / name
+
+    tensor = torch.from_numpy(MATRIX.copy())
+    assert (read_array(save(tensor, "one.pt")) == MATRIX).all()
+    both = save({"logits": [tensor[:1], tensor[1:]], "y": torch.arange(len(MATRIX))}, "two.pth")
+    assert array_names(both) == ["logits", "y"]
+    assert (read_array(f"{both}:logits") == MATRIX).all()
+    assert read_array(f"{both}:y").tolist() == list(range(len(MATRIX)))
+    half = save(torch.tensor([1.5, 2.0], dtype=torch.bfloat16), "half.pt")
+    assert read_array(half).tolist() == [1.5, 2.0]
+
+
+@pytest.mark.engines("torch")
+def test_a_pt_file_that_would_run_code_or_holds_no_tensor_is_an_error(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save(print, tmp_path / "code.pt")
+    torch.save({"model": "a name"}, tmp_path / "text.pt")
+    (tmp_path / "bytes.pt").write_bytes(b"not a tensor")
+    for name in ("code.pt", "text.pt", "bytes.pt"):
+        with pytest.raises(FormatError):
+            read_array(tmp_path / name)

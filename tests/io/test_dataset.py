@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.errors import DuplicateError, EquipoiseError, InputError, NotFiniteError, UnknownNameError
+from equipoise.errors import DuplicateError, FormatError, InputError, NotFiniteError, UnknownNameError
 from equipoise.io.dataset import Dataset, file_sha256
 
 
@@ -188,12 +188,12 @@ def test_a_beir_folder_with_faults_is_explained(beir, tmp_path):
     with pytest.raises(DuplicateError, match="query q1"):
         Dataset.from_beir(beir)
     (beir / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}\n{"_id": "d1", "text": "b"}')
-    with pytest.raises(DuplicateError, match=r"lines 1 and 2.*_id d1"):
+    with pytest.raises(DuplicateError, match=r"d1.*lines 1 and 2"):
         Dataset.from_beir(beir, split="test")
     (beir / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}')
-    with pytest.raises(InputError, match=r"1 items.*d2"):
+    with pytest.raises(InputError, match="d2"):
         Dataset.from_beir(beir, split="test")
     for path in (beir / "qrels").iterdir():
         path.unlink()
-    with pytest.raises(EquipoiseError, match=r"\.tsv"):
+    with pytest.raises(FormatError):
         Dataset.from_beir(beir)

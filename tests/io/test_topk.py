@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from equipoise.domains.places.topk_predictions import read_topk_predictions
+from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.errors import FormatError
 
 ROWS = [

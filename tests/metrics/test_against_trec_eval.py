@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import pytrec_eval
@@ -12,6 +14,9 @@ from equipoise.metrics.parser import parse_metrics
 CUTOFFS = (1, 3, 5, 10, 100)
 PAIRS = {
     "MRR": "recip_rank",
+    "Rprec": "Rprec",
+    "bpref": "bpref",
+    "infAP": "infAP",
     "MAP(norm=R)": "map",
     "nDCG": "ndcg",
     **{f"HR@{k}": f"success_{k}" for k in CUTOFFS},
@@ -33,7 +38,7 @@ def random_case(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[st
         scores = rng.integers(0, rng.choice([3, 40, 10**6]), depth) / 64
         run[f"q{unit}"] = {name: float(score) for name, score in zip(documents, scores, strict=True)}
         judged = rng.choice(300, int(rng.integers(1, 40)), replace=False)
-        grades = rng.integers(0, 4, len(judged))
+        grades = rng.integers(-1, 4, len(judged))  # -1: pooled but not judged
         qrels[f"q{unit}"] = {f"d{number}": int(grade) for number, grade in zip(judged, grades, strict=True)}
         qrels[f"q{unit}"]["surely"] = 1
     return qrels, run
@@ -45,6 +50,9 @@ def test_all_measures_agree_with_trec_eval_unit_by_unit(seed):
     cut = ",".join(map(str, CUTOFFS))
     measures = {
         "recip_rank",
+        "Rprec",
+        "bpref",
+        "infAP",
         "map",
         "ndcg",
         *(f"{m}.{cut}" for m in ("success", "P", "recall", "ndcg_cut", "map_cut")),
@@ -75,3 +83,84 @@ def test_arrays_and_dicts_give_the_same_ranking(seed):
         one, two = from_dicts.ordered(policy), from_arrays.ordered(policy)
         np.testing.assert_array_equal(one.above, two.above)
         np.testing.assert_array_equal(one.gain, two.gain)
+
+
+# Other libraries: ir_measures (with gdeval for ERR) and ranx.
+
+BY_THRESHOLD = [
+    "AP(rel=2)",
+    "P(rel=2)@5",
+    "R(rel=3)@10",
+    "RR(rel=2)",
+    "Rprec(rel=2)",
+    "Bpref(rel=2)",
+    "Success(rel=3)@5",
+]
+
+
+def untied_case(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+    """Numeric query ids, as gdeval needs, and distinct scores, because every library orders ties differently."""
+    rng = np.random.default_rng(seed)
+    qrels, run = {}, {}
+    for unit in range(1, 21):
+        judged = rng.choice(60, 25, replace=False)
+        qrels[str(unit)] = {f"d{number}": int(rng.integers(0, 4)) for number in judged} | {"surely": 3}
+        listed = rng.choice(60, 30, replace=False)
+        run[str(unit)] = {f"d{number}": float(score) for number, score in zip(listed, rng.permutation(30), strict=True)}
+    return qrels, run
+
+
+def ir_measures_values(names: list[str], qrels, run) -> dict[str, list[float]]:
+    import ir_measures
+
+    parsed = [ir_measures.parse_measure(name) for name in names]
+    found = {(str(each.measure), each.query_id): each.value for each in ir_measures.iter_calc(parsed, qrels, run)}
+    return {name: [found[str(each), unit] for unit in qrels] for name, each in zip(names, parsed, strict=True)}
+
+
+@pytest.mark.engines("ir_measures")
+@pytest.mark.parametrize("seed", range(3))
+def test_the_names_of_ir_measures_give_its_values(seed):
+    qrels, run = untied_case(seed)
+    names = [*BY_THRESHOLD, "Judged@10", "Judged@100", "AP", "Bpref", "Rprec", "infAP", "nDCG@10"]
+    ranking = Ranking.from_runs(qrels, run)
+    for name, expected in ir_measures_values(names, qrels, run).items():
+        (metric,) = parse_metrics(name)
+        np.testing.assert_allclose(metric.per_unit(ranking), expected, rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.engines("ir_measures", "perl")
+def test_err_agrees_with_gdeval():
+    qrels, run = untied_case(7)
+    ranking = Ranking.from_runs(qrels, run)
+    for name, expected in ir_measures_values(["ERR@5", "ERR@20", "nDCG(dcg='exp-log2')@10"], qrels, run).items():
+        (metric,) = parse_metrics(name)
+        np.testing.assert_allclose(metric.per_unit(ranking), expected, rtol=0, atol=6e-6, err_msg=name)  # five digits
+
+
+@pytest.mark.engines("ranx")
+def test_the_names_of_ranx_give_its_values():
+    import ranx
+
+    qrels, run = untied_case(11)
+    binary = {unit: {item: int(gain > 0) for item, gain in gains.items()} for unit, gains in qrels.items()}
+    graded = ["ndcg_burges@5", "r-precision", "f1@5", "hit_rate@3", "precision@5", "recall@5", "mrr@10"]
+    # The RBP of ranx sums graded gains and can exceed 1, so it is compared on binary judgements.
+    for truth, names in ((qrels, graded), (binary, ["rbp.80", "rbp.95"])):
+        with warnings.catch_warnings(action="ignore"):  # of numba
+            theirs = ranx.evaluate(ranx.Qrels(truth), ranx.Run(run), names, return_mean=False)
+        ranking = Ranking.from_runs(truth, run)
+        order = [sorted(truth).index(unit) for unit in ranking.unit_ids]
+        for name in names:
+            (metric,) = parse_metrics(name, evidence=Ranking)
+            values = theirs[name] if isinstance(theirs, dict) else theirs
+            np.testing.assert_allclose(metric.per_unit(ranking), values[order], rtol=0, atol=1e-12, err_msg=name)
+
+
+def test_infap_and_bpref_need_no_judged_nonrelevant_items():
+    qrels = {"q": {"a": 1, "b": 2}}
+    run = {"q": {"x": 0.9, "a": 0.8, "y": 0.3, "b": 0.2}}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"bpref", "infAP"}).evaluate(run)["q"]
+    ranking = Ranking.from_runs(qrels, run)
+    for name in ("bpref", "infAP"):
+        assert parse_metrics(name)[0].measure(ranking).value == pytest.approx(theirs[name], abs=1e-12)

@@ -112,3 +112,13 @@ def test_files_that_are_absent_damaged_or_of_another_kind_are_sentences(tmp_path
 def test_two_files_are_two_models(tmp_path: Path):
     first = embedder(npz(tmp_path, vectors=MATRIX, texts=np.array(KEYS))).fingerprint
     assert embedder(npz(tmp_path, vectors=MATRIX + 1, texts=np.array(KEYS))).fingerprint != first
+
+
+def test_white_space_at_the_ends_does_not_matter_unless_keys_differ_by_it(tmp_path: Path) -> None:
+    keys = np.array(["What is it? ", "rye", "rye\n", "oats"])
+    np.savez(tmp_path / "some.npz", vectors=np.eye(4, dtype=np.float32), texts=keys)
+    model = embedder(f"vectors:{tmp_path / 'some.npz'}")
+    rows = model.embed(["What is it?", "rye", "rye\n", " oats"]).argmax(axis=1)
+    assert rows.tolist() == [0, 1, 2, 3]
+    with pytest.raises(InputError):
+        model.embed(["rye "])

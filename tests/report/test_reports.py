@@ -11,7 +11,7 @@ from rich.console import Console
 from equipoise.cli.explain import plain_formula, worked_values
 from equipoise.evidence.ranking import Ranking
 from equipoise.report.findings import at_least_severity, findings_section, sort_by_severity
-from equipoise.report.pairwise import comparison_sections
+from equipoise.report.pairwise import comparison_view
 from equipoise.report.tables import chance_text, score_part
 from equipoise.report.terminal import console
 from equipoise.runs.compare import compare
@@ -54,21 +54,21 @@ def test_undefined_units_are_counted_beside_the_figure() -> None:
 
 def test_a_metric_that_falls_ranks_the_smallest_first() -> None:
     comparison = compare({"low": ranking(*[1, 2] * 8), "high": ranking(*[4, 6] * 8)}, "MR")
-    lines = printed(comparison_sections(comparison, quiet=True)).splitlines()
+    lines = printed(comparison_view(comparison).parts(quiet=True)).splitlines()
     assert [line.split()[1] for line in lines[2:4]] == ["low", "high"]
-    assert "+3." in printed(comparison_sections(comparison, verbose=True))
+    assert "+3." in printed(comparison_view(comparison).parts(verbose=True))
 
 
 def test_identical_systems_share_a_band_and_no_difference_is_claimed() -> None:
     comparison = compare({"one": ranking(*[1, 2] * 8), "two": ranking(*[1, 2] * 8)}, "MRR")
-    text = printed(comparison_sections(comparison, verbose=True))
-    assert all(line.startswith("a  ") for line in text.split("best first\n")[1].splitlines()[2:4])
+    text = printed(comparison_view(comparison).parts(verbose=True))
+    assert all(line.startswith("a  ") for line in text.split("best first\n\n")[1].splitlines()[2:4])
     assert "0/16/0" in text
 
 
 def test_nothing_leads_where_nothing_is_defined() -> None:
     empty = Ranking.from_runs({"a": {"x": 0}, "b": {"x": 0}}, {"a": {"x": 1.0}, "b": {"x": 1.0}})
-    text = printed(comparison_sections(compare({"one": empty, "two": empty}, "MRR")), width=120)
+    text = printed(comparison_view(compare({"one": empty, "two": empty}, "MRR")).parts(), width=120)
     assert text.startswith("Not decided: no system has a value of MRR")
     assert "n/a" in text
 

@@ -92,3 +92,38 @@ def test_presets_without_the_metric_are_named_with_the_reason() -> None:
     assert found.skipped["mteb"] == "mteb has no MRR"
     with pytest.raises(ParameterError, match=r"sklearn.*MRR"):
         explain_published(RUN, QRELS, "0.5", "MRR", like="sklearn")
+
+
+def test_a_relevance_threshold_is_found() -> None:
+    """As ``trec_eval -l 2`` and ``RR(rel=2)`` of ir_measures score."""
+    run = {"q1": {"a": 0.9, "b": 0.5, "c": 0.1}, "q2": {"a": 0.9, "d": 0.8, "b": 0.5}}
+    qrels = {"q1": {"a": 1, "c": 2}, "q2": {"d": 1, "b": 3}}
+    found = explain_published(run, qrels, f"{1 / 3:.4f}", "MRR")
+    assert (("min_grade", 2),) in [match.changes for match in found.matches]
+
+
+@given(st.integers(1, 30), st.integers(0, 10**6))
+def test_any_depth_of_the_lists_is_found(depth: int, seed: int) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    run = {f"q{i}": {f"d{j}": float(s) for j, s in enumerate(rng.permutation(40))} for i in range(5)}
+    qrels = {f"q{i}": {f"d{j}": 1 for j in rng.choice(40, 12, replace=False)} for i in range(5)}
+    cut = {query: dict(sorted(scores.items(), key=lambda pair: -pair[1])[:depth]) for query, scores in run.items()}
+    metric = parse_metrics("MAP")[0]
+    value = score_under(RunAndQrels.of(cut, qrels), metric, PRESETS["trec_eval"].rules(metric)).value
+    found = explain_published(run, qrels, f"{value:.8f}", "MAP", like="trec_eval")
+    depths = [dict(match.changes).get("depth") for match in found.matches if len(match.changes) == 1]
+    same = {d for d in range(1, 41) if _map_at(run, qrels, d) == pytest.approx(value, abs=1e-8)}
+    assert depth in same
+    assert set(depths) & same
+
+
+def _map_at(run, qrels, depth: int) -> float:
+    """Average precision of lists truncated after ``depth`` items, divided by R."""
+    total = 0.0
+    for query, scores in run.items():
+        ranked = sorted(scores, key=lambda item: -scores[item])[:depth]
+        hits = [rank for rank, item in enumerate(ranked, 1) if item in qrels[query]]
+        total += sum(count / rank for count, rank in enumerate(hits, 1)) / len(qrels[query])
+    return total / len(run)

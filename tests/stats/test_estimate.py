@@ -17,7 +17,7 @@ from equipoise.evidence.base import Arrays, Evidence
 from equipoise.metrics.base import CorpusMetric, UnitMetric
 from equipoise.stats.estimate import estimate
 from equipoise.stats.intervals import wilson_interval
-from equipoise.stats.mean_intervals import mean_intervals
+from equipoise.stats.resampling import mean_intervals
 from equipoise.types import Direction, Finding, Floats, Ints, Severity
 
 

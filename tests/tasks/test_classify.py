@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from equipoise.errors import InputError, NotFiniteError, ParameterError, ShapeError
+from equipoise.evidence.kernels import rank_counts_compiled
 from equipoise.evidence.kernels.rank_counts import ClassColumns
 from equipoise.evidence.kernels.rank_counts_compiled import should_use_llvm
 from equipoise.evidence.kernels.rank_counts_gpu import supports_fused_kernel
@@ -68,7 +69,7 @@ def test_counts_are_those_of_looking_at_every_class_whatever_the_block(case, blo
 @pytest.mark.slow
 @given(cases(), st.integers(0, 2), st.sampled_from([np.float32, np.float64]), st.integers(0, 3))
 def test_the_compiled_kernel_counts_what_looking_at_every_class_counts(case, longer, dtype, shift):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores, targets, padding = case
     scores = np.concatenate([scores] + [scores[:, :1] - shift] * (60 * longer), axis=1).astype(dtype)
     found = classify(scores, targets, padding=padding, compiled=True)
@@ -78,7 +79,7 @@ def test_the_compiled_kernel_counts_what_looking_at_every_class_counts(case, lon
 @pytest.mark.parametrize("width", [1, 63, 64, 65, 4095, 4096, 4097, 9000])
 @pytest.mark.parametrize("kind", ["any", "negative", "few", "zeros"])
 def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     rng = np.random.default_rng(width)
     scores = rng.standard_normal((40, width)).astype(np.float32)
     scores = {
@@ -96,7 +97,7 @@ def test_the_compiled_kernel_counts_what_numpy_counts_at_every_width(width, kind
 @pytest.mark.parametrize("nan", [np.nan, -np.nan])
 @pytest.mark.parametrize("place", [0, 70, 5000])
 def test_the_compiled_kernel_names_the_row_of_a_nan(nan, place):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores = np.zeros((3, 5001), dtype=np.float32)
     scores[2, place] = nan
     with pytest.raises(NotFiniteError, match="row 2"):
@@ -106,7 +107,7 @@ def test_the_compiled_kernel_names_the_row_of_a_nan(nan, place):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("apart", [1, 16, 32, 64, 128, 2048, 4096, 8192])
 def test_the_compiled_kernel_sees_a_second_largest_score_however_far_away(apart, dtype):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores = np.random.default_rng(apart).random((200, 9001)).astype(dtype)
     first = np.arange(200) * 4
     scores[np.arange(200), first] = 2.0
@@ -119,21 +120,52 @@ def test_the_compiled_kernel_sees_a_second_largest_score_however_far_away(apart,
 @pytest.mark.parametrize("width", [1, 2, 64, 65])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_compiled_kernel_refuses_a_target_that_is_no_number(width, dtype):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores = np.zeros((3, width), dtype=dtype)
     scores[1, 0] = np.nan
     with pytest.raises(NotFiniteError, match="row 1 "):
         classify(scores, [0, 0, 0], compiled=True)
 
 
-def test_once_loaded_the_compiled_kernel_is_used_for_scores_of_that_kind_alone():
-    pytest.importorskip("numba")
+@pytest.fixture
+def fresh_use(monkeypatch):
+    """No kernel is compiled yet in this process, and few scores are enough to compile one."""
+    use = rank_counts_compiled._KernelUse()
+    monkeypatch.setattr(rank_counts_compiled, "_USE", use)
+    monkeypatch.setattr(rank_counts_compiled, "MIN_SCORES_TO_COMPILE", 30)
+    return use
+
+
+def test_the_kernel_is_compiled_once_enough_scores_of_a_type_were_counted(fresh_use):
+    pytest.importorskip("llvmlite")
     scores = np.eye(3, dtype=np.float32)
-    classify(scores, [0, 1, 2], compiled=True)
+    used = []
+    for _ in range(5):
+        classify(scores, [0, 1, 2])
+        used.append(bool(fresh_use.compiled))
+    assert used == [False, False, False, True, True]
     assert should_use_llvm(scores)
+    assert not should_use_llvm(scores.astype(np.float64)), "another type has its own kernel"
     assert not should_use_llvm(scores, False)
     assert not should_use_llvm(scores.astype(np.float16))
     assert not should_use_llvm(scores[:, ::2])
+
+
+def test_one_large_matrix_is_enough_to_compile_the_kernel(fresh_use):
+    pytest.importorskip("llvmlite")
+    scores = np.random.default_rng(0).standard_normal((10, 7))
+    classify(scores, np.zeros(10, dtype=int))
+    assert fresh_use.compiled == {np.dtype(np.float64)}
+
+
+def test_without_llvmlite_numpy_counts_and_the_extra_is_logged_once(fresh_use, monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", None)
+    monkeypatch.delitem(sys.modules, "equipoise.evidence.kernels.rank_counts_llvm", raising=False)
+    scores, targets = np.random.default_rng(0).standard_normal((10, 7)), np.arange(10) % 7
+    counts = [figures(classify(scores, targets)) for _ in range(3)]
+    assert counts == [list(look_at_every_class(scores, targets, []))] * 3
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "[fast]" in caplog.text
 
 
 @pytest.mark.engines("torch")

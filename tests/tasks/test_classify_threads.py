@@ -45,7 +45,7 @@ def bytes_of(found):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("options", [{}, {"padding": 0}, {"block_bytes": 1 << 17}, {"probabilities": True}])
 def test_no_byte_depends_on_the_number_of_threads(crowd, dtype, options):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores, targets = made(dtype)
     alone = classify(scores, targets, compiled=True, **options)
     assert alone.ranking.has_ties
@@ -57,7 +57,7 @@ def test_no_byte_depends_on_the_number_of_threads(crowd, dtype, options):
 
 
 def test_sums_and_meters_are_the_same_bytes_with_threads_and_without(crowd):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores, targets = made()
     told = []
     for count in (1, 2, 5):
@@ -71,7 +71,7 @@ def test_sums_and_meters_are_the_same_bytes_with_threads_and_without(crowd):
 
 
 def test_the_first_row_with_a_nan_is_named_whoever_finds_one_first(crowd):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     scores, targets = made()
     scores[[403, 40, 899], [0, 256, 100]] = np.nan
     crowd(4)

@@ -23,7 +23,7 @@ from equipoise.domains.concepts.concept_set import (
     Relation,
 )
 from equipoise.domains.concepts.concept_set_reader import read_concept_set
-from equipoise.domains.concepts.tasks import concept_space, entity_evidence, relation_evidence
+from equipoise.domains.concepts.evidence import concept_space, entity_evidence, relation_evidence
 from equipoise.errors import InputError, NotFiniteError, ShapeError, UndefinedError
 from equipoise.evidence.space import Space
 from equipoise.io.splits import kfold_splits

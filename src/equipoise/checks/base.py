@@ -184,6 +184,7 @@ CHECK_MODULES = (
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",
     "equipoise.domains.phenotypes.checks",
+    "equipoise.domains.places.checks",
 )
 """Every module with a tuple ``CHECKS``; imported only to list or explain all checks."""
 

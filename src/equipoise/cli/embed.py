@@ -148,8 +148,9 @@ def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder,
 def _lines(report: CorpusStats, source: TextSource, model: Embedder, usage: Any) -> list[str]:
     """The lines of the report."""
     rate = report.texts / report.seconds if report.seconds else 0.0
+    device = f" on {model.card.device}" if model.card.device else ""
     lines = [
-        f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions by {model.card.name}",
+        f"wrote {report.path}: {report.texts:,} vectors of {report.dims:,} dimensions by {model.card.name}{device}",
         f"{report} in {report.seconds:.1f} s ({rate:,.0f} texts per second)",
     ]
     if source.blank:

@@ -15,7 +15,7 @@ from equipoise.cli.ls import bounds_text
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
 from equipoise.metrics.base import BaseMetric, Metric
-from equipoise.metrics.parser import catalogue_with, matching_metrics, name_from_other_library, symbol_of
+from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
 from equipoise.report.terminal import CodeLine, Paragraph, heading
 from equipoise.stats.formatting import format_value
 from equipoise.types import Direction
@@ -239,7 +239,7 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         return [_check_page(name)]
     if _ERROR.fullmatch(name):
         return [_error_page(name)]
-    pages = [*_test_pages(name), *explain_metric(name, catalogue)]
+    pages = [*_test_pages(name), *_concept_score_pages(name), *explain_metric(name, catalogue)]
     if not pages:
         known = [
             *catalogue.spellings(),
@@ -248,9 +248,9 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
             *options.tests(),
             *options.corrections(),
         ]
-        ours = name_from_other_library(name, catalogue)
-        suggested = f"write {ours}" if ours else did_you_mean(symbol_of(name) or name, known)
-        hint = suggested or "eq ls metrics, eq ls checks and eq ls tests list all names"
+        hint = (
+            did_you_mean(symbol_of(name) or name, known) or "eq ls metrics, eq ls checks and eq ls tests list all names"
+        )
         raise UnknownNameError(f"no metric, test or code is called {name!r}", hint=hint)
     return pages
 
@@ -324,6 +324,14 @@ def _test_pages(name: str) -> list[InfoPage]:
         for known, (function, title) in CORRECTIONS.items()
         if folded in (known, title.casefold())
     ]
+
+
+def _concept_score_pages(name: str) -> list[InfoPage]:
+    """The page about a weighted score of ``eq concepts``, if the name is one of them."""
+    from equipoise.domains.concepts.scores import explain_score
+
+    page = explain_score(name.casefold())
+    return [] if page is None else [InfoPage(*page)]
 
 
 def _definition(function: Callable[..., object]) -> str:

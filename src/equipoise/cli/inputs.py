@@ -23,21 +23,21 @@ from equipoise.errors import (
     ParameterError,
     ShapeError,
 )
-from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import streamed_ranking
-from equipoise.io.arrays import array_names, read_array, read_matrix, split_member
+from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_matrix, split_member
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
-from equipoise.io.tables import Table, read_table
+from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import STDIN
 from equipoise.metrics.parser import matching_metrics
+from equipoise.runs.evaluate import with_metrics
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
     from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.stats.result import Result
 
-ARRAYS = (".npy", ".npz", ".safetensors")
 NO_CLASS = "exclude a column that is not a class with --padding COLUMN, or write -inf where there is no score"
 
 
@@ -71,7 +71,29 @@ class SystemInput:
     @property
     def is_logits(self) -> bool:
         """Whether it is a file of arrays."""
-        return split_member(self.path)[0].suffix.casefold() in ARRAYS
+        return split_member(self.path)[0].suffix.casefold() in ARRAY_FORMATS
+
+    @property
+    def is_unit_table(self) -> bool:
+        """Whether it is a table with scores per unit, such as an export of LangSmith or RAGAS."""
+        from equipoise.io.unit_scores import is_unit_table
+
+        if self.path == STDIN or table_format(self.path) is None or not Path(self.path).is_file():
+            return False
+        try:
+            return is_unit_table(self.path)
+        except EquipoiseError:  # the reader of runs reports what is wrong with it
+            return False
+
+    def unit_result(self, metrics: Sequence[str], config: StatsConfig) -> Result:
+        """The result of a table with scores per unit."""
+        from equipoise.io.unit_scores import read_unit_scores
+        from equipoise.stats.estimate import result_from_values
+
+        scores = read_unit_scores(self.path)
+        bounds = (0.0, 1.0) if scores.within_unit_interval else (-np.inf, np.inf)
+        result = result_from_values(self.name, scores.unit_ids, scores.values, bounds=bounds, config=config)
+        return with_metrics(result, metrics) if metrics else result
 
     @property
     def is_stored(self) -> bool:
@@ -138,7 +160,10 @@ class EvidenceOptions:
     def judgements(self) -> Qrels:
         """The relevance judgements of run files, read once."""
         if self.qrels is None:
-            raise ParameterError("run files need relevance judgements", hint="add --qrels truth.qrels")
+            raise ParameterError(
+                "run files need relevance judgements",
+                hint="add --qrels truth.qrels; a table of scores needs a column unit and no documents",
+            )
         return read_qrels(self.qrels)
 
     def _from_run(self, system: SystemInput) -> Ranking:
@@ -181,6 +206,8 @@ class EvidenceOptions:
 
                 classified = classify_on_device(self.device, logits, targets, padding=list(self.padding))
                 return classified.labels if labels else classified.ranking
+            from equipoise.evidence.labels import Labels
+
             make = Labels.from_logits if labels else Ranking.from_scores
             return make(logits, targets, exclude=list(self.padding))
 
@@ -195,13 +222,16 @@ class EvidenceOptions:
             return scores, f"{file}:targets"
         raise ParameterError(
             f"the logits in {system.path} need targets",
-            hint="add --targets y.npy, or store them as targets in the same .npz or .safetensors file",
+            hint="add --targets y.npy, or store them as targets in the same .npz, .safetensors or .pt file",
         )
 
 
 def needs_labels(metrics: Sequence[str], catalogue: MetricCatalogue) -> bool:
     """Whether the metrics measure predicted classes, such as F1, and not ranks. Both at once are an error."""
-    kinds = {name: {metric.evidence.kind for metric in matching_metrics(name, catalogue)} for name in metrics}
+    kinds = {
+        name: {each.evidence.kind for each in matching_metrics(name, catalogue) if "@" in name or not each.needs_cutoff}
+        for name in metrics
+    }
     of_classes = [name for name, matched in kinds.items() if "labels" in matched and "ranking" not in matched]
     of_ranks = [name for name, matched in kinds.items() if "ranking" in matched and "labels" not in matched]
     if of_classes and of_ranks:
@@ -321,7 +351,7 @@ def _from_pattern(names: list[str], pattern: str) -> list[str]:
 
 def read_column(word: str, option: str) -> NDArray[Any]:
     """One value per row: ``user.npy``, ``all.npz:user`` or ``units.csv:user``."""
-    if split_member(word)[0].suffix.casefold() in ARRAYS:
+    if split_member(word)[0].suffix.casefold() in ARRAY_FORMATS:
         return read_array(word, ndim=1)
     path, colon, column = word.rpartition(":")
     if not colon or not path or not column:

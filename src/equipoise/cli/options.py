@@ -18,6 +18,7 @@ from equipoise.config import CORRECTION_NAMES, DEFAULT_STATS, TEST_ALIASES, Stat
 from equipoise.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
+    from equipoise.models.registry import ModelSpec
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.runs.executors import Executor
 
@@ -86,9 +87,16 @@ class NameType(NamedType, ABC):
 
 
 class ModelType(NameType):
-    """A model spec, such as ``minilm`` or ``bm25:``. It is resolved later, when the model is loaded."""
+    """A model spec, such as ``minilm`` or ``bm25``. It is resolved later, when the model is loaded."""
 
     name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The spec as it was typed; ``bm25:`` has no name after the colon and is called ``bm25``."""
+        from equipoise.models.registry import ALIASES
+
+        spec = str(value)
+        return spec[:-1] if spec.endswith(":") and spec[:-1] in ALIASES else spec
 
     def known(self) -> Iterable[tuple[str, str]]:
         """The models that ``eq ls models`` lists, with their titles."""
@@ -231,6 +239,15 @@ fail_option = click.option(
     help="Exit with status 1 on findings of this severity or higher.",
 )
 
+
+trackers = names_in("equipoise.runs.trackers", "TRACKERS")
+log_option = click.option(
+    "--log",
+    "trackers",
+    type=ChoiceWithHint("tracker", trackers),
+    multiple=True,
+    help="Log the scores to this experiment tracker; may be repeated.",
+)
 
 device_option = click.option("--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu.")
 
@@ -395,8 +412,9 @@ def _report_cache_problems(out: Output) -> None:
         out.note(f"warning: {finding.subject}: {finding.message}; {finding.hint}")
 
 
-DEVICE_KINDS = ("st",)
-"""The kinds of models that run on a device."""
+def runs_on_devices(spec: ModelSpec) -> bool:
+    """Whether a model can run on a GPU: those of sentence-transformers, and MiniLM."""
+    return spec.kind == "st" or spec.name == "minilm"
 
 
 def models_on_device(models: Sequence[str], device: str | None, out: Output) -> dict[str, str]:
@@ -412,20 +430,21 @@ def models_on_device(models: Sequence[str], device: str | None, out: Output) -> 
 
     specs = dict(zip(models, models, strict=True))
     for model in models:
-        if not is_fusion(model) and (spec := parse_spec(model)).kind in DEVICE_KINDS:
+        if not is_fusion(model) and runs_on_devices(spec := parse_spec(model)):
             specs[model] = str(spec.with_options(device=device))
     on_cpu = [model for model, spec in specs.items() if model == spec]
     if torch_device(device).type != "cpu":
         if len(on_cpu) == len(models):
             raise ParameterError(
-                f"no model runs on {device}", hint="--device applies to models of the kind st:, such as st:NAME"
+                f"no model runs on {device}",
+                hint="--device applies to minilm and to models of the kind st:, such as st:NAME",
             )
         if on_cpu:
-            out.note(f"on the CPU, because only models of the kind st: run on a device: {', '.join(on_cpu)}")
+            out.note(f"on the CPU, because only minilm and models of the kind st: run on a device: {', '.join(on_cpu)}")
     return specs
 
 
-# Options with aliases, and options that take several values after their name: ``--models minilm bm25: hash``.
+# Options with aliases, and options that take several values after their name: ``--models minilm bm25 hash``.
 
 _OPEN = "equipoise.cli.options"
 """Key of a context for the option that the last word belongs to, for the completion of the next one."""
@@ -512,7 +531,7 @@ def models_option(*, required: bool = False, aliases: Sequence[str] = (), text: 
         required=required,
         type=ModelType(),
         metavar="MODEL ...",
-        help=text or "The models, such as minilm bm25:; see eq ls models.",
+        help=text or "The models, such as minilm bm25; see eq ls models.",
     )
 
 

@@ -23,6 +23,8 @@ from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.redaction import inert, redact
 
 if TYPE_CHECKING:
+    from equipoise.report.terminal import Part
+    from equipoise.report.view import View
     from equipoise.types import Finding
 
 
@@ -88,7 +90,7 @@ class Output:
         """Write data as JSON. NaN and infinity become null."""
         self.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
 
-    def show(self, *parts: Any) -> None:
+    def show(self, *parts: Part) -> None:
         """Write a readable report: tables and paragraphs, as wide as the terminal, or in the format of ``--to``."""
         if self.to:
             from equipoise.cli.table_formats import format_parts
@@ -101,6 +103,10 @@ class Output:
             with screen.capture() as captured:
                 screen.print(*parts, sep="\n", crop=False)
             sys.stdout.write(captured.get())
+
+    def view(self, view: View) -> None:
+        """Write the view of an experiment: tables alone with ``--quiet``, every section with ``--verbose``."""
+        self.show(*view.parts(quiet=self.quiet, verbose=self.verbose))
 
     def text(self, text: str) -> None:
         """Write text for readers at a terminal. Control characters are escaped; with ``--to`` nothing is written."""
@@ -382,3 +388,21 @@ def after_comparison(findings: Sequence[Finding], primary: str) -> str:
 def suggestion(words: Sequence[str]) -> str:
     """A command line to copy."""
     return f"\nNext: {shlex.join(words)}"
+
+
+def log_to_trackers(
+    out: Output,
+    trackers: Sequence[str],
+    run_name: str,
+    scores: Mapping[str, float],
+    parameters: Mapping[str, str] | None = None,
+) -> None:
+    """Write the scores to every tracker of ``--log``."""
+    if not trackers:
+        return
+    from equipoise.runs.manifest import redact_secrets
+    from equipoise.runs.trackers import log_scores
+
+    for tracker in trackers:
+        log_scores(tracker, run_name, scores, {"command": " ".join(redact_secrets(out.command)), **(parameters or {})})
+        out.note(f"logged {run_name} to {tracker}")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from equipoise.redaction import inert
 from equipoise.report.export.csv import inert_cell
 from equipoise.report.export.latex import GLYPH, escape_latex
 from equipoise.report.export.paper_table import escape_markdown
-from equipoise.report.terminal import TerminalTable
+from equipoise.report.terminal import Part, TerminalTable
 
 
-def format_parts(parts: Iterable[Any], to: str) -> str:
+def format_parts(parts: Iterable[Part], to: str) -> str:
     """The tables of a report in a format, each followed by an empty line.
 
     Paragraphs stay in Markdown, are comments in LaTeX, and are left out of CSV.

@@ -32,7 +32,8 @@ class Ranking(Evidence):
     differ for truncated lists. ``near`` ranks items that are not relevant but similar to a relevant one (their gain
     is the similarity), for MaxOntSim; ``random_near[u, k - 1]`` is the expected MaxOntSim@k of unit ``u`` for random
     candidates. An item of ``near`` may represent several items of equal score and similarity: ``copies`` is their
-    number.
+    number. ``nonrelevant`` ranks the judged items that are not relevant (their gain is 0 or less), for bpref, infAP and
+    Judged; None if there are none.
 
     >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
     >>> ranking.ranks
@@ -54,25 +55,34 @@ class Ranking(Evidence):
     near: Ranking | None = None
     random_near: Floats | None = None
     copies: Ints | None = None
+    nonrelevant: Ranking | None = None
 
     kind = "ranking"
 
     # ---- building ---------------------------------------------------------------------------
 
     @classmethod
-    def from_runs(cls, qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
+    def from_runs(
+        cls, qrels: Any, run: Any, *, corpus_size: int | None = None, columns: Mapping[str, str] | None = None
+    ) -> Ranking:
         """Build a ranking from relevance judgements and a run.
+
+        Both are dicts of dicts, paths of files, pandas or polars frames, pyarrow tables, Hugging Face datasets, ranx
+        ``Qrels`` and ``Run``, or the iterators of ir_measures and ir_datasets.
 
         Parameters
         ----------
         qrels
-            ``qrels[unit][item]`` is the gain; 0 and below is not relevant. A dict of dicts, or the path of a file.
+            ``qrels[unit][item]`` is the gain; 0 and below is not relevant.
         run
-            ``run[unit][item]`` is the score. A dict of dicts, or the path of a file. A TREC file is read one query at a
-            time if the lines of every query are contiguous.
+            ``run[unit][item]`` is the score. A TREC file is read one query at a time if the lines of every query are
+            contiguous.
         corpus_size
             The number of items that could have been retrieved. Without it the chance level uses only the items that
             were retrieved or are relevant.
+        columns
+            The columns of tables, for those without a usual name: ``query_id``, ``doc_id``, ``gain``, and ``score`` or
+            ``rank``.
 
         Returns
         -------
@@ -86,7 +96,7 @@ class Ranking(Evidence):
         """
         from equipoise.evidence.ranking_from_lists import ranking_from_runs
 
-        return ranking_from_runs(qrels, run, corpus_size=corpus_size)
+        return ranking_from_runs(qrels, run, corpus_size=corpus_size, columns=columns)
 
     @classmethod
     def from_lists(
@@ -353,6 +363,7 @@ class Ranking(Evidence):
             near=cls.concatenated(near) if near else None,
             random_near=_stack_tables([part.random_near for part in parts]),
             copies=_concatenate_copies(parts),
+            nonrelevant=_concatenate_nonrelevant(parts),
         )
 
     # ---- derived from the counts -------------------------------------------------------
@@ -423,14 +434,19 @@ class Ranking(Evidence):
         ``expected`` keeps the ties: the metrics then take the expectation over all orders.
         """
         policy = Ties(ties)
-        near = self.near
-        if policy is Ties.EXPECTED or not (self.has_ties or (near is not None and near.has_ties)):
+        near, other = self.near, self.nonrelevant
+        tied = self.has_ties or any(part is not None and part.has_ties for part in (near, other))
+        if policy is Ties.EXPECTED or not tied:
             return self
         if near is not None:
             # In the worst order, the near items of a tie group precede its relevant items.
             last = segments.shared_groups(near, self) if policy is Ties.PESSIMISTIC else 0
             near = near.placed_at(segments.break_ties(near, policy) - last)
-        return replace(self.placed_at(segments.break_ties(self, policy)), near=near)
+        if other is not None:
+            # The best order for the relevant items is the worst one for the others.
+            opposite = {Ties.OPTIMISTIC: Ties.PESSIMISTIC, Ties.PESSIMISTIC: Ties.OPTIMISTIC}.get(policy, policy)
+            other = other.placed_at(segments.break_ties(other, opposite))
+        return replace(self.placed_at(segments.break_ties(self, policy)), near=near, nonrelevant=other)
 
     def placed_at(self, above: Ints) -> Ranking:
         """The same items at other ranks, without ties."""
@@ -461,6 +477,38 @@ class Ranking(Evidence):
             tied=self.tied - np.where(retrieved, size - 1, 0),
             before=self.before - np.where(retrieved, rivals_before, 0),
             filtered=True,
+            nonrelevant=None,
+        )
+
+    def at_least(self, gain: float) -> Ranking:
+        """The ranking in which only items of at least this gain are relevant.
+
+        >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 2}}, {"q": {"a": 0.9, "b": 0.7}})
+        >>> ranking.at_least(2).ranks
+        array([2.])
+        """
+        kept = self.gain >= gain
+        if kept.all():
+            return self
+        other = self._items(~kept)
+        if self.nonrelevant is not None:
+            other = _merge_items(other, self.nonrelevant)
+        return replace(self._items(kept), nonrelevant=other, near=self.near, random_near=self.random_near)
+
+    def _items(self, chosen: Bools) -> Ranking:
+        """The same units with these items only."""
+        counts = np.bincount(self.unit_of[chosen], minlength=len(self))
+        return replace(
+            self,
+            starts=segment_offsets(counts),
+            gain=self.gain[chosen],
+            above=self.above[chosen],
+            tied=self.tied[chosen],
+            before=self.before[chosen],
+            copies=None if self.copies is None else self.copies[chosen],
+            near=None,
+            random_near=None,
+            nonrelevant=None,
         )
 
     def uninformed(self) -> Ranking:
@@ -468,7 +516,8 @@ class Ranking(Evidence):
         above = np.zeros_like(self.above)
         tied = np.repeat(self.pool - 1, self.counts)
         near = None if self.near is None else self.near.uninformed()
-        return replace(self, above=above, tied=tied, before=np.zeros_like(above), near=near)
+        other = None if self.nonrelevant is None else self.nonrelevant.uninformed()
+        return replace(self, above=above, tied=tied, before=np.zeros_like(above), near=near, nonrelevant=other)
 
     def take(self, index: Ints) -> Ranking:
         """The units at ``index``, in that order; an index may repeat."""
@@ -487,21 +536,21 @@ class Ranking(Evidence):
             near=None if self.near is None else self.near.take(index),
             random_near=None if self.random_near is None else self.random_near[index],
             copies=None if self.copies is None else self.copies[items],
+            nonrelevant=None if self.nonrelevant is None else self.nonrelevant.take(index),
         )
 
     def shuffled(self, rng: np.random.Generator) -> Ranking:
         """The relevant items at random ranks among the candidates; beyond the depth they are not retrieved."""
-        near = self.near
-        extra = np.zeros_like(self.counts) if near is None else near.counts
-        counts = self.counts + extra
-        above = segments.random_ranks(self.pool, counts, rng, distinct=not self.filtered)
+        others = {name: part for name in ("near", "nonrelevant") if (part := getattr(self, name)) is not None}
+        counts = self.counts + sum((part.counts for part in others.values()), np.zeros_like(self.counts))
+        above = segments.random_ranks(np.maximum(self.pool, counts), counts, rng, distinct=not self.filtered)
         above[above >= np.repeat(self.depth, counts)] = NOT_RETRIEVED
-        if near is None:
-            return self.placed_at(above)
-        ends = np.cumsum(counts)
-        candidates = segment_indices(ends - counts, self.counts)
-        other = segment_indices(ends - extra, extra)
-        return replace(self.placed_at(above[candidates]), near=near.placed_at(above[other]))
+        begin = np.cumsum(counts) - counts
+        shuffled = {"": self, **others}
+        for name, part in shuffled.items():
+            shuffled[name] = part.placed_at(above[segment_indices(begin, part.counts)])
+            begin = begin + part.counts
+        return replace(shuffled.pop(""), **shuffled)
 
     # ---- storing ----------------------------------------------------------------------------
 
@@ -523,6 +572,8 @@ class Ranking(Evidence):
         }
         if self.near is not None:
             arrays |= {f"near_{name}": array for name, array in self.near.to_arrays().items()}
+        if self.nonrelevant is not None:
+            arrays |= {f"nonrelevant_{name}": array for name, array in self.nonrelevant.to_arrays().items()}
         if self.random_near is not None:
             arrays["random_near"] = self.random_near
         if self.copies is not None:
@@ -535,7 +586,7 @@ class Ranking(Evidence):
         stored = StoredArrays(arrays)
         unit_ids, gain = stored.ids("unit_ids"), stored.numbers("gain", None)
         units, items = len(unit_ids), len(gain)
-        near = stored.below("near_")
+        near, other = stored.below("near_"), stored.below("nonrelevant_")
         return cls(
             unit_ids=unit_ids,
             starts=stored.offsets("starts", units, items),
@@ -549,6 +600,7 @@ class Ranking(Evidence):
             near=cls.from_arrays(near) if near else None,
             random_near=stored.numbers("random_near", units, None) if "random_near" in stored else None,
             copies=stored.counts("copies", items) if "copies" in stored else None,
+            nonrelevant=cls.from_arrays(other) if other else None,
         )
 
     def __repr__(self) -> str:
@@ -574,6 +626,30 @@ def _concatenate_copies(parts: Sequence[Ranking]) -> Ints | None:
     if all(part.copies is None for part in parts):
         return None
     return np.concatenate([segments.multiplicities(part) for part in parts])
+
+
+def _concatenate_nonrelevant(parts: Sequence[Ranking]) -> Ranking | None:
+    """The judged items that are not relevant of all parts; None if no part has any."""
+    if all(part.nonrelevant is None for part in parts):
+        return None
+    empty = [np.zeros(len(part.above), dtype=np.bool_) for part in parts]
+    return Ranking.concatenated(
+        [part.nonrelevant or part._items(none) for part, none in zip(parts, empty, strict=True)]
+    )
+
+
+def _merge_items(one: Ranking, other: Ranking) -> Ranking:
+    """The items of two rankings of the same units, sorted by rank."""
+    order = np.argsort(np.concatenate([one.unit_of, other.unit_of]), kind="stable")
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(one, name), getattr(other, name)])[order] for name in _ITEM_FIELDS
+    }
+    return Ranking.of_items(
+        one.unit_ids, one.counts + other.counts, depth=one.depth, candidates=one.candidates, **joined
+    )
+
+
+_ITEM_FIELDS = ("gain", "above", "tied", "before")
 
 
 def unanswerable_as_misses(ranking: Ranking) -> Ranking:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -135,17 +135,22 @@ def ranking_from_lists(
     if values is not None:
         retrieved_at, tied, before = _tie_counts(values, lists, retrieved_at, truth)
     depth = lists.lengths
+    candidates = None if corpus_size is None else candidate_counts(corpus_size, depth)
     is_relevant = truth.inside & (gain > 0)
-    return Ranking.of_items(
-        units,
-        is_relevant.sum(axis=1),
-        gain=gain[is_relevant],
-        above=retrieved_at[is_relevant],
-        tied=tied[is_relevant],
-        before=before[is_relevant],
-        depth=depth,
-        candidates=None if corpus_size is None else candidate_counts(corpus_size, depth),
+    relevant, other = (
+        Ranking.of_items(
+            units,
+            chosen.sum(axis=1),
+            gain=gain[chosen],
+            above=retrieved_at[chosen],
+            tied=tied[chosen],
+            before=before[chosen],
+            depth=depth,
+            candidates=candidates,
+        )
+        for chosen in (is_relevant, truth.inside & ~is_relevant)
     )
+    return replace(relevant, nonrelevant=replace(other, candidates=relevant.candidates) if len(other.above) else None)
 
 
 def ranking_from_ranks(ranks: Any, *, candidates: int, unit_ids: Any = None) -> Ranking:
@@ -307,11 +312,16 @@ _STREAM_SCORES, _STREAM_UNITS = 1 << 15, 1 << 12
 """Scores and units of a streamed run that are in memory at a time."""
 
 Counted = tuple[Ints, Floats, Ints, Ints, Ints]
-"""Counts of a few units, and gains, above, tied and before of their relevant items."""
+"""Counts of a few units, and gains, above, tied and before of their items."""
+CountedParts = tuple[Counted, Counted]
+"""The relevant items and the judged items that are not relevant."""
 
 
-def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -> Ranking:
+def ranking_from_runs(
+    qrels: Any, run: Any, *, corpus_size: int | None = None, columns: Mapping[str, str] | None = None
+) -> Ranking:
     """See ``Ranking.from_runs``."""
+    qrels, run = _as_mappings(qrels, run, columns)
     if not isinstance(qrels, _DICT_OR_PATH) and not isinstance(run, _DICT_OR_PATH):
         return ranking_from_lists(run, qrels, corpus_size=corpus_size)
     judgements = _judgements(qrels)
@@ -335,6 +345,29 @@ def ranking_from_runs(qrels: Any, run: Any, *, corpus_size: int | None = None) -
     ]
     unknown = tuple(sorted(str(unit) for unit in scores.keys() - judgements.keys()))
     return _join_blocks(units, depth, parts, corpus_size, unknown)
+
+
+def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tuple[Any, Any]:
+    """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
+    if isinstance(qrels, _DICT_OR_PATH) and isinstance(run, _DICT_OR_PATH):
+        return qrels, run
+    from equipoise.io.run_objects import judgements_of, run_of
+
+    judgements = None if isinstance(qrels, _DICT_OR_PATH) else judgements_of(qrels, columns)
+    scores = None if isinstance(run, _DICT_OR_PATH) else run_of(run, columns)
+    if judgements is None and scores is None:
+        return qrels, run
+    # The ids of a table are strings, so those of a dict beside it must be strings, too.
+    return (
+        _with_string_ids(qrels) if judgements is None else judgements,
+        _with_string_ids(run) if scores is None else scores,
+    )
+
+
+def _with_string_ids(value: Any) -> Any:
+    if not isinstance(value, Mapping) or all(isinstance(unit, str) for unit in value):
+        return value
+    return {str(unit): {str(item): number for item, number in row.items()} for unit, row in value.items()}
 
 
 def streamed_ranking(
@@ -370,7 +403,7 @@ class _Stream:
         self.seen = np.zeros(len(judgements), dtype=bool)
         self.unknown: set[str] = set()
         self.depth = array("q")
-        self.parts: list[Counted] = []
+        self.parts: list[CountedParts] = []
         self.units: list[str] = []
         self.lists: list[Mapping[str, float]] = []
         self.widest = 0
@@ -423,21 +456,21 @@ class _Stream:
 def _join_blocks(
     units: list[str],
     depth: Ints,
-    parts: list[Counted],
+    parts: list[CountedParts],
     corpus_size: int | None,
     unknown_units: tuple[str, ...],
 ) -> Ranking:
-    counts, gain, above, tied, before = (np.concatenate(column) for column in zip(*parts, strict=True))
+    candidates = None if corpus_size is None else candidate_counts(corpus_size, depth)
+    unit_ids = np.array(units, dtype=object)
+    relevant = _ranking_of_blocks(unit_ids, depth, [part[0] for part in parts], candidates)
+    other = _ranking_of_blocks(unit_ids, depth, [part[1] for part in parts], relevant.candidates)
+    return replace(relevant, unknown_units=unknown_units, nonrelevant=other if len(other.above) else None)
+
+
+def _ranking_of_blocks(units: Ids, depth: Ints, blocks: list[Counted], candidates: Ints | None) -> Ranking:
+    counts, gain, above, tied, before = (np.concatenate(column) for column in zip(*blocks, strict=True))
     return Ranking.of_items(
-        np.array(units, dtype=object),
-        counts,
-        gain=gain,
-        above=above,
-        tied=tied,
-        before=before,
-        depth=depth,
-        candidates=None if corpus_size is None else candidate_counts(corpus_size, depth),
-        unknown_units=unknown_units,
+        units, counts, gain=gain, above=above, tied=tied, before=before, depth=depth, candidates=candidates
     )
 
 
@@ -481,8 +514,8 @@ def _blocks(depth: Ints) -> Iterator[slice]:
 
 def _count(
     units: list[str], qrels: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
-) -> Counted:
-    """Counts, gains, above, tied and before of the relevant items of a few units."""
+) -> CountedParts:
+    """Counts, gains, above, tied and before of the judged items of a few units."""
     try:
         matrix, target_scores, gains = _gather(qrels, lists, depth)
     except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
@@ -491,14 +524,53 @@ def _count(
     if np.isnan(gains).any() or np.count_nonzero(np.isnan(matrix)) > matrix.size - depth.sum():
         raise _invalid_value_error(units, qrels, lists)
     relevant = gains > 0
-    counts = sizes
-    if not relevant.all():
-        target_scores, gains = target_scores[relevant], gains[relevant]
-        unit = np.repeat(np.arange(len(qrels)), sizes)
-        counts = np.bincount(unit[relevant], minlength=len(qrels)).astype(np.int64)
-    above, tied = count_above_and_tied(matrix, target_scores, counts)
+    if relevant.all():
+        nothing = np.zeros(0, dtype=np.int64)
+        other: Counted = (np.zeros_like(sizes), np.zeros(0), nothing, nothing, nothing)
+        return _counted(matrix, target_scores, gains, sizes, qrels, lists, count_above_and_tied), other
+    unit = np.repeat(np.arange(len(qrels)), sizes)
+    first, second = (
+        _counted(
+            matrix,
+            target_scores[chosen],
+            gains[chosen],
+            np.bincount(unit[chosen], minlength=len(qrels)).astype(np.int64),
+            qrels,
+            lists,
+            count,
+        )
+        for chosen, count in ((relevant, count_above_and_tied), (~relevant, _count_in_sorted_rows))
+    )
+    return first, second
+
+
+def _counted(
+    matrix: Floats,
+    target_scores: Floats,
+    gains: Floats,
+    counts: Ints,
+    qrels: list[Mapping[str, float]],
+    lists: list[Mapping[str, float]],
+    count: Callable[[Floats, Floats, Ints], tuple[Ints, Ints]],
+) -> Counted:
+    above, tied = count(matrix, target_scores, counts)
     above[np.isnan(target_scores)] = NOT_RETRIEVED
-    return counts, gains, above, tied, _before(qrels, lists, counts, target_scores, tied)
+    are_relevant = bool(len(gains)) and gains[0] > 0
+    return counts, gains, above, tied, _before(qrels, lists, counts, target_scores, tied, are_relevant)
+
+
+def _count_in_sorted_rows(matrix: Floats, thresholds: Floats, counts: Ints) -> tuple[Ints, Ints]:
+    """``count_above_and_tied`` for many thresholds per row, by binary search: judged pools hold hundreds."""
+    above, tied = np.zeros(len(thresholds), dtype=np.int64), np.zeros(len(thresholds), dtype=np.int64)
+    ends = np.cumsum(counts)
+    for row in np.flatnonzero(counts).tolist():
+        part = slice(ends[row] - counts[row], ends[row])
+        ascending = np.sort(matrix[row])
+        ascending = ascending[: len(ascending) - np.count_nonzero(np.isnan(ascending))]
+        last = np.searchsorted(ascending, thresholds[part], side="right")
+        above[part] = len(ascending) - last
+        tied[part] = np.maximum(last - np.searchsorted(ascending, thresholds[part]) - 1, 0)
+    return above, tied
 
 
 def _gather(
@@ -530,22 +602,26 @@ def _before(
     counts: Ints,
     thresholds: Floats,
     tied: Ints,
+    are_relevant: bool,
 ) -> Ints:
-    """For each tied item, the number of tied items with a larger id: trec_eval puts those first."""
+    """For each tied item, the number of tied items with a larger id: trec_eval puts those first.
+
+    The items are the relevant ones of the qrels, or the others.
+    """
     before = np.zeros_like(tied)
     if not tied.any():
         return before
     first = np.cumsum(counts) - counts
     unit_of = np.repeat(np.arange(len(counts)), counts)
     for unit in np.unique(unit_of[tied > 0]):
-        relevant = [item for item, gain in qrels[unit].items() if gain > 0]
+        items = [item for item, gain in qrels[unit].items() if (gain > 0) == are_relevant]
         positions: dict[float, dict[str, int]] = {}
         for index in np.flatnonzero(tied[first[unit] : first[unit] + counts[unit]]) + first[unit]:
             score = float(thresholds[index])
             if score not in positions:
                 tied_items = sorted((item for item, s in lists[unit].items() if s == score), key=str, reverse=True)
                 positions[score] = {item: position for position, item in enumerate(tied_items)}
-            before[index] = positions[score][relevant[index - first[unit]]]
+            before[index] = positions[score][items[index - first[unit]]]
     return before
 
 

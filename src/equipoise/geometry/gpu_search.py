@@ -6,16 +6,20 @@ the precision of the points; a lower precision must be requested by name.
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise.errors import MissingExtraError, ParameterError, UnknownNameError
+from equipoise.geometry.gpu_screen import ScreenedCorpus, supports_screen
 from equipoise.geometry.search import Neighbors, check_vectors, find_duplicate_rows
 from equipoise.types import Ints, require_extra
 
@@ -60,6 +64,19 @@ def torch_device(name: Any) -> Any:
     if not available.get(device.type, lambda: True)():
         raise MissingExtraError(f"there is no device {device}", hint="leave --device out, or give cpu")
     return device
+
+
+@lru_cache(maxsize=1)
+def has_cuda_device() -> bool:
+    """Whether the CUDA driver reports a device that this process may use; torch is not imported to find out."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
+        return False
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
 def check_device_name(name: Any) -> None:
@@ -114,6 +131,18 @@ class GpuSearch:
             position = torch.as_tensor(number[copies.first], device=torch_target)
         search = cls(space, unique_rows, position, len(right), precision)
         return search, torch.as_tensor(np.ascontiguousarray(space.prepare_queries(left)), device=torch_target)
+
+    def screened_nearest(self, queries: Any, indices: Any, scores: Any) -> Any:
+        """Fill in the nearest points by the screened search where it applies; returns the queries left to do.
+
+        None is every query: a lower precision was requested, or the device or the corpus does not allow a screen.
+        """
+        k = indices.shape[1]
+        if self.precision != "full" or not len(queries) or not supports_screen(self.corpus, k):
+            return None
+        points = self.corpus if self.position is None else self.corpus[self.position]
+        indices[:], scores[:], todo = ScreenedCorpus.of(points, queries).nearest(queries, k)
+        return todo
 
     def blocks(self, queries: Any, block_bytes: int | None = None) -> Iterator[tuple[slice, Any]]:
         """Rows of queries with their scores against every corpus row, higher is nearer; on the device."""
@@ -174,8 +203,10 @@ def nearest_neighbors_gpu(
     k = min(k, search.total)
     indices = torch.empty((len(left), k), dtype=torch.int64, device=left.device)
     scores = torch.empty((len(left), k), dtype=left.dtype, device=left.device)
-    for part, block in search.blocks(left, block_bytes):
-        indices[part], scores[part] = top_k_gpu(block, k)
+    todo = search.screened_nearest(left, indices, scores)
+    for part, block in search.blocks(left if todo is None else left[todo], block_bytes):
+        rows = part if todo is None else todo[part]
+        indices[rows], scores[rows] = top_k_gpu(block, k)
     return Neighbors(_host(indices), _host(scores))
 
 

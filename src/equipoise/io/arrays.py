@@ -1,4 +1,4 @@
-"""Arrays from .npy, .npz and .safetensors files, memory-mapped where possible; offsets of segments of arrays."""
+"""Arrays from .npy, .npz, .safetensors and .pt files, memory-mapped where possible; offsets of segments of arrays."""
 
 from __future__ import annotations
 
@@ -84,9 +84,10 @@ def memmap_npz_member(path: Path, name: str, *, least: int = 0) -> NDArray[Any] 
 Array = NDArray[Any]
 T = TypeVar("T")
 
-_MEMBER = re.compile(r"(?P<path>.+\.(?:npz|safetensors)):(?P<member>.+)", re.IGNORECASE | re.DOTALL)
+_MEMBER = re.compile(r"(?P<path>.+\.(?:npz|safetensors|pt|pth)):(?P<member>.+)", re.IGNORECASE | re.DOTALL)
 _SIGNATURES = {".npy": (b"\x93NUMPY",), ".npz": (b"PK\x03\x04", b"PK\x05\x06")}
 _PICKLE_SIGNATURE = b"\x80"
+_TORCH_SUFFIXES = (".pt", ".pth")
 _LARGE = 64 << 20
 """Size in bytes from which an archive member is memory-mapped; smaller ones are read, with their checksum."""
 
@@ -94,25 +95,22 @@ _NO_PICKLES = "pickles can run code; save the array with numpy.save(..., allow_p
 
 
 def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
-    """One array of a .npy, .npz or .safetensors file, of ``ndim`` dimensions where that is given.
+    """One array of a .npy, .npz, .safetensors or .pt file, of ``ndim`` dimensions where that is given.
 
     One of several arrays is selected by name: ``vectors.npz:train``. A .npy file is
     memory-mapped and read-only, and so is a large array of the other formats, unless it is compressed.
+    A .pt file (``torch.save``) holds a tensor, a list of batches, which are concatenated, or a dict of these. Only
+    tensors are loaded from it, no other objects.
     """
     file, member = split_member(path)
     suffix = Path(file).suffix.casefold()
-    readers: dict[str, Callable[[Path, str | None], Array]] = {
-        ".npy": _npy,
-        ".npz": _npz,
-        ".safetensors": _safetensors,
-    }
-    if suffix not in readers:
+    if suffix not in ARRAY_FORMATS:
         raise FormatError(
             f"{display_path(file)} does not have the file extension of an array format",
-            hint=f"use one of {', '.join(readers)}",
+            hint=f"use one of {', '.join(ARRAY_FORMATS)}",
         )
     _check_signature(file, suffix)
-    array = _read_guarded(readers[suffix], file, member)
+    array = _read_guarded(ARRAY_FORMATS[suffix][0], file, member)
     if ndim is not None and array.ndim != ndim:
         raise ShapeError(
             f"{display_path(path)} has shape {array.shape}; {ndim} dimension{'s are' if ndim > 1 else ' is'} needed"
@@ -121,13 +119,13 @@ def read_array(path: PathLike, *, ndim: int | None = None) -> Array:
 
 
 def array_names(path: PathLike) -> list[str]:
-    """The names of the arrays in an .npz or .safetensors file, sorted; the one of a .npy file has none."""
+    """The names of the arrays in a file, sorted; the one of a .npy file has none, nor has a single tensor."""
     file, _ = split_member(path)
     suffix = file.suffix.casefold()
-    if suffix not in (".npz", ".safetensors"):
+    if suffix not in ARRAY_FORMATS:
         return []
     _check_signature(file, suffix)
-    return sorted(_read_guarded(_npz_names if suffix == ".npz" else _safetensors_names, file, None))
+    return sorted(_read_guarded(ARRAY_FORMATS[suffix][1], file, None))
 
 
 def read_matrix(path: PathLike) -> Array:
@@ -164,7 +162,7 @@ def _check_signature(path: Path, suffix: str) -> None:
     if not head:
         raise InputError(f"{display_path(path)} is empty", hint="check that the step that writes it has finished")
     expected: tuple[bytes, ...] = _SIGNATURES.get(suffix, (b"",))
-    if head.startswith(expected):
+    if head.startswith(expected) or suffix in _TORCH_SUFFIXES:  # torch reads both its formats, zip and pickle, safely
         return
     if head.startswith(_PICKLE_SIGNATURE):
         raise FormatError(f"{display_path(path)} is a pickle, which is never opened", hint=_NO_PICKLES)
@@ -193,6 +191,10 @@ def _read_guarded(reader: Callable[[Path, str | None], T], path: Path, member: s
 def _npy(path: Path, member: str | None) -> Array:
     array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
+
+
+def _npy_names(path: Path, member: str | None) -> list[str]:
+    return []
 
 
 def _npz(path: Path, member: str | None) -> Array:
@@ -225,6 +227,51 @@ def _safetensors(path: Path, member: str | None) -> Array:
         mapped = memmap_safetensor(path, name, least=_LARGE)
         array: Array = archive.get_tensor(name) if mapped is None else mapped
     return array
+
+
+def _torch_content(path: Path) -> Any:
+    """The tensors of a file; ``weights_only`` does not run code."""
+    torch = require_extra("torch", extra="torch")
+    with open(path, "rb") as stream:
+        is_zip = stream.read(2) == b"PK"
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
+
+
+def _torch_names(path: Path, member: str | None) -> list[str]:
+    content = _torch_content(path)
+    return [str(name) for name in content] if isinstance(content, dict) else []
+
+
+def _torch(path: Path, member: str | None) -> Array:
+    content = _torch_content(path)
+    if isinstance(content, dict):
+        named = {str(name): value for name, value in content.items()}
+        content = named[_chosen(path, list(named), member)]
+    return _tensor_array(content, path)
+
+
+def _tensor_array(content: Any, path: Path) -> Array:
+    torch = require_extra("torch", extra="torch")
+    if isinstance(content, list | tuple) and content and all(isinstance(batch, torch.Tensor) for batch in content):
+        content = torch.cat([batch if batch.ndim else batch.reshape(1) for batch in content])
+    if not isinstance(content, torch.Tensor):
+        raise FormatError(
+            f"{display_path(path)} holds a {type(content).__name__} where a tensor is needed",
+            hint="save a tensor, a list of tensors, or a dict of tensors by name",
+        )
+    tensor = content.detach()
+    array: Array = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()  # numpy has no bfloat16
+    return array
+
+
+ARRAY_FORMATS: dict[str, tuple[Callable[[Path, str | None], Array], Callable[[Path, str | None], list[str]]]] = {
+    ".npy": (_npy, _npy_names),
+    ".npz": (_npz, _npz_names),
+    ".safetensors": (_safetensors, _safetensors_names),
+    ".pt": (_torch, _torch_names),
+    ".pth": (_torch, _torch_names),
+}
+"""By file extension: what reads an array, and what lists the names of the arrays."""
 
 
 def _chosen(path: Path, names: Sequence[str], member: str | None) -> str:

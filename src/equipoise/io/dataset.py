@@ -1,9 +1,8 @@
-"""Datasets: immutable, validated on construction, identified by a content hash; the reader of BEIR folders."""
+"""Datasets: immutable, validated on construction, identified by a content hash."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -11,10 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from equipoise.errors import DuplicateError, FormatError, InputError, NotFiniteError, UnknownNameError
-from equipoise.io.run_files import Qrels, read_qrels
-from equipoise.io.tables import read_table
-from equipoise.io.text import PathLike, display_path, parse_number, read_error
+from equipoise.errors import DuplicateError, InputError, NotFiniteError, UnknownNameError
+from equipoise.io.text import PathLike, parse_number, read_error
 
 Value = str | int | float | bool | None
 _NAMED = 3
@@ -109,13 +106,64 @@ class Dataset:
 
     @classmethod
     def from_beir(cls, folder: PathLike, *, split: str | None = None, name: str | None = None) -> Dataset:
-        """A folder in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/*.tsv (one file a split).
+        """A folder in BEIR's layout: corpus, queries and qrels/SPLIT.tsv, in any table format.
 
         Without ``split``, all splits are read. Units are the queries that have judgements; the text of
         an item is its title, a space, and its text.
         """
+        from equipoise.io.retrieval_tables import beir_files, choose_split
 
-        return cls(**read_beir(folder, split=split, name=name))
+        corpus, queries, files = beir_files(folder)
+        splits = choose_split(files, split, folder)
+        return cls._from_splits(corpus, queries, splits, name=name or Path(folder).resolve().name)
+
+    @classmethod
+    def from_tables(
+        cls, corpus: Any, queries: Any = None, qrels: Any = None, *, name: str = "dataset", text: Sequence[str] = ()
+    ) -> Dataset:
+        """A dataset from three tables, or from an ``ir_datasets`` object that has all of them.
+
+        Parameters
+        ----------
+        corpus
+            Documents with ids and texts: a pandas or polars frame, a pyarrow table, a Hugging Face dataset, a list of
+            dicts, a file, or an ``ir_datasets`` object.
+        queries
+            Queries with ids and texts, in the same forms.
+        qrels
+            Judgements: query id, document id and relevance (1 if there is no such column), in the same forms.
+        name
+            The name in reports.
+        text
+            The columns of the document text, joined by a space. Default: title and text.
+
+        Examples
+        --------
+        >>> corpus, queries = [{"doc_id": "d1", "text": "rain"}], [{"query_id": "q1", "text": "wet?"}]
+        >>> Dataset.from_tables(corpus, queries, [{"query_id": "q1", "doc_id": "d1"}])
+        Dataset('dataset', 1 items, 1 units, 1 with truth)
+        """
+        from equipoise.io.retrieval_tables import ir_datasets_parts
+
+        opened = ir_datasets_parts(corpus) if queries is None else None
+        if opened is not None:
+            corpus, queries, qrels = opened
+        if queries is None or qrels is None:
+            raise InputError("the queries or the judgements are missing", hint="give corpus, queries and qrels")
+        return cls._from_splits(corpus, queries, {"qrels": qrels}, name=name, text=text)
+
+    @classmethod
+    def _from_splits(
+        cls, corpus: Any, queries: Any, qrels: Mapping[str, Any], *, name: str, text: Sequence[str] = ()
+    ) -> Dataset:
+        from equipoise.io.retrieval_tables import read_retrieval
+
+        parts = read_retrieval(corpus, queries, qrels, text=text, report_issue=_require_consistent)
+        _check_disjoint(parts.judgements)
+        truth = parts.truth
+        units = {query: parts.queries[query] for query in truth}
+        splits = {split: tuple(gains) for split, gains in parts.judgements.items()} if len(qrels) > 1 else {}
+        return cls(name, parts.documents, units, truth, splits=splits)
 
     def _check(self) -> None:
         for section, texts in (("items", self.items), ("units", self.units)):
@@ -178,88 +226,44 @@ def _check_unique_units(units: Sequence[str], location: str) -> None:
         previous.add(unit)
 
 
+_CONTRADICTIONS = {
+    "bad_relevance": "judgements have no number as relevance",
+    "blank_queries": "queries have no text",
+    "document_without_id": "documents have no id",
+    "query_without_id": "queries have no id",
+    "unknown_documents": "judgements name documents that are not in the corpus",
+    "unknown_queries": "judgements name queries that are not there",
+}
+
+
+def _require_consistent(code: str, ids: list[str]) -> None:
+    """Raise an error for rows that contradict each other; repeated rows and empty documents are allowed."""
+    if ids and code in _CONTRADICTIONS:
+        first = ", ".join(ids[:_NAMED]) + (", ..." if len(ids) > _NAMED else "")
+        raise InputError(
+            f"{len(ids)} {_CONTRADICTIONS[code]}: {first}",
+            hint="remove these rows; eq bench leaves them out and counts them",
+        )
+
+
+def _check_disjoint(judgements: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise an error for a query in two splits: it would leak from one into the other."""
+    split_of: dict[str, str] = {}
+    for split, truth in judgements.items():
+        for query in truth:
+            if split_of.setdefault(query, split) != split:
+                raise DuplicateError(
+                    f"query {query} is in the splits {split_of[query]} and {split}",
+                    hint=f"read one of them: split={split!r}",
+                )
+
+
 def _frozen(outer: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType({key: MappingProxyType(dict(inner)) for key, inner in outer.items()})
 
 
 def _plain_value(value: Any) -> Any:
     return {key: _plain_value(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value
-
-
-# Folders in BEIR's layout: corpus.jsonl, queries.jsonl, qrels/<split>.tsv.
-
-
-def read_beir(folder: PathLike, *, split: str | None = None, name: str | None = None) -> dict[str, Any]:
-    """The parts of a dataset: name, items, units, truth and splits; units are the queries of the qrels."""
-    root = Path(folder)
-    files = _qrels_files(root)
-    if split is not None:
-        if split not in files:
-            raise UnknownNameError.of(
-                f"split of {display_path(root)}", split, files, more=f"there are: {', '.join(files)}"
-            )
-        files = {split: files[split]}
-    qrels = {part: read_qrels(path) for part, path in files.items()}
-    truth = _join_splits(qrels)
-    queries = _texts(_existing_file(root, "queries.jsonl"))
-    return {
-        "name": name or root.resolve().name,
-        "items": _texts(_existing_file(root, "corpus.jsonl")),
-        "units": {query: text for query, text in queries.items() if query in truth},
-        "truth": truth,
-        "splits": {name: tuple(gains) for name, gains in qrels.items()},
-    }
-
-
-def _qrels_files(root: Path) -> dict[str, Path]:
-    folder = root / "qrels"
-    try:
-        names = sorted(os.listdir(folder))
-    except (OSError, ValueError) as error:
-        raise read_error(folder, error) from error
-    files = {
-        file_name.split(".")[0]: folder / file_name for file_name in names if file_name.endswith((".tsv", ".tsv.gz"))
-    }
-    if not files:
-        raise InputError(f"{display_path(folder)} holds no .tsv file", hint="BEIR keeps judgements in qrels/test.tsv")
-    return files
-
-
-def _existing_file(root: Path, name: str) -> Path:
-    packed = root / f"{name}.gz"
-    return packed if packed.exists() else root / name
-
-
-def _join_splits(qrels: dict[str, Qrels]) -> Qrels:
-    """All splits in one; a query in two splits would leak from one into the other."""
-    truth: Qrels = {}
-    home: dict[str, str] = {}
-    for split, split_qrels in qrels.items():
-        for query, gains in split_qrels.items():
-            if query in home:
-                raise DuplicateError(
-                    f"query {query} is in the splits {home[query]} and {split}",
-                    hint=f"read one of them: split={split!r}",
-                )
-            home[query] = split
-            truth[query] = gains
-    return truth
-
-
-def _texts(path: Path) -> dict[str, str]:
-    """Title and text by ``_id``."""
-    table = read_table(path).require("_id", "text")
-    texts: dict[str, str] = {}
-    index_of: dict[str, int] = {}
-    for index, row in enumerate(table.rows):
-        name, title, text = row["_id"], row.get("title") or "", row["text"]
-        if not isinstance(name, str) or not name or not isinstance(title, str) or not isinstance(text, str):
-            raise table.error(FormatError, [index], "needs strings as _id, title and text")
-        first = index_of.setdefault(name, index)
-        if first != index:
-            raise table.error(DuplicateError, [first, index], f"both have the _id {name}", hint="keep one")
-        texts[name] = title_and_text(title, text)
-    return texts
 
 
 def title_and_text(title: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows of JSONL, JSON, CSV, TSV and parquet files, each with its position in the file."""
+"""Rows of JSONL, JSON, CSV, TSV and parquet files, each with its position in the file; rows as data frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
+from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.text import PathLike, TextFile, check_size, display_path, open_text, read_error
 from equipoise.types import require_extra
@@ -193,3 +193,21 @@ def read_parquet(path: PathLike) -> Table:
     if not rows:
         raise FormatError(f"{display_path(path)} has no rows")
     return Table(display_path(path), rows, range(1, len(rows) + 1))
+
+
+FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def rows_to_frame(rows: Sequence[TableRow], library: str = "pandas") -> Any:
+    """Rows as a frame of pandas or polars, or as a table of pyarrow; all rows have the same columns.
+
+    >>> rows_to_frame([{"metric": "MRR", "value": 0.5}], "pandas").shape
+    (1, 2)
+    """
+    if library not in FRAME_LIBRARIES:
+        raise UnknownNameError.of("data frame library", library, FRAME_LIBRARIES)
+    module = require_extra(library, extra="accounts" if library == "pandas" else "parquet")
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+    if library == "pyarrow":
+        return module.table(columns)
+    return module.DataFrame(columns)

@@ -19,6 +19,8 @@ _CUTOFFS = re.compile(r"^\{([^{}]*)\}$")
 
 AnyMetric = Metric[Any]
 
+_DCG_OF_IR_MEASURES = {"log2": "linear", "exp-log2": "exp"}
+
 SEVERAL = "for several metrics repeat -m, or pass a list in Python; for several cutoffs write @{1,3,5,10}"
 
 
@@ -75,6 +77,9 @@ def _parse_one(text: str, evidence: type[Evidence] | None, catalogue: MetricCata
     symbol, cutoff = match["symbol"], match["cutoff"]
     offered = catalogue.named(symbol, evidence) or catalogue.with_entry_points().named(symbol)
     if not offered:
+        own_name = name_from_other_library(text.strip(), catalogue)
+        if own_name:
+            return _parse_one(own_name, evidence, catalogue)
         raise unknown_metric(text, catalogue)
     chosen = _choose(symbol, offered, evidence, with_cutoff=cutoff is not None)
     if isinstance(chosen, BaseMetric):
@@ -122,7 +127,9 @@ def _parameters(metric: type[AnyMetric], text: str) -> dict[str, Any]:
     allowed = {field.name: types[field.name] for field in fields(metric) if field.name != "k"}  # type: ignore[arg-type]
     read: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = (text.strip() for text in part.partition("="))
+        name, _, value = (text.strip().strip("'\"") for text in part.partition("="))
+        if name == "dcg" and value.casefold() in _DCG_OF_IR_MEASURES:
+            name, value = "gain", _DCG_OF_IR_MEASURES[value.casefold()]
         if name not in allowed:
             hint = did_you_mean(name, allowed) or (
                 f"{metric.symbol} takes {', '.join(allowed)}" if allowed else f"{metric.symbol} takes none"
@@ -159,33 +166,44 @@ def _value(metric: type[AnyMetric], name: str, text: str, kind: Any) -> Any:
 
 _OTHER_LIBRARIES = re.compile(r"^(?P<name>[A-Za-z][A-Za-z_-]*?)(?:[_-](?:at|cut))?[_.@-]?(?P<cutoff>\d+)$")
 """``ndcg_cut_10`` (trec_eval), ``ndcg_at_10`` (mteb), ``recall_10``, ``P.5``."""
+_RBP_OF_RANX = re.compile(r"^rbp(?P<p>\.\d+)$", re.IGNORECASE)
 _OTHER_NAMES = {
-    "recip_rank": "MRR",
     "cosine_spearman": "Spearman",
     "cosine_pearson": "Pearson",
     "main_score": "nDCG@10",
 }
+_OTHER_SYMBOLS = {"map": "MAP(norm=R)", "ndcg_burges": "nDCG(gain=exp)"}
+"""Names of other libraries that mean another metric than ours: trec_eval and mteb divide average precision by R."""
 
 
 def name_from_other_library(name: str, catalogue: MetricCatalogue) -> str:
-    """Our name of a metric as trec_eval or mteb writes it; empty if it is unknown.
+    """Our name of a metric as trec_eval, mteb or ranx writes it; empty if it is unknown.
 
-    >>> [name_from_other_library(name, builtin()) for name in ("ndcg_cut_10", "recall_at_5", "nonsense")]
-    ['nDCG@10', 'R@5', '']
+    >>> [name_from_other_library(name, builtin()) for name in ("ndcg_cut_10", "map_at_5", "rbp.95", "nonsense")]
+    ['nDCG@10', 'MAP(norm=R)@5', 'RBP(p=.95)', '']
     """
+    if rbp := _RBP_OF_RANX.match(name):
+        return f"RBP(p={rbp['p']})"
     match = _OTHER_LIBRARIES.match(name)
-    metrics = catalogue.named(match["name"]) if match else []
-    if match and metrics:
-        return f"{metrics[0].symbol}@{match['cutoff']}"
-    return _OTHER_NAMES.get(name.casefold(), "")
+    if match is None:
+        return _OTHER_NAMES.get(name.casefold(), "")
+    symbol = _OTHER_SYMBOLS.get(match["name"].casefold(), "")
+    if not symbol:
+        metrics = catalogue.named(match["name"])
+        if not metrics:
+            return ""
+        symbol = next((metric for metric in metrics if metric.needs_cutoff), metrics[0]).symbol
+    return f"{symbol}@{match['cutoff']}"
 
 
 def unknown_metric(name: str, catalogue: MetricCatalogue) -> UnknownNameError:
     """The error for a metric that the catalogue does not have."""
     symbol = name.partition("(")[0].partition("@")[0].strip()
-    own_name = name_from_other_library(name, catalogue)
-    if own_name:
-        return UnknownNameError(f"no metric is called {symbol!r}", hint=f"write {own_name}")
+    if symbol.casefold().replace("-", "_") in ("alpha_ndcg", "α_ndcg", "err_ia", "alpha_dcg"):
+        return UnknownNameError(
+            f"{symbol} needs judgements per subtopic, which qrels here do not have",
+            hint="score each subtopic as a query of its own, or use ir_measures with pyndeval",
+        )
     if "," in symbol:
         return UnknownNameError(f"no metric is called {symbol!r}", hint=SEVERAL)
     return UnknownNameError.of("metric", symbol, catalogue.spellings(), more="eq ls metrics lists them all")
@@ -221,6 +239,8 @@ def matching_metrics(name: str, catalogue: MetricCatalogue) -> list[Metric[Any]]
     """
     metrics: list[Metric[Any]] = []
     errors: list[EquipoiseError] = []
+    own_name = "" if catalogue.named(symbol_of(name)) else name_from_other_library(name, catalogue)
+    name = own_name or name
     for declared in catalogue.named(symbol_of(name)):
         try:
             metrics.append(_parse(name, MetricCatalogue((declared,))))

@@ -141,9 +141,11 @@ def hit_rate(ranking: Ranking, k: int) -> Floats:
     return values
 
 
-def n_relevant_within(ranking: Ranking, k: int) -> Floats:
-    """How many relevant items rank within ``k``."""
+def n_relevant_within(ranking: Ranking, k: int | Ints) -> Floats:
+    """How many relevant items rank within ``k``, one number or one per unit."""
     check_not_filtered(ranking)
+    if isinstance(k, np.ndarray):
+        k = np.repeat(k, ranking.counts)
     if not ranking.has_ties:
         return segment_sums((ranking.above < k).astype(np.float64), ranking.starts)
     above, size, limit = _groups(ranking, k)
@@ -180,6 +182,133 @@ def ndcg(ranking: Ranking, k: int | None = None, *, exponential: bool = False) -
     else:
         discount = _cut_discounts(k)[np.minimum(ranking.above, k)]
     return segment_sums(gain * discount, ranking.starts) / _ideal(ranking, k, exponential)
+
+
+def rank_biased_precision(ranking: Ranking, k: int | None, p: float) -> Floats:
+    """(1 - p) times the sum of p^(rank - 1) over the relevant ranks within ``k``."""
+    check_not_filtered(ranking)
+    above, size, limit = _groups(ranking, k)
+    # The sum of the weights of the ranks 1 .. r is 1 - p^r, so a tie group needs no table.
+    low, high = np.minimum(above, limit), np.minimum(above + size, limit)
+    return segment_sums((p ** low.astype(np.float64) - p ** high.astype(np.float64)) / size, ranking.starts)
+
+
+def expected_reciprocal_rank(ranking: Ranking, k: int | None, max_gain: int) -> Floats:
+    """The sum over ranks of 1 / rank times the probability that a reader stops there."""
+    check_not_filtered(ranking)
+    if ranking.gain.max(initial=0) > max_gain:
+        raise UndefinedError(
+            f"a gain of {ranking.gain.max():g} is above max_gain={max_gain}, so its stopping probability exceeds 1",
+            hint=f"write ERR(max_gain={int(np.ceil(ranking.gain.max()))})",
+        )
+    stop = (np.exp2(ranking.gain) - 1.0) / 2.0**max_gain
+    above, size, limit = _groups(ranking, k)
+    values = np.where(ranking.counts > 0, 0.0, np.nan)
+    for unit in np.flatnonzero(ranking.counts).tolist():
+        first, last = ranking.starts[unit], ranking.starts[unit + 1]
+        going_on, item = 1.0, first
+        while item < last and above[item] < limit[item]:
+            end = item
+            while end < last and above[end] == above[item]:
+                end += 1
+            n_ranks = min(int(size[item]), int(limit[item] - above[item]))
+            goes_on = _going_on_after(tuple((1.0 - stop[item:end]).tolist()), int(size[item]), n_ranks)
+            ranks = above[item] + np.arange(1, n_ranks + 1)
+            values[unit] += going_on * float(((goes_on[:-1] - goes_on[1:]) / ranks).sum())
+            going_on *= goes_on[-1]
+            item = end
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _going_on_after(going_on: tuple[float, ...], size: int, n_ranks: int) -> Floats:
+    """The probabilities that a reader goes on after 0 .. ``n_ranks`` of ``size`` equal scores in random order.
+
+    ``going_on`` are the probabilities of the relevant members. After j members the expectation is the sum over t of
+    P(t relevant among j) times the mean product over all subsets of t relevant members.
+    """
+    if size == 1:
+        return np.array([1.0, *going_on])
+    n_relevant = len(going_on)
+    t = np.arange(n_relevant + 1)
+    mean_product = np.zeros(n_relevant + 1)
+    mean_product[0] = 1.0
+    for count, value in enumerate(going_on, 1):  # elementary symmetric polynomials, divided by their number of terms
+        share = t[1:] / count
+        mean_product[1:] += share * (value * mean_product[:-1].copy() - mean_product[1:])
+    n_drawn = np.zeros(n_relevant + 1)  # the distribution of the relevant members among the first j
+    n_drawn[0] = 1.0
+    expected = [1.0]
+    for j in range(n_ranks):
+        relevant_next = n_drawn * (n_relevant - t) / (size - j)
+        n_drawn = n_drawn - relevant_next
+        n_drawn[1:] += relevant_next[:-1]
+        expected.append(float(n_drawn @ mean_product))
+    return np.array(expected)
+
+
+# Metrics of judged items that are not relevant.
+
+
+def _judged_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Ints, Ints, Ints]:
+    """For each relevant item: judged non-relevant items above it and tied with it; and their number per unit.
+
+    With ``pooled_only``, items that were pooled but not judged (gain below 0) instead.
+    """
+    other = ranking.nonrelevant
+    if other is None:
+        zeros = np.zeros_like(ranking.above)
+        return zeros, zeros, np.zeros_like(ranking.counts)
+    counts = (other.gain < 0) == pooled_only
+    retrieved = ranking.retrieved
+    listed = counts & other.retrieved
+    reach = int(max(other.above[listed].max(initial=0), ranking.above[retrieved].max(initial=0))) + 1
+    keys = np.sort(other.unit_of[listed] * reach + other.above[listed])
+    begin = ranking.unit_of * reach
+    group = begin + np.where(retrieved, ranking.above, 0)
+    above = np.searchsorted(keys, group) - np.searchsorted(keys, begin)
+    tied = np.searchsorted(keys, group, side="right") - np.searchsorted(keys, group)
+    return above, tied, np.bincount(other.unit_of[counts], minlength=len(ranking)).astype(np.int64)
+
+
+def binary_preference(ranking: Ranking) -> Floats:
+    """The mean over relevant items of 1 - min(n, R) / min(N, R), n of the N judged non-relevant items being above."""
+    check_not_filtered(ranking)
+    above, tied, total = _judged_above(ranking)
+    relevant = np.repeat(ranking.counts, ranking.counts)
+    # With ties, n is uniform on above .. above + tied; ``below`` of these values are smaller than R.
+    below = np.clip(relevant - above, 0, tied + 1)
+    mean = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * relevant) / (tied + 1)
+    most = np.minimum(np.repeat(total, ranking.counts), relevant)
+    value = np.where(ranking.retrieved, 1.0 - mean / np.maximum(most, 1), 0.0)
+    return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+_SMOOTHING = 1e-5
+"""The constant of trec_eval's infAP, which keeps the estimate defined without judged items above."""
+
+
+def inferred_average_precision(ranking: Ranking) -> Floats:
+    """The mean over relevant items of the expected precision at their rank, given the judged sample above them."""
+    check_not_filtered(ranking)
+    ranking = ranking.ordered("by_id")
+    nonrelevant, _, _ = _judged_above(ranking)
+    unjudged, _, _ = _judged_above(ranking, pooled_only=True)
+    higher = np.where(ranking.retrieved, ranking.above, 0).astype(np.float64)
+    judged = ranking.slot + nonrelevant
+    share = (ranking.slot + _SMOOTHING) / (judged + 2 * _SMOOTHING)
+    value = (1.0 + (judged + unjudged) * share) / (higher + 1.0)
+    value = np.where(higher == 0, 1.0, value) * ranking.retrieved
+    return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
+
+
+def judged_share(ranking: Ranking, k: int) -> Floats:
+    """The share of the first ``k`` retrieved items that were judged; NaN if nothing was retrieved."""
+    judged = np.nan_to_num(n_relevant_within(ranking, k))
+    if ranking.nonrelevant is not None:
+        judged += np.nan_to_num(n_relevant_within(ranking.nonrelevant, k))
+    shown = np.minimum(ranking.depth, k)
+    return np.divide(judged, shown, out=np.full(len(ranking), np.nan), where=shown > 0)
 
 
 def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:
@@ -285,7 +414,7 @@ def _first_group_value(ranking: Ranking, k: int | None, expected: Callable[[Ints
     return values
 
 
-def _groups(ranking: Ranking, k: int | None) -> tuple[Ints, Ints, Ints]:
+def _groups(ranking: Ranking, k: int | Ints | None) -> tuple[Ints, Ints, Ints]:
     """Above, size and rank limit of each item's tie group; a lost item begins at the limit."""
     depth = np.repeat(ranking.depth, ranking.counts)
     limit = depth if k is None else np.minimum(depth, k)

@@ -16,8 +16,9 @@ from equipoise.geometry.search import Neighbors, nearest_neighbors, score_blocks
 from equipoise.geometry.spaces import Cosine
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.models.analyzer import check_nonempty_texts
+from equipoise.models.deferred_encoder import DeferredEncoder
 from equipoise.models.embedder import Embedder, EmbedResult, EmbedStats
-from equipoise.models.encode_texts import Progress, check_texts
+from equipoise.models.encode_texts import Progress, TruncationCounter, check_texts, unique_texts
 from equipoise.models.encoder import ModelCard, Vectors
 from equipoise.models.registry import ModelSpec, parse_spec
 from equipoise.models.retriever import Blocks, FittedRetriever, Retriever, ScoreScale, content_fingerprint
@@ -365,13 +366,16 @@ class Truncation:
 
 
 def measure_truncation(model: Embedder, texts: Sequence[str]) -> Truncation:
-    """What the model leaves out of texts that it embeds as documents."""
-    window = model.card.max_tokens
-    prompt = model.prompts[Role.DOCUMENT]
-    # Without a window nothing is truncated, and one word shows whether the model counts tokens.
-    read = ["word"] if window is None else [prompt + text for text in texts]
-    counts = model.encoder.token_counts(read)
-    if counts is None:
+    """What the model leaves out of texts that it embeds as documents; cached token counts are used."""
+    encoder = model.encoder
+    if encoder.card.max_tokens is None:
+        # All packaged models count tokens; they are not loaded only to answer this.
+        counts_tokens = isinstance(encoder, DeferredEncoder) or encoder.token_counts(["word"]) is not None
+        return Truncation(len(texts), 0, 0) if counts_tokens else Truncation(len(texts), None, None)
+    counter = TruncationCounter(encoder, model.cache, model.variant(Role.DOCUMENT), model.prompts[Role.DOCUMENT])
+    once = unique_texts(texts)
+    counter.note_cached(once.texts, np.arange(len(once.texts)))
+    lost = counter.lost(once)
+    if lost is None:
         return Truncation(len(texts), None, None)
-    beyond = np.array([max(0, count - window) if window is not None else 0 for count in counts])
-    return Truncation(len(texts), int((beyond > 0).sum()), int(beyond.sum()))
+    return Truncation(len(texts), int((lost > 0).sum()), int(lost.sum()))

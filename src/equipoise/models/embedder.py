@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from equipoise.errors import ParameterError, ShapeError
+from equipoise.models.deferred_encoder import open_encoder
 from equipoise.models.encode_texts import EncodePass, Progress, check_texts, unique_texts
 from equipoise.models.quantize import VectorPostprocessing
-from equipoise.models.registry import BY_HUB_NAME, HubModel, ModelSpec, load_encoder, parse_spec
+from equipoise.models.registry import BY_HUB_NAME, HubModel, ModelSpec, parse_spec
 from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder
 from equipoise.types import Role
 
@@ -260,7 +261,7 @@ def _load(spec: ModelSpec) -> Encoder:
         {key: value for key, value in spec.options.items() if key != "processes"},
         spec.text,
     )
-    return load_encoder(alone) if processes == 1 else WorkerPoolEncoder(alone, processes)
+    return open_encoder(alone) if processes == 1 else WorkerPoolEncoder(alone, processes)
 
 
 def _check_normalization(encoder: Encoder, spec: ModelSpec) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import EquipoiseError, InputError, NotFiniteError, ShapeError, StoppedError
-from equipoise.models.encoder import EncodedBatch, Encoder, Vectors, encode_with_token_counts
+from equipoise.models.encoder import EncodedBatch, Encoder, Vectors
 from equipoise.models.tokenizers import check_text
-from equipoise.models.worker_pool import ExecutorMap, WorkerPoolEncoder, encode_remote
+from equipoise.models.worker_pool import ExecutorMap, encode_remote
 
 if TYPE_CHECKING:
     from equipoise.models.cache import VectorCache
@@ -143,10 +145,11 @@ class TruncationCounter:
     def note_cached(self, texts: Sequence[str], positions: Ints) -> None:
         """Record the token counts of cached texts, from the cache or counted again."""
         long = self._long(texts)
-        if not long or self._cache is None:
+        if not long:
             return
         long_texts = [texts[at] for at in long]
-        token_counts = self._cache.get_many(self._encoder.identity, self._variant, long_texts, 1)
+        identity, variant = self._encoder.identity, self._variant
+        token_counts = {} if self._cache is None else self._cache.get_many(identity, variant, long_texts, 1)
         absent = [at for at in range(len(long_texts)) if at not in token_counts]
         counted = self._encoder.token_counts([self._prompt + long_texts[at] for at in absent]) if absent else []
         if counted is None:
@@ -190,6 +193,32 @@ Progress = Callable[[int, int], None]
 """Called with how many distinct texts are done and how many there are."""
 
 _LOOKUP_BATCH = 16_384
+_PENDING_WRITES = 2
+"""Blocks that may wait to be cached; they are what a killed process loses in addition to the block it computes."""
+
+
+class BackgroundWriter:
+    """Calls functions in order in one other thread, so that the model does not wait for the disk.
+
+    Few calls are pending at a time. Leaving the block waits for all of them and raises the first error.
+    """
+
+    def __enter__(self) -> Self:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="equipoise-cache")
+        self._pending: deque[Future[None]] = deque()
+        return self
+
+    def __call__(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Queue a call."""
+        self._pending.append(self._thread.submit(function, *arguments))
+        if len(self._pending) > _PENDING_WRITES:
+            self._pending.popleft().result()
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.shutdown(wait=True)
+        if error[0] is None:
+            for call in self._pending:
+                call.result()
 
 
 class EncodePass:
@@ -245,19 +274,24 @@ class EncodePass:
         prompt = self._model.prompts[self._role]
         groups = list(length_batches(texts, self._model.encoder.block_texts))
         inputs = ([prompt + texts[index] for index in group] for group in groups)
+        with BackgroundWriter() as self._write:
+            self._embed_groups(texts, np.array(missing), groups, inputs)
+
+    def _embed_groups(
+        self, texts: list[str], missing: Ints, groups: list[list[int]], inputs: Iterable[list[str]]
+    ) -> None:
         at = 0
         try:
             for number, encoded in self._encoded(inputs):
                 batch = [texts[index] for index in groups[number]]
-                positions = np.array([missing[index] for index in groups[number]])
+                positions = missing[groups[number]]
                 self._check(encoded.vectors, batch)
                 self._keep(batch, encoded.vectors)
                 self.lengths.note_embedded(batch, positions, encoded.counts)
                 self._put(positions, encoded.vectors)
                 at = number + 1
         except EquipoiseError as error:
-            block = groups[at] if at < len(groups) else []
-            self._keep_finished(error, np.array([missing[index] for index in block], dtype=np.int64))
+            self._keep_finished(error, missing[groups[at]] if at < len(groups) else missing[:0])
             if isinstance(error, StoppedError):
                 raise error.counted(self._texts_done(), self._total) from None
             raise
@@ -275,14 +309,12 @@ class EncodePass:
         encoder = self._model.encoder
         if self._map_function is not None:
             return encode_remote(self._model, list(inputs), self._role, self._map_function)
-        if isinstance(encoder, WorkerPoolEncoder):
-            return encoder.encode_blocks(inputs, self._role)
-        return enumerate(encode_with_token_counts(encoder, texts, self._role) for texts in inputs)
+        return encoder.encode_blocks(inputs, self._role)
 
     def _keep(self, texts: Sequence[str], vectors: Vectors) -> None:
         if self._model.cache is not None and texts:
             identity, variant = self._model.encoder.identity, self._model.variant(self._role)
-            self._model.cache.put_many(identity, variant, texts, vectors)
+            self._write(self._model.cache.put_many, identity, variant, texts, vectors)
 
     def _keep_finished(self, error: EquipoiseError, block: NDArray[np.int64]) -> None:
         """A service that failed may have answered for some of the block: that was paid for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,8 @@ class ModelCard:
     """The revision or the sha256 of the weights: two models that differ here are two models."""
     bytes_per_vector: float | None = None
     note: str = ""
+    device: str = ""
+    """Where it runs and in which precision, such as ``cuda:0 (float16)``; empty for the processor."""
 
     def to_dict(self) -> dict[str, Any]:
         """All facts as plain values."""
@@ -60,6 +62,10 @@ class Encoder(ABC):
     @abstractmethod
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """One row a text, in order, float32. A failure is raised; it never becomes a vector."""
+
+    def encode_blocks(self, blocks: Iterable[list[str]], role: Role) -> Iterator[tuple[int, EncodedBatch]]:
+        """The number of each block and its vectors; an encoder that works on several at a time overrides this."""
+        return enumerate(encode_with_token_counts(self, texts, role) for texts in blocks)
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
         """The length of each text in tokens of the model before truncation; None if unknown."""

@@ -168,6 +168,24 @@ class SumFusion(_Fusion):
         return "plain sum of scores; BM25 divided by the query's largest"
 
 
+class WeightedSumFusion(SumFusion):
+    """A sum fusion of two systems with the weights w and 1 - w."""
+
+    def __init__(self, parts: Sequence[Retriever], weight: float) -> None:
+        super().__init__(parts)
+        self.weights = (weight, 1.0 - weight)
+
+    def contribution(self, part: int, scores: PointArray) -> Floats:
+        """The scores of the plain sum, weighted."""
+        return self.weights[part] * super().contribution(part, scores)
+
+    def _options(self) -> str:
+        return f",weight={self.weights[0]:g}"
+
+    def _note(self) -> str:
+        return f"{super()._note()}; weights {self.weights[0]:g} and {self.weights[1]:g}"
+
+
 class ReciprocalRankFusion(_Fusion):
     """The sum of ``1 / (k + rank)`` (Cormack, Clarke and Buettcher, SIGIR 2009), over full rankings.
 
@@ -199,15 +217,15 @@ class FittedFusion(FittedRetriever):
 
     def __init__(self, fusion: _Fusion, parts: Sequence[FittedRetriever]) -> None:
         self.documents = len(parts[0])
-        self._fusion, self._parts = fusion, parts
+        self.fusion, self.parts = fusion, parts
         self.bytes_a_score = 16 + sum(part.bytes_a_score for part in parts)
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """The same queries of every part at a time."""
-        for blocks in zip(*(part.row_blocks(queries, rows) for part in self._parts), strict=True):
-            total = self._fusion.contribution(0, blocks[0][1])
+        for blocks in zip(*(part.row_blocks(queries, rows) for part in self.parts), strict=True):
+            total = self.fusion.contribution(0, blocks[0][1])
             for part, (_, scores) in enumerate(blocks[1:], start=1):
-                total += self._fusion.contribution(part, scores)
+                total += self.fusion.contribution(part, scores)
             yield blocks[0][0], total
 
 

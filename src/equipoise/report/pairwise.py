@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from equipoise.report.answer import AnswerOptions, comparison_answer, marked_names
+from equipoise.report.answer import AnswerOptions, all_metrics_answer, marked_names
 from equipoise.report.tables import (
     BOUND_NOTE,
     bounded_systems,
@@ -15,7 +13,8 @@ from equipoise.report.tables import (
     chance_text,
     method_name,
 )
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -38,38 +37,18 @@ if TYPE_CHECKING:
 BEST = "best"
 TO_BEST = "to best"
 DIFFERENCE_INTERVAL = "diff. interval"
-METRIC_RANK = 10
-"""Columns of other metrics are dropped before those of the primary one."""
 
 
-def comparison_sections(
-    comparison: Comparison, *, options: AnswerOptions | None = None, verbose: bool = False, quiet: bool = False
-) -> list[Any]:
-    """The answer; with ``verbose``, also the full tables and the methods."""
-    options = options or AnswerOptions(Vocabulary(comparison.unit_noun))
+def comparison_view(comparison: Comparison, options: AnswerOptions | None = None) -> View:
+    """The answer, then the full tables and the methods."""
     others = [name for name in comparison.metrics if name != comparison.primary]
-    columns = (*metric_columns(comparison, others), *options.columns)
-    answer = comparison_answer(comparison, replace(options, columns=columns))
-    parts = answer.parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts
-    parts += [Paragraph(""), heading(f"{comparison.primary}, best first"), TerminalTable(primary_columns(comparison))]
+    sections = [Section.of_table(f"{comparison.primary}, best first", primary_columns(comparison))]
     if others:
-        parts += [Paragraph(""), heading("Other metrics"), TerminalTable(metric_table(comparison, others))]
-        parts += [Paragraph(other_metrics_caption(comparison, others))]
-    parts += [Paragraph(""), heading("Every pair"), TerminalTable(pairwise_claims(comparison))]
-    return [*parts, Paragraph(""), Paragraph(comparison_caption(comparison)), Paragraph(chance_note(comparison))]
-
-
-def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[ReportColumn]:
-    """The scores on the other metrics, one column per metric, in the order of the primary one."""
-    columns = []
-    for index, metric in enumerate(metrics):
-        estimates = [comparison.estimates[name][metric] for name in comparison.order]
-        decimals = shared_decimals(estimate.interval for estimate in estimates)
-        cells = [format_value(estimate.value, decimals) for estimate in estimates]
-        columns.append(ReportColumn(metric, cells, right=True, rank=METRIC_RANK + index))
-    return columns
+        caption = other_metrics_caption(comparison, others)
+        sections.append(Section.of_table("Other metrics", metric_table(comparison, others), caption))
+    pairs = ReportTable.of(pairwise_claims(comparison))
+    sections.append(Section("Every pair", (pairs,), (comparison_caption(comparison), chance_note(comparison))))
+    return View(all_metrics_answer(comparison, options), tuple(sections))
 
 
 def primary_columns(comparison: Comparison) -> list[ReportColumn]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,6 @@ from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.report.charts.chart import slug
 from equipoise.report.export import export
-from equipoise.report.html import charts as interactive
-from equipoise.report.html.render import content_security_policy
 from equipoise.report.view_model import Download
 from equipoise.runs.manifest import read_manifest
 from equipoise.stats.formatting import format_count
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.report.build import RunSet
     from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import View
     from equipoise.report.view_model import Report
 
 STEPS = 4
@@ -39,6 +37,8 @@ class ReportOptions:
     charts: bool = True
     charts_folder: PathLike | None = None
     title: str = ""
+    view: View | None = None
+    """The view of the experiment, if the runs are those of one."""
 
 
 def write_report(
@@ -66,7 +66,7 @@ def write_report(
     reports = []
     for index, (name, group) in enumerate(groups.items()):
         related = tuple((other, pages[other].name) for other in groups if other != name)
-        first = options if index == 0 else replace(options, charts_folder=None)
+        first = options if index == 0 else replace(options, charts_folder=None, view=None)
         reports.append(_write_page(group, pages[name], first, related, progress))
     return reports[0]
 
@@ -79,6 +79,7 @@ def _write_page(
     progress: Callable[[str], None],
 ) -> Report:
     from equipoise.report.build import build_report, compare_runs, read_runs
+    from equipoise.report.charts import report_charts
     from equipoise.report.charts.render import write_charts
     from equipoise.report.html.render import render_html
 
@@ -87,11 +88,12 @@ def _write_page(
     progress("comparing")
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
-    report = replace(build_report(stored, comparison, heading=options.title), related=related)
+    report = build_report(stored, comparison, heading=options.title)
+    report = replace(report, related=related, view=options.view)
     progress("writing it")
     text = render_html(report, charts=options.charts)
     if options.charts_folder is not None:
-        write_charts(report, options.charts_folder)
+        write_charts(report_charts(report), options.charts_folder)
     write_text(output, text)
     return report
 
@@ -118,27 +120,13 @@ def chart_note() -> str:
     return "" if find_spec("vl_convert") else f". For charts in it: {install_command('report')}"
 
 
-_STYLE = """\
-:root{color-scheme:light dark}
-body{margin:0 auto;max-width:60rem;padding:1.5rem;font-family:sans-serif;line-height:1.45;
-background:var(--chart-paper);color:var(--chart-ink)}
-h1{font-size:1.3rem}figure{margin:0 0 2.5rem;overflow-x:auto}
-p{color:var(--chart-soft);font-size:.9rem}
-"""
-
-
 def charts_html(title: str, text: str, charts: Sequence[Chart]) -> str:
     """Some charts as one self-contained HTML page with tooltips. The same charts give the same bytes."""
-    style, script = interactive.chart_style() + _STYLE, interactive.chart_script()
-    figures = "\n".join(f"<figure>{interactive.embed_chart(chart)['svg']}</figure>" for chart in charts)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{content_security_policy(style, script)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<p>{escape(text)}</p>\n{figures}\n<script>{script}</script>\n"
-        "</body>\n</html>\n"
-    )
+    from equipoise.report.answer import Answer
+    from equipoise.report.html.render import render_views
+    from equipoise.report.view import View
+
+    return render_views(title, [View(Answer(text, ())).with_charts(charts)])
 
 
 MAX_DOWNLOAD_BYTES = 150_000

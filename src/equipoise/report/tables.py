@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, isnan, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.checks.scores import UNKNOWN_CANDIDATES
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.stats.formatting import (
     format_count,
     format_interval,
@@ -48,13 +48,13 @@ def chance_bound_sign(better: Direction) -> str:
     return "<= " if better == Direction.UP else ">= "
 
 
-def score_part(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
+def score_part(results: Sequence[Result], *, quiet: bool = False) -> list[Part]:
     """Title, table and caption of one or more results over the same metrics."""
     first = results[0]
     title = f"{first.system} on " if len(results) == 1 else f"{len(results)} systems on "
     title += " or ".join(dict.fromkeys(map(_size, results)))
     table = TerminalTable(score_columns(results))
-    parts: list[Any] = [heading(title), Paragraph(""), table]
+    parts: list[Part] = [heading(title), Paragraph(""), table]
     return parts if quiet else [*parts, Paragraph(""), Paragraph(caption(results))]
 
 

@@ -271,7 +271,7 @@ def shorten(text: str, width: int, what: str = "middle") -> str:
 # Reports as plain text.
 
 
-def render_text(*parts: Any) -> str:
+def render_text(*parts: Part) -> str:
     """Tables and paragraphs as text, whatever screen there is: tables whole, paragraphs folded, no colours.
 
     >>> from equipoise.report.terminal import heading
@@ -323,3 +323,7 @@ class StatusLine:
         """The mark, then the sentence as an indented block."""
         sign = _ASCII.get(self.mark, str(self.mark)) if options.ascii_only else str(self.mark)
         yield Paragraph(self.text, indent=self.indent, lead=f"{sign} ", mark=_STYLES[self.mark])
+
+
+Part = Paragraph | OneLine | CodeLine | TerminalTable | StatusLine
+"""What a terminal report is made of."""

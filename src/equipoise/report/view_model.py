@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
+    from equipoise.report.view import View
 
 Number = float | None
 
@@ -416,6 +417,8 @@ class Report:
     """What a unit is called, and the plural."""
     related: tuple[tuple[str, str], ...] = ()
     """Names and files of other reports of the same experiment."""
+    view: View | None = None
+    """The answer, tables and charts of the experiment that wrote these runs."""
 
     @property
     def leaderboard(self) -> Leaderboard:

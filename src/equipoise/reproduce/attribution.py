@@ -208,6 +208,16 @@ def _grades(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value
     return ""
 
 
+def _min_grade(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
+    low, high = sorted(max(int(value or 1), 1) for value in values)
+    between = any(
+        (gain > 0 if low == 1 else gain >= low) and gain < high
+        for gains in inputs.truth.values()
+        for gain in gains.values()
+    )
+    return "" if between else "no grade is between the two"
+
+
 def _gain(inputs: RunAndQrels, metric: Metric[Any], values: tuple[Value, Value]) -> str:
     gains = {gain for query_gains in inputs.truth.values() for gain in query_gains.values() if gain > 0}
     return "all gains are 0 or 1" if gains <= {1} else ""
@@ -249,6 +259,7 @@ _REASONS: Mapping[str, Callable[[RunAndQrels, Metric[Any], tuple[Value, Value]],
     "unretrieved": _unretrieved,
     "nonpositive": _nonpositive,
     "grades": _grades,
+    "min_grade": _min_grade,
     "gain": _gain,
     "norm": _norm,
     "depth": _depth,

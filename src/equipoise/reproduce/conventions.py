@@ -33,6 +33,7 @@ class Conventions:
     unretrieved: Literal["counted", "unseen"] = "counted"
     nonpositive: Literal["kept", "lost"] = "kept"
     grades: Literal["kept", "whole", "binary"] = "kept"
+    min_grade: int = 1  # no library raises it by itself, but trec_eval -l 2 and rel=2 of ir_measures do
     norm: Literal["min", "R", "hits"] = "min"
     gain: Literal["linear", "exp"] = "linear"
     depth: int | None = None  # no library truncates lists by itself, but a published score may be of truncated lists
@@ -143,6 +144,10 @@ CONVENTIONS: Mapping[str, ConventionInfo] = MappingProxyType(
                 "whole": "grades are truncated to integers, and those from 1 are relevant",
                 "binary": "any grade above 0 is relevant with gain 1",
             },
+        ),
+        "min_grade": ConventionInfo(
+            "smallest relevant grade",
+            {1: "any grade above 0 is relevant", "any": "only grades from {} are relevant"},
         ),
         "norm": ConventionInfo(
             "denominator of average precision",

@@ -100,7 +100,7 @@ class RunAndQrels:
     def qrels(self, conventions: Conventions) -> Truth:
         """The qrels after applying the conventions."""
         return self._once(
-            ("qrels", conventions.grades, conventions.unretrieved, conventions.own_id),
+            ("qrels", conventions.grades, conventions.min_grade, conventions.unretrieved, conventions.own_id),
             lambda: _convert_qrels(self.truth, self.seen(conventions), conventions),
         )
 
@@ -108,14 +108,15 @@ class RunAndQrels:
         """The ranks of the relevant items; ``k`` is the cutoff of the metric."""
         key = tuple(conventions[name] for name in conventions if name not in _NOT_IN_RANKING)
         picked = k if conventions.ties == PICK else None
-        return self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
+        ranking = self._once(("ranking", key, picked), lambda: self._ranking(conventions, k))
+        return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
 
     def _ranking(self, conventions: Conventions, k: int | None) -> Ranking:
         truth, run = self.qrels(conventions), self.ranked(conventions, k)
         ranking = Ranking.from_runs(truth, run, corpus_size=self.corpus_size)
         if conventions.ties in ("optimistic", "pessimistic"):
             ranking = ranking.ordered(conventions.ties)
-        return ranking if conventions.depth is None else truncate_ranking(ranking, conventions.depth)
+        return ranking
 
     def _once(self, key: Any, make: Callable[[], T]) -> T:
         """The memoised value of a key; of each kind the oldest is dropped above a limit."""
@@ -128,8 +129,8 @@ class RunAndQrels:
         return result
 
 
-_NOT_IN_RANKING = ("missing", "empty", "norm", "gain", "fewest", "digits")
-"""Conventions that do not change the ranking."""
+_NOT_IN_RANKING = ("missing", "empty", "norm", "gain", "depth", "fewest", "digits")
+"""Conventions that do not change the ranking; the depth truncates it afterwards."""
 
 
 def truncate_ranking(ranking: Ranking, depth: int) -> Ranking:
@@ -162,6 +163,8 @@ def _order_run(run: Run, conventions: Conventions, order: str | None, k: int | N
 
 
 def _convert_qrels(truth: Truth, run: Run, conventions: Conventions) -> Truth:
+    if conventions.min_grade > 1:
+        truth = tie_orders.drop_lower_grades(truth, conventions.min_grade)
     if conventions.grades != "kept":
         truth = tie_orders.truncate_gains(truth) if conventions.grades == "whole" else tie_orders.binarize_gains(truth)
     return tie_orders.retrieved_only(truth, run) if conventions.unretrieved == "unseen" else truth

@@ -37,7 +37,13 @@ ALTERNATIVES: dict[str, tuple[Value, ...]] = {
     "gain": ("linear", "exp"),
     "depth": (None, 10, 100, 1000),
 }
-"""Alternatives to the conventions of a preset; rounding is covered by the printed digits."""
+"""Alternatives to the conventions of a preset; rounding is covered by the printed digits.
+
+Grades of the qrels are added as smallest relevant grades. Every other depth is tried alone, not in pairs.
+"""
+
+DEEPEST = 1000
+"""The largest depth of the lists that is tried."""
 
 
 @dataclass(frozen=True)
@@ -226,16 +232,31 @@ def _changed_scores(inputs: RunAndQrels, metric: Metric[Any], base: Preset) -> d
     rules = base.rules(metric)
     singles = [
         (name, value)
-        for name, values in ALTERNATIVES.items()
+        for name, values in {**ALTERNATIVES, "min_grade": _grades_above_one(inputs)}.items()
         if affects(name, metric)
         for value in values
         if value != rules[name] and not no_effect_reason(name, (rules[name], value), inputs, metric)
     ]
     pairs = [pair for pair in combinations(singles, 2) if pair[0][0] != pair[1][0]]
-    figures = {
-        changes: _candidate(inputs, metric, base, changes) for changes in [*((single,) for single in singles), *pairs]
-    }
+    alone: list[Changes] = [
+        *((single,) for single in singles),
+        *((("depth", depth),) for depth in _depths(inputs, metric)),
+    ]
+    figures = {changes: _candidate(inputs, metric, base, changes) for changes in [*alone, *pairs]}
     return {changes: score for changes, score in figures.items() if score is not None}
+
+
+def _grades_above_one(inputs: RunAndQrels) -> tuple[Value, ...]:
+    """The grades of the qrels that could be the smallest relevant one."""
+    grades = {int(gain) for gains in inputs.truth.values() for gain in gains.values() if gain > 1}
+    return (1, *sorted(grades))
+
+
+def _depths(inputs: RunAndQrels, metric: Metric[Any]) -> list[int]:
+    """The depths that can change the metric and are not among the alternatives."""
+    cutoff = getattr(metric, "k", None)
+    longest = min(max(map(len, inputs.run.values()), default=0), DEEPEST, (cutoff or DEEPEST + 1) - 1)
+    return [depth for depth in range(1, longest + 1) if depth not in ALTERNATIVES["depth"]]
 
 
 def _candidate(inputs: RunAndQrels, metric: Metric[Any], preset: Preset, changes: Changes) -> ConventionMatch | None:

@@ -371,6 +371,18 @@ def binarize_gains(truth: Truth) -> Truth:
     return {query: {item: int(gain > 0) for item, gain in gains.items()} for query, gains in truth.items()}
 
 
+def drop_lower_grades(truth: Truth, min_grade: int) -> Truth:
+    """Gains below ``min_grade`` as 0.
+
+    >>> drop_lower_grades({"q": {"a": 3, "b": 1}}, 2)
+    {'q': {'a': 3, 'b': 0}}
+    """
+    return {
+        query: {item: gain if gain >= min_grade else 0 for item, gain in gains.items()}
+        for query, gains in truth.items()
+    }
+
+
 def retrieved_only(truth: Truth, run: Run) -> Truth:
     """The gains of retrieved items only.
 

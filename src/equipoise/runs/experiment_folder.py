@@ -1,6 +1,7 @@
 """The output folder of an experiment, the same for every evaluation.
 
 results.json       all scores of all systems, and the comparison
+view.json          the tables, charts and notes of the experiment, as eq report shows them
 runs/SYSTEM/       run directories, as eq compare, eq report and eq view read them
 artifacts/JOB.npz  stored outputs of jobs, from which a repeated command resumes
 visualizations/    the charts as PNG and SVG, if they can be rendered
@@ -20,7 +21,7 @@ from equipoise.errors import EquipoiseError, StoreError
 from equipoise.io.atomic import write_bytes, write_error
 from equipoise.runs.unit_table import json_text
 
-RUNS, ARTIFACTS, RESULTS, VISUALIZATIONS = "runs", "artifacts", "results.json", "visualizations"
+RUNS, ARTIFACTS, RESULTS, VIEW, VISUALIZATIONS = "runs", "artifacts", "results.json", "view.json", "visualizations"
 
 _WORD = r"[\w.+,=@:/-]+"
 _PLAIN_NAME = re.compile(rf"{_WORD}( \(\w+\)( > {_WORD})?)?")

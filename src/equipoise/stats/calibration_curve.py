@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import InputError, ParameterError, ShapeError
 from equipoise.evidence.base import check_same_length, float_column
 from equipoise.stats.intervals import Interval, checked_level
-from equipoise.stats.mean_intervals import mean_intervals
-from equipoise.stats.resampling import checked_seed
+from equipoise.stats.resampling import checked_seed, mean_intervals
 
 if TYPE_CHECKING:
     from equipoise.types import Floats, Ids, Ints
@@ -60,7 +60,7 @@ class CalibrationCurve:
     ece: float
     calibrated: float
     calibrated_high: float
-    confidence_level: float = 0.95
+    confidence_level: float = CONFIDENCE_LEVEL
 
     @property
     def largest_gap(self) -> float:
@@ -83,7 +83,7 @@ def reliability(
     bins: int = BINS,
     scheme: str = "width",
     clusters: Ids | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> CalibrationCurve:

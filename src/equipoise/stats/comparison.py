@@ -13,6 +13,7 @@ import numpy as np
 
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
+from equipoise.io.tables import rows_to_frame
 from equipoise.stats.alignment import AlignedResults, align_results, check_same_protocol
 from equipoise.stats.contrasts import (
     NO_POWER,
@@ -24,7 +25,6 @@ from equipoise.stats.contrasts import (
 )
 from equipoise.stats.corpus_intervals import DEFINED_SHARE
 from equipoise.stats.corrections import CORRECTIONS, adjust
-from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, TESTS, SumMetric, SwapTest, get_test
 from equipoise.stats.power import adjustment, units_to_show_best, with_power
 from equipoise.stats.resampled_contrasts import (
@@ -36,7 +36,8 @@ from equipoise.stats.resampled_contrasts import (
     resampled_scores,
     with_tuning_uncertainty,
 )
-from equipoise.stats.resampling import id_order
+from equipoise.stats.resampling import UNBOUNDED, id_order
+from equipoise.stats.result import flat_scores
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
 from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
 from equipoise.types import Direction, Finding, Floats, Ints
@@ -228,8 +229,53 @@ class Comparison:
             contrast.metric == self.primary and contrast.winner(self.alpha) is not None for contrast in self.contrasts
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON; an unknown number is None, with its reason."""
+    def to_frame(self, library: str = "pandas", *, pairs: bool = False) -> Any:
+        """A data frame with one row per system and metric, or one row per pair of systems and metric.
+
+        Parameters
+        ----------
+        library
+            ``pandas``, ``polars`` or ``pyarrow``.
+        pairs
+            Whether the rows are paired differences (``a`` minus ``b``) with interval, p and adjusted p.
+        """
+        if pairs:
+            names = ("metric", "a", "b", "difference", "p", "adjusted", "n", "wins", "ties", "losses")
+            contrasts = ((pair, {name: _plain(getattr(pair, name)) for name in names}) for pair in self.contrasts)
+            rows = [
+                {**row, "low": _plain(pair.interval.low), "high": _plain(pair.interval.high)} for pair, row in contrasts
+            ]
+        else:
+            letters = {metric: self.bands_on(metric) for metric in self.metrics}
+            rows = [
+                {"system": name, **self.estimates[name][metric].row(), "tie_group": "".join(letters[metric][name])}
+                for name in self.order
+                for metric in self.metrics
+            ]
+        return rows_to_frame(rows, library)
+
+    def to_markdown(self) -> str:
+        """A Markdown table of systems and metrics, with the verdict and a caption."""
+        from equipoise.report.export.paper_table import as_markdown
+
+        return as_markdown([], self)
+
+    def to_latex(self) -> str:
+        """A LaTeX table (booktabs) of systems and metrics, with a caption."""
+        from equipoise.report.export.latex import as_latex
+
+        return as_latex([], self)
+
+    def to_dict(self, *, flat: bool = False) -> dict[str, Any]:
+        """Everything as plain values for JSON; an unknown number is None, with its reason.
+
+        With ``flat``, one level of numbers for experiment trackers: ``SYSTEM/METRIC``, with ``_low`` and ``_high``.
+        """
+        if flat:
+            parts = [
+                flat_scores(self.estimates[name][metric], f"{name}/") for name in self.order for metric in self.metrics
+            ]
+            return {**{key: number for part in parts for key, number in part.items()}, "units": self.n}
         plain: dict[str, Any] = _plain(
             {
                 "systems": self.systems,

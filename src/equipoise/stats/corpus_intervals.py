@@ -8,27 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import UndefinedError
 from equipoise.evidence.base import Evidence
-from equipoise.evidence.labels import Labels
-from equipoise.metrics.clustering import (
-    AdjustedRand,
-    Completeness,
-    Homogeneity,
-    MutualInformation,
-    VMeasure,
-    contingency,
-)
 from equipoise.stats.intervals import Bounds, Interval, checked_level, t_interval
-from equipoise.stats.mean_intervals import (
+from equipoise.stats.resampling import (
     ROUNDING,
     UNBOUNDED,
     bounds_per_metric,
+    checked_resamples,
+    cluster_members,
     median_bias,
     quantiles,
     small_sample_quantile,
 )
-from equipoise.stats.resampling import checked_resamples, cluster_members
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -44,7 +37,6 @@ HALF_SAMPLES: SubsampleFractions = (0.5,)
 HALVES_AND_MOST: SubsampleFractions = (0.5, 0.9)
 """Halves and nine tenths: halves measure the variability of a metric near its extremum, such as the agreement of
 independent partitions; nine tenths measure it at nearly the full size, where cells are sparse."""
-PARTITIONS = (AdjustedRand, MutualInformation, Homogeneity, Completeness, VMeasure)
 FEWEST_PAIRS = 5
 """With fewer pairs of units that share class and cluster, the adjusted Rand index has no visible spread."""
 
@@ -53,11 +45,23 @@ def subsample_fractions(metric: Metric[Any], evidence: Evidence) -> SubsampleFra
     """The kind of parts that this metric can be measured on."""
     if evidence.kind == "space":
         return HALF_SAMPLES
-    return HALVES_AND_MOST if isinstance(metric, PARTITIONS) else WITH_REPLACEMENT
+    from equipoise.metrics import clustering
+
+    agreements = (
+        clustering.AdjustedRand,
+        clustering.MutualInformation,
+        clustering.Homogeneity,
+        clustering.Completeness,
+        clustering.VMeasure,
+    )
+    return HALVES_AND_MOST if isinstance(metric, agreements) else WITH_REPLACEMENT
 
 
 def why_not_resampled(metric: Metric[Any], evidence: Evidence) -> str:
     """Why parts of this evidence show no spread of this metric, or nothing when they do."""
+    from equipoise.evidence.labels import Labels
+    from equipoise.metrics.clustering import AdjustedRand, contingency
+
     if isinstance(metric, AdjustedRand) and isinstance(evidence, Labels):
         cells = contingency(evidence).cells
         if (cells * (cells - 1)).sum() / 2 < FEWEST_PAIRS:
@@ -151,7 +155,7 @@ def corpus_interval(
     *,
     clusters: Any = None,
     bounds: Bounds = UNBOUNDED,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     n_resamples: int = 1000,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,
@@ -175,7 +179,7 @@ def evidence_intervals(
     *,
     clusters: Any = None,
     bounds: Sequence[Bounds] | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     n_resamples: int = 1000,
     subsample: bool | SubsampleFractions = False,
     rng: np.random.Generator,

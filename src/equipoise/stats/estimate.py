@@ -26,8 +26,7 @@ from equipoise.metrics.base import Metric, MetricValue
 from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.corpus_intervals import evidence_intervals, subsample_fractions, why_not_resampled
 from equipoise.stats.intervals import Bounds, Interval
-from equipoise.stats.mean_intervals import mean_intervals
-from equipoise.stats.resampling import cluster_codes, id_order
+from equipoise.stats.resampling import cluster_codes, id_order, mean_intervals
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ids
 

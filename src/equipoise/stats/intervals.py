@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import ParameterError
 from equipoise.stats.formatting import format_percent
 from equipoise.types import nan_equal
@@ -30,12 +31,12 @@ class Interval:
 
     low: float
     high: float
-    confidence_level: float = 0.95
+    confidence_level: float = CONFIDENCE_LEVEL
     method: str = ""
     reason: str = ""
 
     @classmethod
-    def unknown(cls, reason: str, *, confidence_level: float = 0.95) -> Interval:
+    def unknown(cls, reason: str, *, confidence_level: float = CONFIDENCE_LEVEL) -> Interval:
         """No interval, and why."""
         return cls(nan, nan, confidence_level, "none", reason)
 
@@ -101,7 +102,12 @@ def t_critical(confidence_level: float, degrees: float) -> float:
 
 
 def wilson_interval(
-    successes: float, n: float, confidence_level: float = 0.95, *, critical: float | None = None, method: str = "wilson"
+    successes: float,
+    n: float,
+    confidence_level: float = CONFIDENCE_LEVEL,
+    *,
+    critical: float | None = None,
+    method: str = "wilson",
 ) -> Interval:
     """Compute Wilson's score interval of a proportion: all p whose score test does not reject ``successes / n``.
 
@@ -152,7 +158,7 @@ def wilson_interval(
 
 
 def t_interval(
-    mean: float, standard_error: float, degrees: float, confidence_level: float = 0.95, *, method: str = "t"
+    mean: float, standard_error: float, degrees: float, confidence_level: float = CONFIDENCE_LEVEL, *, method: str = "t"
 ) -> Interval:
     """Student's interval: the mean and as many standard errors on each side as t demands.
 
@@ -186,7 +192,7 @@ def quantile(values: Floats, share: float) -> float:
     return float(np.quantile(values, share)) if len(values) else float("nan")
 
 
-def quantile_interval(values: Floats, share: float, confidence_level: float = 0.95) -> Interval:
+def quantile_interval(values: Floats, share: float, confidence_level: float = CONFIDENCE_LEVEL) -> Interval:
     """Two of the sorted values that enclose the quantile of all that could have been measured.
 
     How many of n values fall below that quantile is binomial, whatever their distribution, so the ranks of

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import ParameterError
 from equipoise.stats.corrections import CORRECTIONS, adjust, step_level
 from equipoise.stats.intervals import normal_critical, t_critical, wilson_interval
@@ -70,7 +71,12 @@ class AccuracyRow:
 
 
 def detectable_difference(
-    sd: float, n: float, *, power: float = POWER, confidence_level: float = 0.95, units_per_block: float = 1.0
+    sd: float,
+    n: float,
+    *,
+    power: float = POWER,
+    confidence_level: float = CONFIDENCE_LEVEL,
+    units_per_block: float = 1.0,
 ) -> PowerEstimate:
     """The smallest true difference that ``n`` units show with probability ``power``.
 
@@ -89,7 +95,12 @@ def detectable_difference(
 
 
 def units_needed(
-    difference: float, sd: float, *, power: float = POWER, confidence_level: float = 0.95, units_per_block: float = 1.0
+    difference: float,
+    sd: float,
+    *,
+    power: float = POWER,
+    confidence_level: float = CONFIDENCE_LEVEL,
+    units_per_block: float = 1.0,
 ) -> PowerEstimate:
     """The smallest number of units that detects a true ``difference`` with probability ``power``.
 
@@ -124,7 +135,10 @@ def units_needed(
 
 
 def accuracy_table(
-    ns: Sequence[int] = (20, 50, 80, 100, 200, 500, 1000), *, accuracy: float = 0.8, confidence_level: float = 0.95
+    ns: Sequence[int] = (20, 50, 80, 100, 200, 500, 1000),
+    *,
+    accuracy: float = 0.8,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> list[AccuracyRow]:
     """Wilson intervals of one ``accuracy`` at several sample sizes.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.stats.contrasts import Contrast, unit_sd
 from equipoise.stats.corpus_intervals import (
     DEFINED_SHARE,
@@ -24,8 +25,8 @@ from equipoise.stats.corpus_intervals import (
     why_not_resampled,
 )
 from equipoise.stats.intervals import Bounds, Interval, normal_critical, t_critical, t_interval
-from equipoise.stats.mean_intervals import UNBOUNDED
 from equipoise.stats.paired_tests import RANDOMISATION, SwapTest
+from equipoise.stats.resampling import UNBOUNDED
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
@@ -71,7 +72,7 @@ def resample_jointly(
     evidence: Sequence[Evidence],
     *,
     clusters: Ids | None = None,
-    n_resamples: int = 2000,
+    n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator,
     swaps: SwapTest | None = None,
 ) -> JointResamples:
@@ -98,7 +99,7 @@ def corpus_contrasts(
     systems: Sequence[str],
     joint: JointResamples | None,
     *,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     bounds: Bounds = UNBOUNDED,
 ) -> list[Contrast]:
     """The interval of the difference of every pair of systems, and p by inversion of the interval.
@@ -203,7 +204,7 @@ _SLACK = 1e-12
 
 
 def bootstrap_difference(
-    difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95
+    difference: float, errors: Floats, degrees: float, confidence_level: float = CONFIDENCE_LEVEL
 ) -> tuple[Interval, float]:
     """The interval of a difference from its bootstrap errors, and the two-sided p of "no difference".
 
@@ -222,7 +223,7 @@ def bootstrap_difference(
 
 
 def t_difference(
-    difference: float, errors: Floats, degrees: float, confidence_level: float = 0.95
+    difference: float, errors: Floats, degrees: float, confidence_level: float = CONFIDENCE_LEVEL
 ) -> tuple[Interval, float]:
     """The interval of a difference from the spread of its errors, and Student's two-sided p of "none".
 
@@ -244,7 +245,7 @@ def t_difference(
     return interval, float(2 * stdtr(degrees, -abs(difference) / error))
 
 
-def small_sample_factor(degrees: float, confidence_level: float = 0.95) -> float:
+def small_sample_factor(degrees: float, confidence_level: float = CONFIDENCE_LEVEL) -> float:
     """The factor that widens bootstrap errors from ``degrees`` + 1 units.
 
     The bootstrap underestimates the variance of a mean of n units by the factor (n - 1) / n, and the

@@ -8,6 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from equipoise.errors import EquipoiseError, UnknownNameError
+from equipoise.io.tables import rows_to_frame
 from equipoise.types import nan_equal
 
 if TYPE_CHECKING:
@@ -83,6 +84,18 @@ class Estimate:
             report["chance_reason"] = "not computed, or undefined on shuffled evidence"
         return report
 
+    def row(self) -> dict[str, Any]:
+        """The score as one row of a table; unknown values are None."""
+        return {
+            "metric": self.metric,
+            "value": _plain(self.value),
+            "low": _plain(self.interval.low),
+            "high": _plain(self.interval.high),
+            "n": self.n,
+            "undefined": self.undefined,
+            "chance": _plain(self.chance),
+        }
+
 
 @dataclass(frozen=True)
 class Result:
@@ -152,8 +165,53 @@ class Result:
 
         return result_html(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result without its per-unit table, ready for JSON: no NaN, every value with its unit."""
+    def to_frame(self, library: str = "pandas", *, per_unit: bool = False) -> Any:
+        """A data frame with one row per metric, or one row per unit and one column per metric.
+
+        Parameters
+        ----------
+        library
+            ``pandas``, ``polars`` or ``pyarrow``.
+        per_unit
+            Whether the rows are units. Metrics without per-unit values are left out.
+
+        Examples
+        --------
+        >>> from equipoise import Ranking, evaluate
+        >>> evaluate(Ranking.from_ranks([1, 2], candidates=9), "MRR").to_frame()["value"].tolist()
+        [0.75]
+        """
+        if not per_unit:
+            rows = [{"system": self.system, **estimate.row()} for estimate in self.estimates.values()]
+            return rows_to_frame(rows, library)
+        values = {metric: list(map(_plain, column.tolist())) for metric, column in self.per_unit.items()}
+        columns = {"unit": self.unit_ids.tolist(), **values}
+        return rows_to_frame(
+            [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], library
+        )
+
+    def to_markdown(self) -> str:
+        """A Markdown table with its caption."""
+        from equipoise.report.export.paper_table import PaperTable, markdown_table
+
+        return markdown_table(PaperTable.of_result(self))
+
+    def to_latex(self) -> str:
+        """A LaTeX table (booktabs) with its caption."""
+        from equipoise.report.export.latex import latex_table
+        from equipoise.report.export.paper_table import PaperTable
+
+        return latex_table(PaperTable.of_result(self))
+
+    def to_dict(self, *, flat: bool = False) -> dict[str, Any]:
+        """The result without its per-unit table, ready for JSON: no NaN, every value with its unit.
+
+        With ``flat``, one level of numbers for experiment trackers: ``nDCG@10``, ``nDCG@10_low``, ``nDCG@10_high``
+        and ``units``; unknown numbers are left out.
+        """
+        if flat:
+            scores = (item for estimate in self.estimates.values() for item in flat_scores(estimate).items())
+            return {**dict(scores), "units": len(self.unit_ids)}
         return {
             "system": self.system,
             "units": len(self.unit_ids),
@@ -172,6 +230,13 @@ class Result:
             ],
             "settings": dict(self.settings),
         }
+
+
+def flat_scores(estimate: Estimate, prefix: str = "") -> dict[str, float]:
+    """The value of a score and the ends of its interval, by name; unknown numbers are left out."""
+    name = f"{prefix}{estimate.metric}"
+    numbers = {name: estimate.value, f"{name}_low": estimate.interval.low, f"{name}_high": estimate.interval.high}
+    return {key: float(number) for key, number in numbers.items() if not isnan(number)}
 
 
 def _ends(interval: Interval) -> str:

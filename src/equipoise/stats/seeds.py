@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
@@ -49,7 +50,7 @@ class SeedSummary:
 
 
 def summarise_seeds(
-    values: Sequence[float], *, confidence_level: float = 0.95, bounds: Bounds = (-np.inf, np.inf)
+    values: Sequence[float], *, confidence_level: float = CONFIDENCE_LEVEL, bounds: Bounds = (-np.inf, np.inf)
 ) -> SeedSummary:
     """Summarise the scores of one metric, one per seed.
 
@@ -120,7 +121,7 @@ def compare_seeds(
     a: Mapping[Hashable, float],
     b: Mapping[Hashable, float],
     *,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     n_permutations: int = 10_000,
     bounds: Bounds = (-np.inf, np.inf),
     seed: int = 0,
@@ -152,7 +153,9 @@ def compare_seeds(
     return SeedContrast(summary, p, float(sign_flip_test(values, n_permutations=n_permutations, rng=rng)[0]), reason)
 
 
-def summarise_replicates(results: Sequence[Result], *, confidence_level: float = 0.95) -> dict[str, SeedSummary]:
+def summarise_replicates(
+    results: Sequence[Result], *, confidence_level: float = CONFIDENCE_LEVEL
+) -> dict[str, SeedSummary]:
     """One summary a metric over results that differ in their seed alone."""
     if not results:
         raise ParameterError("no results were given to summarise", hint="give one result a seed")

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import ParameterError, ShapeError
-from equipoise.stats.mean_intervals import bootstrap_means
+from equipoise.stats.resampling import bootstrap_means
 from equipoise.types import Bools, Direction, Floats, Ids, Ints
 
 
@@ -75,8 +76,8 @@ def rank_intervals(
     better: Direction,
     weights: Floats | None = None,
     clusters: Ids | None = None,
-    confidence_level: float = 0.95,
-    n_resamples: int = 2000,
+    confidence_level: float = CONFIDENCE_LEVEL,
+    n_resamples: int = N_RESAMPLES,
     rng: np.random.Generator,
 ) -> Ints:
     """The ranks, lowest and highest, that each system takes over resampled units: shape (systems, 2).
@@ -111,7 +112,9 @@ def rank_intervals(
     return ranges
 
 
-def rank_intervals_from_resamples(scores: Floats, *, better: Direction, confidence_level: float = 0.95) -> Ints:
+def rank_intervals_from_resamples(
+    scores: Floats, *, better: Direction, confidence_level: float = CONFIDENCE_LEVEL
+) -> Ints:
     """Rank intervals (systems, 2) from scores (resamples, systems), ties and quantiles as above."""
     if not 0 < confidence_level < 1:
         raise ParameterError(f"confidence_level is {confidence_level}, outside 0 to 1", hint="0.95 is customary")

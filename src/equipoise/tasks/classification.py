@@ -108,10 +108,9 @@ def classify(
     than memory, or torch on any device, where it stays. ``targets`` is a column a row. Columns in ``padding``
     are no classes; targets in ``unseen`` were not seen in training and are marked as not answerable. ``ks``
     are cutoffs to be refused if there are fewer classes. Equal scores are counted, not ordered. ``compiled``
-    asks for numba's kernel in host memory, which takes little more time than reading. It is compiled once, in
-    seconds, and loaded in one; so by itself only the largest matrices use it (2^31 scores), and those that
-    come after. Its threads share large matrices, as many as there are cores or as OMP_NUM_THREADS says. The
-    counts are the same.
+    asks for the compiled kernel in host memory, which takes little more time than reading. By default it is used
+    once this process has counted 2^26 scores, because compiling it takes about 0.1 s. Its threads share large
+    matrices, as many as there are cores or as OMP_NUM_THREADS says. The counts are the same.
 
     >>> found = classify(np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 3.0]]), [2, 2], padding=0)
     >>> found.ranking.above.tolist(), found.ranking.tied.tolist(), found.labels.predicted.tolist()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UndefinedError
 from equipoise.metrics.base import MetricValue
 from equipoise.stats.intervals import Bounds, Interval, t_critical, t_interval, wilson_interval
@@ -349,7 +350,7 @@ class _Sums:
 
 
 def nested_interval(
-    nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), confidence_level: float = 0.95
+    nested: NestedResult, errors: Floats, *, bounds: Bounds = (0.0, 1.0), confidence_level: float = CONFIDENCE_LEVEL
 ) -> Interval:
     """The interval of a nested score from its bootstrap errors.
 

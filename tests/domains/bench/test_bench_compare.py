@@ -12,7 +12,8 @@ import pytest
 
 from equipoise import EquipoiseError, bench, find_runs, load_run
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.report import BenchView, bench_views
+from equipoise.domains.bench.report import bench_views
+from equipoise.domains.bench.systems import SystemSpec
 from equipoise.runs.executors import LocalExecutor
 
 pytestmark = pytest.mark.slow  # whole benchmarks
@@ -76,11 +77,11 @@ def run(models: Any, data: Any, **options: Any) -> bench.BenchComparison:
 def test_baselines_are_added_and_random_vectors_score_at_chance() -> None:
     found = run(["hash"], bench.Retrieval(retrieval_rows(), name="r"))
     (only,) = found.datasets
-    assert {system.name for system in only.systems} == {"hash", "bm25:", "tfidf:", "random"}
+    assert {system.name for system in only.systems} == {"hash", "bm25", "tfidf", "random"}
     chance = only.estimate("random")
     assert chance.interval.low <= chance.chance <= max(chance.interval.high, 0.2)
     assert only.score("random") < only.score("hash")
-    assert found.baselines == ["bm25:", "tfidf:", "random"]
+    assert found.baselines == ["bm25", "tfidf", "random"]
 
 
 def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
@@ -105,9 +106,9 @@ def test_every_kind_is_evaluated_by_models_and_baselines() -> None:
     for each in found.datasets:
         assert each.score("hash") > each.score("random"), each.data.name
         assert set(each.data.metrics) <= set(each.result("hash").names)
-        assert np.isfinite(each.score("tfidf:"))
+        assert np.isfinite(each.score("tfidf"))
     assert found.aggregate is not None
-    assert found.aggregate.incomplete == ("bm25:",)
+    assert found.aggregate.incomplete == ("bm25",)
 
 
 def test_the_aggregate_equals_means_ranks_and_borda_by_hand() -> None:
@@ -136,7 +137,7 @@ def test_variants_are_systems_and_every_text_is_encoded_once() -> None:
     grid = run(
         ["hash"], bench.Retrieval(retrieval_rows(), name="r"), dims=[16, 64], dtypes=["float32", "int8", "binary"]
     )
-    names = [system.name for system in grid.datasets[0].systems if not system.name.endswith(":")]
+    names = [system.name for system in grid.datasets[0].systems if system.name not in ("bm25", "tfidf")]
     assert names == [
         "hash",
         "hash,dim=16",
@@ -170,7 +171,7 @@ def test_costs_are_measured() -> None:
     assert cost.queries_per_second > 0
     assert 0 < cost.latency_p50 <= cost.latency_p95
     assert cost.price == pytest.approx(0.5 * np.mean([len(text.split()) for text in found.datasets[0].data.texts[1]]))
-    assert found.datasets[0].system("bm25:").cost.documents_per_second > 0
+    assert found.datasets[0].system("bm25").cost.documents_per_second > 0
 
 
 def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_be_dropped() -> None:
@@ -258,10 +259,12 @@ def test_views_survive_json() -> None:
     import json
     from dataclasses import asdict
 
+    from equipoise.report.view import View
+
     data = [bench.Retrieval(retrieval_rows(), name="r"), bench.Similarity(pair_rows(), name="s")]
     views = bench_views(run(["hash"], data))
     stored = json.dumps([asdict(view) for view in views])
-    assert json.dumps([asdict(BenchView.from_dict(view)) for view in json.loads(stored)]) == stored
+    assert json.dumps([asdict(View.from_dict(view)) for view in json.loads(stored)]) == stored
     assert len(views) == 3
 
 
@@ -366,3 +369,28 @@ def test_a_baseline_that_the_user_names_is_not_added_again() -> None:
     rows = [{"query": f"word{i}", "positive": f"a text on word{i}"} for i in range(12)]
     names = [system.name for system in bench.compare(["bm25", "tfidf"], [rows], cache=False).datasets[0].systems]
     assert sorted(names) == ["bm25", "random", "tfidf"]
+
+
+def test_stored_runs_depend_on_the_content_of_the_model_files(tmp_path: Path) -> None:
+    """Neither a new time stamp nor a new path of the same spec matters; other weights do."""
+    import os
+
+    file = tmp_path / "vectors.npz"
+    file.write_bytes(b"first")
+    system = SystemSpec("mine", f"vectors:{file}")
+    before = system.version()
+    os.utime(file, (1, 1))
+    assert system.version() == before
+    file.write_bytes(b"other")
+    assert system.version() != before
+
+
+def test_the_revision_of_a_hub_model_is_that_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    system = SystemSpec("e5", "st:intfloat/e5-base-v2")
+    before = system.version()
+    reference = tmp_path / "models--intfloat--e5-base-v2" / "refs" / "main"
+    reference.parent.mkdir(parents=True)
+    reference.write_text("0123abcd")
+    assert system.version() != before
+    assert "0123abcd" in system.version()

@@ -1,10 +1,18 @@
-"""What to use, and where the data do not say."""
+"""Recommendations: the best in the ground-truth metric, never a model at chance, collapsed, or below chance."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import nan
+from zlib import crc32
 
-from equipoise.domains.concepts.comparison import recommend
+import numpy as np
+import pytest
+
+from equipoise.config import StatsConfig
+from equipoise.domains.concepts.advice import recommend
+from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.report import ScoreComparison
+from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.stats.contrasts import Contrast
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
@@ -15,26 +23,7 @@ def estimate(value: float, low: float, high: float, chance: float = 0.0) -> Esti
     return Estimate("x", value, Interval(low, high), 50, 0, chance, Direction.UP)
 
 
-def standing(
-    letters: dict[str, tuple[str, ...]], ari: dict[str, Estimate], contrasts: Sequence[Contrast] = ()
-) -> ScoreComparison:
-    values = {name: estimate(0.9 - 0.1 * at, 0.0, 1.0) for at, name in enumerate(letters)}
-    return ScoreComparison(
-        score="clustering_score",
-        title="",
-        formula="",
-        estimates=values,
-        contrasts=(),
-        letters=letters,
-        order=tuple(letters),
-        drawn="",
-        truth="ARI",
-        truth_contrasts=tuple(contrasts),
-        reference_metrics={"ARI": ari},
-    )
-
-
-BEST, GOOD, LUCKY = estimate(0.8, 0.7, 0.9), estimate(0.5, 0.4, 0.6), estimate(0.02, -0.1, 0.2)
+BEST, GOOD, AT_CHANCE = estimate(0.8, 0.7, 0.9), estimate(0.5, 0.4, 0.6), estimate(0.02, -0.1, 0.2)
 
 
 def higher(a: str, b: str, p: float) -> Contrast:
@@ -42,45 +31,158 @@ def higher(a: str, b: str, p: float) -> Contrast:
     return Contrast("ARI", a, b, Direction.UP, 0.3, Interval(0.1, 0.5), p, p, 50, 0)
 
 
-def test_models_that_share_a_band_with_the_leader_are_all_named() -> None:
-    letters = {"a": ("a",), "b": ("a", "b"), "c": ("b",)}
-    (advice,) = recommend([standing(letters, dict.fromkeys(letters, GOOD))])
-    assert (advice.use, advice.message) == ("Concept Clustering", "a or b: not separated by this data")
+def comparison(
+    ari: Mapping[str, Estimate],
+    contrasts: Sequence[Contrast] = (),
+    scores: Mapping[str, Estimate] | None = None,
+) -> ScoreComparison:
+    """Models in the order of their score, which is not that of the ARI."""
+    values = scores or {name: estimate(0.9 - 0.1 * at, 0.0, 1.0) for at, name in enumerate(ari)}
+    return ScoreComparison(
+        score="clustering_score",
+        title="",
+        formula="",
+        estimates=values,
+        contrasts=(),
+        letters={name: (name,) for name in ari},
+        order=tuple(ari),
+        drawn="",
+        truth="ARI",
+        truth_contrasts=tuple(contrasts),
+        reference_metrics={"ARI": ari},
+    )
+
+
+def test_the_best_in_the_ground_truth_is_recommended_and_not_the_highest_score() -> None:
+    (advice,) = recommend([comparison({"a": GOOD, "b": BEST}, [higher("b", "a", 0.001)])])
+    assert (advice.use, advice.metric, advice.models) == ("Concept Clustering", "ARI", ("b",))
+    assert advice.settled
+    assert "ARI 0.80 [0.70, 0.90], chance 0.00" in advice.message
+    assert "would pick a (0.90)" in advice.formula
+    assert "significantly lower" in advice.formula
+
+
+def test_models_that_are_not_significantly_worse_are_all_named() -> None:
+    contrasts = [higher("b", "a", 0.3), higher("b", "c", 0.01), higher("a", "c", 0.01)]
+    (advice,) = recommend([comparison({"a": GOOD, "b": BEST, "c": GOOD}, contrasts)])
+    assert advice.models == ("b", "a")
     assert not advice.settled
+    assert "not significantly worse (adjusted p 0.30)" in advice.message
+    assert advice.formula.endswith("not significantly worse")
 
 
-def test_a_leader_that_is_alone_in_its_band_is_recommended() -> None:
-    (advice,) = recommend([standing({"a": ("a",), "b": ("b",)}, {"a": GOOD, "b": LUCKY})])
-    assert (advice.message, advice.caution) == ("a", "")
+def test_a_score_that_picks_the_recommended_model_adds_nothing() -> None:
+    (advice,) = recommend([comparison({"a": BEST, "b": AT_CHANCE}, [higher("a", "b", 0.001)])])
+    assert (advice.models, advice.formula) == (("a",), "")
+    assert list(advice.excluded) == ["b"]
 
 
-def test_a_recommendation_that_the_true_labels_contradict_says_so() -> None:
-    letters = {"a": ("a",), "b": ("b",)}
-    beside = {"a": LUCKY, "b": GOOD}
-    (advice,) = recommend([standing(letters, beside, [higher("b", "a", 0.001)])])
-    assert advice.caution == ("but a is not shown to be above chance in ARI, and b has a higher ARI than a")
+def test_a_model_at_chance_is_not_recommended_although_no_test_separates_it() -> None:
+    (advice,) = recommend([comparison({"a": AT_CHANCE, "b": GOOD}, [higher("b", "a", 0.4)])])
+    assert advice.models == ("b",)
+    assert "not taken: not above chance: ARI 0.02" in advice.formula
 
 
-def test_a_higher_figure_that_is_not_separated_is_not_claimed() -> None:
-    letters = {"a": ("a",), "b": ("b",)}
-    (advice,) = recommend([standing(letters, {"a": GOOD, "b": BEST}, [higher("b", "a", 0.4)])])
-    assert advice.caution == ""
+def test_a_collapsed_model_is_not_recommended_however_high_its_ground_truth_is() -> None:
+    (advice,) = recommend([comparison({"a": BEST, "b": GOOD}, [higher("a", "b", 0.001)])], {"a"})
+    assert advice.models == ("b",)
+    assert "EQ310" in advice.formula
 
 
-def test_every_model_that_is_named_is_judged_by_name() -> None:
-    letters = {"hash:": ("a",), "use": ("a",), "c": ("b",)}
-    beside = {"hash:": LUCKY, "use": BEST, "c": GOOD}
-    (advice,) = recommend([standing(letters, beside)])
-    assert advice.caution == "but hash: is not shown to be above chance in ARI"
+def test_a_model_whose_score_is_at_most_its_chance_level_is_not_recommended() -> None:
+    scores = {"a": estimate(0.3, 0.2, 0.4, chance=0.3), "b": estimate(0.2, 0.1, 0.3, chance=0.1)}
+    (advice,) = recommend([comparison({"a": BEST, "b": GOOD}, [higher("a", "b", 0.001)], scores)])
+    assert advice.models == ("b",)
+    assert "chance level" in advice.excluded["a"]
 
 
-def test_shuffles_decide_over_the_interval_who_is_above_chance() -> None:
-    letters = {"a": ("a",), "b": ("b",)}
-    own = replace(standing(letters, {"a": LUCKY, "b": GOOD}), chance_p={"ARI": {"a": 0.01, "b": 0.2}})
-    assert own.above_chance("ARI", "a")
-    assert not own.above_chance("ARI", "b")
+def test_there_is_no_answer_if_no_model_is_above_chance() -> None:
+    (advice,) = recommend([comparison({"a": AT_CHANCE, "b": AT_CHANCE})])
+    assert advice.models == ()
+    assert not advice.settled
+    assert advice.message.startswith("no model: the highest is a, not above chance")
 
 
-def test_a_model_beside_one_without_a_score_has_not_won() -> None:
-    (advice,) = recommend([standing({"a": ("a",), "b": ()}, {"a": GOOD, "b": LUCKY})])
-    assert advice.message == "a, the only one with a score"
+def test_undefined_ground_truth_gives_no_answer() -> None:
+    (advice,) = recommend([comparison({"a": estimate(nan, 0, 1)})])
+    assert (advice.models, advice.message) == ((), "no model: ARI is undefined for every model")
+
+
+def test_permutations_decide_over_the_interval_which_model_is_above_chance() -> None:
+    compared = replace(comparison({"a": AT_CHANCE, "b": GOOD}), chance_p={"ARI": {"a": 0.01, "b": 0.2}})
+    assert compared.above_chance("ARI", "a")
+    assert not compared.above_chance("ARI", "b")
+
+
+class Words:
+    """Hashed words: texts with the same words are similar."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([self.direction(text) for text in texts])
+
+    def direction(self, text: str) -> np.ndarray:
+        words = [np.random.default_rng(crc32(word.encode())).normal(size=64) for word in text.casefold().split()]
+        return np.sum(words, axis=0)
+
+
+class Cone:
+    """Noise in a narrow cone: every cosine is high."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        noise = [np.random.default_rng(crc32(text.encode())).normal(size=64) for text in texts]
+        return 1.0 + 0.1 * np.array(noise)
+
+
+class UnevenNoise:
+    """Noise around a common direction, with norms that vary."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        rngs = [np.random.default_rng(crc32(text.encode())) for text in texts]
+        return np.array([(0.7 + 0.4 * rng.normal(size=64)) * np.exp(rng.normal()) for rng in rngs])
+
+
+@pytest.fixture(scope="module")
+def noise() -> ConceptEvaluation:
+    pytest.importorskip("sklearn")
+    models = {"words": Words(), "cone": Cone(), "uneven": UnevenNoise()}
+    return evaluate_concepts(models, cache=False, config=StatsConfig(n_resamples=24))
+
+
+@pytest.mark.slow
+def test_noise_has_the_highest_scores_and_is_never_recommended(noise: ConceptEvaluation) -> None:
+    leaders = [comparison.leader for comparison in noise.report_data.all_score_comparisons]
+    assert sum(leader in ("cone", "uneven") for leader in leaders) >= 4
+    for advice in noise.report_data.advice:
+        assert not {"cone", "uneven"} & set(advice.models), advice
+        assert {"cone", "uneven"} <= set(advice.excluded)
+
+
+@pytest.mark.slow
+def test_the_ground_truth_score_is_the_mean_of_its_metrics_above_chance(noise: ConceptEvaluation) -> None:
+    composite = noise.composite
+    assert composite is not None
+    for name, value in composite.reference_metrics["ground_truth_score"].items():
+        metrics = [
+            compared.reference_metrics[compared.truth][name] for compared in noise.score_comparisons if compared.truth
+        ]
+        assert len(metrics) == 4
+        wanted = np.mean([(metric.value - metric.chance) / (1 - metric.chance) for metric in metrics])
+        assert value.value == pytest.approx(wanted)
+        assert value.interval.covers(value.value)
+
+
+@pytest.mark.engines("wordllama", "sklearn")
+def test_the_included_set_separates_a_sentence_model_from_hashed_words() -> None:
+    found = evaluate_concepts(
+        ["wordllama", "hash"], tasks=["similarity", "relations"], cache=False, config=StatsConfig(n_resamples=24)
+    )
+    for advice in found.report_data.advice:
+        assert advice.models == ("wordllama",), advice
+    by_category = {
+        name: {category: value.value for category, value in scores.tasks["similarity"].observed.slices.items()}
+        for name, scores in found.scores.items()
+    }
+    strata = by_category["wordllama"]
+    assert list(strata) == ["easy: paraphrase", "medium: topic", "hard: term", "hard: contrast"]
+    assert strata["easy: paraphrase"] > strata["medium: topic"] > max(strata["hard: term"], strata["hard: contrast"])
+    assert strata["easy: paraphrase"] - by_category["hash"]["easy: paraphrase"] > 0.5

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.domains.concepts.scores import CONCEPT_SCORES, ScoreTerm, interpret_score
+from equipoise.domains.concepts.scores import (
+    COMPOSITE,
+    CONCEPT_SCORES,
+    GROUND_TRUTH,
+    ScoreTerm,
+    explain_score,
+    interpret_score,
+)
 from equipoise.stats.intervals import Interval
 
 FORMULAS: dict[str, Callable[..., float]] = {
@@ -67,3 +74,22 @@ def test_an_interval_over_a_limit_gives_both_words() -> None:
     assert interpret_score(0.45, Interval(0.2, 0.72)) == "poor to excellent"
     assert interpret_score(0.45, Interval.unknown("one unit")) == "moderate"
     assert interpret_score(nan) == "n/a"
+
+
+@pytest.mark.parametrize("name", [score.name for score in CONCEPT_SCORES.values()])
+def test_every_score_is_explained_with_its_formula_and_what_to_decide_by(name: str) -> None:
+    page = explain_score(name)
+    score = next(score for score in CONCEPT_SCORES.values() if score.name == name)
+    assert page is not None
+    title, text, facts = page
+    assert title.startswith(name)
+    assert text
+    assert (facts["formula"], facts["decide by"]) == (score.formula, score.truth)
+
+
+def test_the_composite_and_the_ground_truth_score_are_explained_and_other_names_are_not() -> None:
+    for name in (COMPOSITE, GROUND_TRUTH):
+        page = explain_score(name)
+        assert page is not None
+        assert page[2]["formula"]
+    assert explain_score("accuracy") is None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equipoise.domains.concepts.tasks import dyadic_errors, dyadic_weights
+from equipoise.domains.concepts.evidence import dyadic_errors, dyadic_weights
 
 EDGES = np.array([[0, 1], [0, 2], [3, 0], [3, 4], [5, 6], [7, 5], [8, 9]])
 

@@ -33,7 +33,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[ConceptEvaluation, 
 
 def test_every_kind_of_evidence_has_a_run_a_model(found: tuple[ConceptEvaluation, Path]) -> None:
     evidence = {path.parent.name for path in find_runs(found[1])}
-    assert evidence == {"similarity", "clustering", "clusters-found", "clusters-true", "quality"}
+    of_pairs = {"similarity", "similarity-centred", "similarity-whitened", "pair-classification"}
+    assert evidence == of_pairs | {"clustering", "clusters-found", "clusters-true", "quality"}
     assert len(find_runs(found[1])) == 2 * len(evidence)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from equipoise import load_run, run_fair_comparison
 from equipoise.config import StatsConfig
-from equipoise.domains.fair import config, experiment, model_outcome
+from equipoise.domains.fair import config, experiment, model_outcome, plan
 from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS, METRIC
 from equipoise.errors import EquipoiseError, MissingExtraError, PairingError, PartialError, StoreError
 from equipoise.io.documents import TextDocument
@@ -120,6 +120,17 @@ def test_finished_models_are_read_back_and_not_computed_again(
     second = ran(tmp_path)
     assert second.resumed == tuple(MODELS)
     assert second.to_dict() == first.to_dict()
+    assert second.summary == first.summary
+
+
+def test_finished_models_need_no_chunks_and_rewrite_nothing(
+    tmp_path: Path, first: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "prepare_inputs", lambda *given: pytest.fail("the documents were chunked again"))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    second = ran(tmp_path)
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path for path in after if after[path] != before.get(path)} <= {tmp_path / "progress.json"}
     assert second.summary == first.summary
 
 

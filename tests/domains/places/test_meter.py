@@ -49,7 +49,7 @@ def test_any_split_and_any_order_of_merging_give_the_same_bytes(order, cuts, ran
     meters = [meter_of(part, ids=ids) for part in parts]
     while len(meters) > 1:
         one = meters.pop(random.randrange(len(meters)))
-        random.choice(meters).merge(one)
+        random.choice(meters).merge_state(one)
     assert bytes_of(meters[0]) == bytes_of(meter_of(np.arange(ROWS), ids=ids))
 
 
@@ -83,7 +83,7 @@ def test_meters_of_other_processes_are_merged(tmp_path):
         np.savez(path, logits=LOGITS[rows], targets=TARGETS[rows], users=USERS[rows])
         done = subprocess.run([sys.executable, "-c", PROCESS, path], check=True, capture_output=True)
         meters.append(pickle.loads(done.stdout))
-    meters[1].merge(meters[0])
+    meters[1].merge_state(meters[0])
     assert bytes_of(meters[1]) == bytes_of(meter_of(np.arange(ROWS)))
 
 
@@ -174,17 +174,17 @@ def test_rows_with_ids_can_be_scored_with_intervals_and_others_say_why_not():
 def test_what_does_not_belong_together_is_not_added():
     meter = meter_of(np.arange(ROWS))
     with pytest.raises(ParameterError):
-        meter.merge(PlaceMeter())
+        meter.merge_state(PlaceMeter())
     with pytest.raises(ShapeError, match=r"12 classes.*13"):
         meter.update(np.zeros((2, 13)), [1, 2], users=["a", "b"])
     with pytest.raises(InputError):
-        meter.merge(meter_of(np.arange(3), users=False))
+        meter.merge_state(meter_of(np.arange(3), users=False))
     with pytest.raises(InputError, match="unit_ids"):
         meter.update(LOGITS, TARGETS, users=USERS, unit_ids=np.arange(ROWS))
     with pytest.raises(ShapeError, match=r"2 users.*40 targets"):
         meter.update(LOGITS, TARGETS, users=["a", "b"])
     twice = meter_of(np.arange(ROWS), ids=True)
-    twice.merge(meter_of(np.arange(3), ids=True))
+    twice.merge_state(meter_of(np.arange(3), ids=True))
     with pytest.raises(DuplicateError):
         twice.compute()
     with pytest.raises(ParameterError):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from equipoise.domains.concepts.concept_pairs import annotator_ceiling, score_key
 from equipoise.domains.concepts.concept_set import ConceptCluster, ConceptPair
 from equipoise.domains.concepts.concept_set_reader import read_concept_set, read_with_issues
-from equipoise.domains.concepts.concept_set_sections import score_key
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError
 
 PAIRS = [
@@ -228,3 +230,70 @@ def test_parquet_and_csv_hold_the_same_field(tmp_path: Path) -> None:
     one, two = (read_concept_set(tmp_path / name) for name in ("one.parquet", "two.csv"))
     assert one.relations == two.relations
     assert one.fingerprint == two.fingerprint
+
+
+# ---- relation files with texts, semicolons, categories and ratings -----------------------------
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_relations_are_read_from_the_texts_that_state_them(tmp_path: Path, ending: str) -> None:
+    texts = [
+        {"text": "Plato wrote the Laws.", "relations": RELATIONS[:1]},
+        {"text": "The Laws are by Plato, like Kant's.", "relations": RELATIONS},
+    ]
+    content = json.dumps(texts) if ending == "json" else "\n".join(map(json.dumps, texts))
+    (tmp_path / f"relations.{ending}").write_text(content, encoding="utf-8")
+    for path in (tmp_path, tmp_path / f"relations.{ending}"):
+        relations = read_concept_set(path).relations
+        assert [(one.subject, one.object) for one in relations or ()] == [("Plato", "Laws"), ("Plato", "Kant")]
+
+
+def test_one_text_with_relations_is_read_and_its_problems_have_a_place(tmp_path: Path) -> None:
+    (tmp_path / "relations.json").write_text(json.dumps({"text": "...", "relations": RELATIONS}), encoding="utf-8")
+    assert len(read_concept_set(tmp_path).relations or ()) == 2
+    lacking = [{"text": "a", "relations": RELATIONS}, {"text": "b", "relations": [{"subject": "Plato"}]}]
+    problems = read_with_issues(write(tmp_path, relations=lacking)).problems
+    assert [problem.rule for problem in problems] == ["entry", "entry"]
+    assert all("entry 2 " in problem.message for problem in problems)
+
+
+def test_a_semicolon_table_has_decimal_commas(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    file.write_text("concept_1;concept_2;score;category\nduty, the;obligation;0,85;easy\nduty;tax;1;hard\n", "utf-8")
+    assert read_concept_set(file).pairs == (
+        ConceptPair("duty, the", "obligation", 0.85, "easy"),
+        ConceptPair("duty", "tax", 1.0, "hard"),
+    )
+
+
+def test_several_ratings_are_kept_and_their_mean_is_expected(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    file.write_text("text1,text2,rater_1,rater_2,rater_3\na,b,4,5,\nc,d,1,0,2\n", encoding="utf-8")
+    first, second = read_concept_set(file, scale=5).pairs or ()
+    assert first.expected == pytest.approx(0.9)
+    assert first.ratings[:2] == (0.8, 1.0)
+    assert math.isnan(first.ratings[2])
+    assert second.ratings == (0.2, 0.0, 0.4)
+    listed = [{"first": "a", "second": "b", "ratings": [0.5, 2]}, {"first": "a", "second": "c", "ratings": 1}]
+    assert [one.rule for one in read_with_issues(write(tmp_path, mine=listed) / "mine.json").problems] == [
+        "range",
+        "entry",
+    ]
+
+
+def test_without_concepts_those_of_the_clusters_are_standard(tmp_path: Path) -> None:
+    concept_set = read_concept_set(write(tmp_path, clusters=CLUSTERS))
+    assert concept_set.concepts is None
+    assert concept_set.standard_concepts == ("duty", "virtue", "syllogism", "modus ponens")
+    assert read_concept_set(write(tmp_path, concepts=["a", "b"])).standard_concepts == ("a", "b")
+
+
+def test_the_annotator_ceiling_is_the_mean_correlation_with_the_other_annotators() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(0)
+    ratings = np.clip(rng.random((40, 1)) + 0.3 * rng.normal(size=(40, 3)), 0, 1)
+    pairs = [ConceptPair("a", str(at), 0.5, ratings=tuple(row)) for at, row in enumerate(ratings)]
+    wanted = [spearmanr(ratings[:, j], np.delete(ratings, j, axis=1).mean(axis=1))[0] for j in range(3)]
+    assert annotator_ceiling(pairs) == pytest.approx(np.mean(wanted))
+    assert math.isnan(annotator_ceiling([ConceptPair("a", "b", 0.5, ratings=(0.4,))]))

@@ -111,7 +111,7 @@ def test_building_tells_what_the_store_holds_and_how_to_ask_it(
     assert first.exit_code == 0, first.output
     assert f"{shown}: 17 vectors, 17 sent now" in first.stdout
     told = first.stdout.partition("Next: ")[2].strip()
-    assert told.startswith("eq phenotypes query seizures --model hash --multi-vector")
+    assert told.startswith("eq phenotypes query seizures --model hash --ontology")
     # What else the address says is needed to reach the server again.
     assert shlex.split(told)[-1].partition("?") == (shown, "?", postgres.partition("?")[2])
     assert "without its password" in first.stderr

@@ -106,7 +106,7 @@ def test_a_name_that_is_a_colour_keeps_its_text_on_dark_ground(page_maker: Maker
 
 def test_all_charts_are_written_as_png_and_svg(page_maker: Maker, tmp_path: Path) -> None:
     report, _ = page_maker(["one", "two"])
-    files = write_charts(report, tmp_path / "results" / "visualizations")
+    files = write_charts(report_charts(report), tmp_path / "results" / "visualizations")
     assert {file.name for file in files} == {
         f"{chart.name}.{suffix}" for chart in report_charts(report) for suffix in ("png", "svg")
     }
@@ -117,4 +117,4 @@ def test_a_folder_that_is_a_file_is_refused(page_maker: Maker, tmp_path: Path) -
     (tmp_path / "taken").write_text("here")
     report, _ = page_maker(["one", "two"])
     with pytest.raises(StoreError, match="the charts cannot be written"):
-        write_charts(report, tmp_path / "taken")
+        write_charts(report_charts(report), tmp_path / "taken")

@@ -85,8 +85,17 @@ def test_where_texts_are_read_alone_it_is_the_expectation_of_equal_scores(seed, 
 
 def test_an_answer_may_have_more_parts_than_a_byte_has_bits():
     there = np.eye(20, dtype=bool)
-    level = chance_levels([np.array([], dtype=int)], [AnswerParts(there, 16)], 20, 20, np.random.default_rng(0))
+    level = chance_levels([np.array([], dtype=int)], [[AnswerParts(there, 16)]], 20, 20, np.random.default_rng(0))
     assert level.tolist() == [0.0] * 15 + [1.0] * 5
+
+
+def test_any_of_several_answers_is_enough():
+    """Parts of the first answer are in chunks 0 and 1, of the second in 2 and 3: both draws of two of four."""
+    first = AnswerParts(np.array([[True, False, False, False], [False, True, False, False]]), 2)
+    second = AnswerParts(first.there[:, ::-1], 2)
+    none = np.array([], dtype=int)
+    level = chance_levels([none] * 25, [[first, second]] * 25, 4, 4, np.random.default_rng(0))
+    assert level == pytest.approx([0.0, 2 / 6, 1.0, 1.0], abs=0.01)
 
 
 def test_the_same_seed_gives_the_same_figures_and_they_rise_with_k():

@@ -79,9 +79,33 @@ def test_an_answer_is_not_held(answer, text):
 
 
 def test_an_answer_across_two_texts_is_held_by_neither():
-    assert [len(holder) for holder in answer_matcher("words").holders(["rye bread"], ["dark rye", "bread rolls"])] == [
-        0
-    ]
+    assert not len(answer_matcher("words").build_index(["dark rye", "bread rolls"]).holders("rye bread"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "is_held"),
+    [
+        ("international", "an inter-\nnational treaty", True),
+        ("international", "an inter\u00ad\n   national treaty", True),
+        ("well-known", "a well-\nknown case", True),
+        ("well-known international", "a well-\r\nknown inter-\nnational treaty", True),
+        ("1995-1998", "the years 1995-\n1998", True),
+        ("19951998", "the years 1995-\n1998", False),
+        ("national", "an inter-\nnational treaty", True),  # as written, it is a word of its own
+        ("international", "an inter- national treaty", False),
+        ("international", "an inter-\n\x0cstate treaty", False),
+    ],
+)
+def test_words_hyphenated_at_line_ends_are_joined(answer, text, is_held):
+    assert answer_matcher("words").holds(answer, text) is is_held
+
+
+def test_a_hyphenated_text_is_found_at_its_own_position():
+    index = answer_matcher("words").build_index(["rye", "inter-\nnational", "wheat", "an international inter-\nval"])
+    assert index.holders("international").tolist() == [1, 3]
+    assert index.holders("interval").tolist() == [3]
+    assert index.holders_of_any(["wheat", "rye", "international"]).tolist() == [0, 1, 2, 3]
+    assert index.first_hit_of_any(["interval", "wheat"], [0, 1, 2, 3]) == 3
 
 
 def test_the_first_text_in_order_that_holds_the_answer_is_counted():
@@ -175,7 +199,8 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 @given(st.lists(TEXTS, max_size=8), st.lists(TEXTS, max_size=5), st.booleans(), st.booleans())
 def test_searching_all_texts_at_once_equals_asking_each(texts, answers, currency, fuzzy):
     rule = answer_matcher("words", currency=currency, fuzzy=fuzzy)
-    together = rule.holders(answers, texts)
+    index = rule.build_index(texts)
+    together = [index.holders(answer) for answer in answers]
     for answer, found in zip(answers, together, strict=True):
         assert found.dtype == np.int64
         assert found.tolist() == [place for place, text in enumerate(texts) if rule.holds(answer, text)]

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.accounts.disk import TreeDrawing, tree_png, tree_svg
+from equipoise.domains.accounts.disk import TreeDrawing
 from equipoise.domains.accounts.evaluation import SPEARMAN
 from equipoise.domains.accounts.experiment import COMBINATORIAL, HYPERBOLIC
 from equipoise.domains.accounts.results import (
-    CHARTS,
     AccountsEvaluation,
     last_run_systems,
     read_stored_tree,
@@ -28,15 +27,13 @@ from equipoise.domains.accounts.results import (
     stored_systems,
 )
 from equipoise.domains.accounts.vectors import NodeVectors, align_to_tree
-from equipoise.errors import MissingExtraError, ParameterError, StoreError, UnknownNameError
+from equipoise.errors import ParameterError, StoreError, UnknownNameError
 from equipoise.geometry.distances import ball_to_hyperboloid, lorentz_norm
 from equipoise.geometry.spaces import geometry as geometry_named
-from equipoise.io.atomic import write_bytes
 from equipoise.report.charts.chart import Chart, chart, shorten_label, slug
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
 from equipoise.report.charts.marks import TOOLTIP, Row, linear_axis, scale_axis
 from equipoise.report.charts.projection import projection_chart
-from equipoise.report.charts.render import render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, Spec
 from equipoise.report.sections import axis_scale
 from equipoise.report.view_model import Point, Projection
@@ -417,23 +414,3 @@ def _curve_point(dim: int, estimate: Estimate) -> CurvePoint:
 
 def _estimate_text(estimate: Estimate) -> str:
     return f"{format_value(estimate.value, 2)} {format_interval(estimate.interval, 2)}"
-
-
-def write_charts(tree_charts: TreeCharts, folder: Path) -> str:
-    """Write every chart as SVG and PNG to a folder; returns a message if they cannot be rendered here."""
-    try:
-        (folder / CHARTS).mkdir(parents=True, exist_ok=True)
-        layout, *charts = tree_charts.charts()
-        drawing = tree_charts.drawing()
-        write_bytes(folder / CHARTS / f"{layout.name}.svg", tree_svg(drawing).encode())
-        write_bytes(folder / CHARTS / f"{layout.name}.png", tree_png(drawing))
-        for chart in charts:
-            write_bytes(folder / CHARTS / f"{chart.name}.svg", render_svg(chart).encode())
-            write_bytes(folder / CHARTS / f"{chart.name}.png", render_png(chart))
-    except MissingExtraError as error:
-        return f"For charts: {error.hint}"
-    except OSError as error:
-        raise StoreError(
-            f"{folder / CHARTS} cannot be written: {error.strerror}", hint="choose another folder"
-        ) from error
-    return ""

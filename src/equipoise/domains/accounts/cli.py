@@ -331,14 +331,14 @@ def _report_assumed_geometry(out: Output, arguments: tuple[str, ...], geometry: 
 
 
 def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | None) -> None:
-    from equipoise.domains.accounts.report import accounts_report
+    from equipoise.domains.accounts.report import accounts_view
 
     if evaluation.resumed:
         out.note(f"reused from {output}: the vectors of {', '.join(evaluation.resumed)}")
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*accounts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+        out.view(accounts_view(evaluation.report_data))
     for name, error in evaluation.failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")
@@ -349,12 +349,19 @@ def _show_evaluation(out: Output, evaluation: AccountsEvaluation, output: str | 
 def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> None:
     """Write the charts to the folder of the results, and suggest the next command."""
     from equipoise.cli.output import suggestion
-    from equipoise.domains.accounts.charts import TreeCharts, write_charts
+    from equipoise.domains.accounts.charts import TreeCharts
+    from equipoise.domains.accounts.disk import write_drawing
+    from equipoise.domains.accounts.report import accounts_view
+    from equipoise.domains.accounts.results import CHARTS
+    from equipoise.report.charts.render import write_charts
+    from equipoise.types import install_command
 
-    if any(item.dim >= 2 for item in evaluation.evaluations):
-        message = write_charts(TreeCharts.of(evaluation), folder)
-        if message:
-            out.note(message)
+    charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
+    accounts_view(evaluation.report_data).with_charts(charts).write(folder)
+    if charts and not write_charts(charts[1:], folder / CHARTS, required=False):
+        out.note(f"For charts: {install_command('report')}")
+    elif charts:
+        write_drawing(TreeCharts.of(evaluation).drawing(), folder / CHARTS / charts[0].name)
     out.note(f"wrote {folder}")
     if not out.quiet and not out.json:
         out.text(suggestion(["eq", "accounts", "plot", str(folder), "-o", "disk.html"]))
@@ -581,7 +588,7 @@ def businesses() -> list[str]:
 def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsConfig, output: str | None) -> int:
     """See ``DEMO_HELP``."""
     from equipoise.domains.accounts.experiment import evaluate_tree, tree_evaluation_config
-    from equipoise.domains.accounts.report import accounts_report
+    from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.trees.read import accounts
     from equipoise.domains.accounts.trees.sql import read_sql
 
@@ -599,7 +606,7 @@ def demo(out: Output, /, business_id: str, dims: tuple[int, ...], config: StatsC
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*accounts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+        out.view(accounts_view(evaluation.report_data))
     if output is not None:
         write_outputs(out, evaluation, Path(output))
     return 0

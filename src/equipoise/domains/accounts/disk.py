@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.io.atomic import write_bytes
 from equipoise.report.charts.chart import shorten_label
 from equipoise.report.charts.projection import poincare_geodesic
 from equipoise.report.charts.theme import LIGHT, series_style
@@ -208,3 +210,9 @@ def tree_png(drawing: TreeDrawing, scale: float = 2.0) -> bytes:
     converter = require_extra("vl_convert", extra="report")
     png: bytes = converter.svg_to_png(tree_svg(drawing), scale=scale)
     return png
+
+
+def write_drawing(drawing: TreeDrawing, stem: Path) -> None:
+    """Write the tree as ``stem.svg`` and ``stem.png``."""
+    write_bytes(stem.with_name(f"{stem.name}.svg"), tree_svg(drawing).encode())
+    write_bytes(stem.with_name(f"{stem.name}.png"), tree_png(drawing))

@@ -1,7 +1,7 @@
 """The report of embedded trees: one row per embedding, significance groups, slices by depth and branch.
 
-``accounts_report`` is for the terminal; ``chart_of_accounts_table`` and ``chart_of_accounts_summary`` print the layout
-of ``AccountEmbedderTester``, with one column per dimension and one row per metric.
+``accounts_view`` is the view of an evaluation. ``chart_of_accounts_table`` and ``chart_of_accounts_summary`` print the
+layout of ``AccountEmbedderTester``, with one column per dimension and one row per metric.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.domains.accounts.neighbors import MISFILED
 from equipoise.domains.accounts.trees.tree import PARENT
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
-from equipoise.report.findings import findings_section
 from equipoise.report.tables import method_name
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
     format_count,
     format_interval,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from equipoise.stats.slices import Slice
     from equipoise.types import Finding
 
-MAX_SLICES = 12
-"""Only this many branches are shown, the largest ones."""
 SINGLE_TARGET_NOTE = "Every node has at most one target, so that MAP is the mean reciprocal rank."
 TARGETS = {
     "parent": "its parent",
@@ -104,18 +102,22 @@ class AccountsReportData:
 
 
 WORDS = Vocabulary("node", "embedding")
+MAX_DISPLACED = 20
+"""Nodes nearer to another node than to their parent that are listed."""
 
 
-def accounts_report(data: AccountsReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The answer; with ``verbose``, also all scores, methods, distances, slices of the best embedding and findings."""
-    parts = accounts_answer(data).parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts
-    parts += [Paragraph(""), heading(_title(data)), Paragraph(""), TerminalTable(accounts_columns(data))]
-    parts += [Paragraph(""), *map(Paragraph, captions(data)), *seed_table(data), *relation_table(data)]
-    parts += [*position_table(data), *shape_table(data), *displaced_table(data)]
-    parts += slice_table(data.leader, data.branch_names, verbose=True)
-    return [*parts, *findings_section(data.findings, verbose=True)]
+def accounts_view(data: AccountsReportData) -> View:
+    """The answer, then all scores, methods, distances, and slices of the best embedding."""
+    sections = (
+        Section(_title(data), (ReportTable.of(accounts_columns(data)),), tuple(captions(data))),
+        *seed_section(data),
+        *relation_section(data),
+        position_section(data),
+        *shape_section(data),
+        *displaced_section(data),
+        *slice_section(data.leader, data.branch_names),
+    )
+    return View(accounts_answer(data), sections)
 
 
 def _title(data: AccountsReportData) -> str:
@@ -294,22 +296,20 @@ def training_relation_notes(rows: Sequence[EmbeddingScores], relation: str) -> l
     return notes
 
 
-def seed_table(data: AccountsReportData) -> list[Any]:
+def seed_section(data: AccountsReportData) -> list[Section]:
     """Mean and standard deviation over seeds, if there are several."""
     rows = [row for row in data.rows if row.seeds]
     if not rows:
         return []
     names = [rows[0].mean_rank.metric, rows[0].map.metric]
-    table = TerminalTable(
-        [
-            ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-            *(ReportColumn(name, [row.seeds[name] for row in rows], right=True) for name in names),
-        ]
-    )
-    return [Paragraph(""), heading("Over seeds"), Paragraph(""), table]
+    columns = [
+        ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
+        *(ReportColumn(name, [row.seeds[name] for row in rows], right=True) for name in names),
+    ]
+    return [Section.of_table("Over seeds", columns)]
 
 
-def relation_table(data: AccountsReportData) -> list[Any]:
+def relation_section(data: AccountsReportData) -> list[Section]:
     """MR and MAP of the relations that were not requested."""
     rows = [row for row in data.rows if row.other_relations]
     if not rows:
@@ -319,10 +319,10 @@ def relation_table(data: AccountsReportData) -> list[Any]:
         scores = [row.other_relations[relation] for row in rows]
         columns.append(ReportColumn(f"MR {relation}", [format_value(item.mean_rank, 2) for item in scores], right=True))
         columns.append(ReportColumn(f"MAP {relation}", [format_value(item.map, 3) for item in scores], right=True))
-    return [Paragraph(""), heading("Other relations"), Paragraph(""), TerminalTable(columns)]
+    return [Section.of_table("Other relations", columns)]
 
 
-def shape_table(data: AccountsReportData) -> list[Any]:
+def shape_section(data: AccountsReportData) -> list[Section]:
     """How well distances in the tree are kept, and whether hyperbolic space suits the tree."""
     rows = [(row, row.shape) for row in data.rows if row.shape is not None]
     if not rows or data.tree_shape is None:
@@ -340,36 +340,28 @@ def shape_table(data: AccountsReportData) -> list[Any]:
         "Dasgupta cost: that of the tree for similarities exp(-distance), as a share of the cost of a tree without "
         "groups. Curvature: if an edge of the tree has length 1.",
     ]
-    return [
-        Paragraph(""),
-        heading("Distances in the tree"),
-        Paragraph(""),
-        TerminalTable(columns),
-        *map(Paragraph, notes),
-    ]
+    return [Section("Distances in the tree", (ReportTable.of(columns),), tuple(notes))]
 
 
 def _curvature(row: EmbeddingScores, shape: EmbeddingShape) -> str:
     return format_value(-(shape.scale**2), 2) if row.geometry in ("lorentz", "poincare") else "0"
 
 
-def displaced_table(data: AccountsReportData) -> list[Any]:
+def displaced_section(data: AccountsReportData) -> list[Section]:
     """The nodes whose nearest node is not their parent, and what that suggests."""
     if not data.displaced:
         return []
-    shown, names = data.displaced[:MAX_SLICES], data.branch_names
-    table = TerminalTable(
-        [
-            ReportColumn("node", [names.get(item.id, item.id) for item in shown], shortens="end"),
-            ReportColumn("parent", [names.get(item.parent, item.parent) for item in shown], shortens="end"),
-            ReportColumn("rank", [str(item.parent_rank) for item in shown], right=True),
-            ReportColumn("nearest", [names.get(item.nearest, item.nearest) for item in shown], shortens="end"),
-            ReportColumn("what that suggests", [_suggestion(item, names) for item in shown], shortens="end"),
-        ]
-    )
+    shown, names = data.displaced[:MAX_DISPLACED], data.branch_names
+    columns = [
+        ReportColumn("node", [names.get(item.id, item.id) for item in shown], shortens="end"),
+        ReportColumn("parent", [names.get(item.parent, item.parent) for item in shown], shortens="end"),
+        ReportColumn("rank", [str(item.parent_rank) for item in shown], right=True),
+        ReportColumn("nearest", [names.get(item.nearest, item.nearest) for item in shown], shortens="end"),
+        ReportColumn("what that suggests", [_suggestion(item, names) for item in shown], shortens="end"),
+    ]
     count = format_count(len(data.displaced))
     title = f"{count} nodes are nearer to another node than to their parent in {data.displaced_in}"
-    return [Paragraph(""), heading(title), Paragraph(""), table]
+    return [Section.of_table(title, columns)]
 
 
 def _suggestion(item: DisplacedNode, names: Mapping[str, str]) -> str:
@@ -378,65 +370,38 @@ def _suggestion(item: DisplacedNode, names: Mapping[str, str]) -> str:
     return f"{item.kind}: too few dimensions"
 
 
-def position_table(data: AccountsReportData) -> list[Any]:
+def position_section(data: AccountsReportData) -> Section:
     """Distances from the origin and from the parents, in the geometry of each embedding."""
     rows = data.rows
-    table = TerminalTable(
-        [
-            ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
-            ReportColumn("geometry", [row.geometry for row in rows]),
-            ReportColumn(
-                "distance from the origin", [_mean_and_deviation(row.origin_distances) for row in rows], right=True
-            ),
-            ReportColumn(
-                "distance to the parent", [_mean_and_deviation(row.parent_distances) for row in rows], right=True
-            ),
-        ]
-    )
-    return [Paragraph(""), heading("Mean ± standard deviation"), Paragraph(""), table]
+    from_origin = [_mean_and_deviation(row.origin_distances) for row in rows]
+    to_parent = [_mean_and_deviation(row.parent_distances) for row in rows]
+    columns = [
+        ReportColumn("embedding", [row.system for row in rows], shortens="middle"),
+        ReportColumn("geometry", [row.geometry for row in rows]),
+        ReportColumn("distance from the origin", from_origin, right=True),
+        ReportColumn("distance to the parent", to_parent, right=True),
+    ]
+    return Section.of_table("Mean ± standard deviation", columns)
 
 
 def _mean_and_deviation(pair: tuple[float, float]) -> str:
     return f"{format_value(pair[0], 2)} ± {format_value(pair[1], 2)}"
 
 
-def slice_table(row: EmbeddingScores, names: Mapping[str, str], *, verbose: bool = False) -> list[Any]:
+def slice_section(row: EmbeddingScores, names: Mapping[str, str]) -> list[Section]:
     """The primary metric at every depth and in every branch."""
-    defined = [item for item in row.slices if item.estimate.n]
-    shown = defined if verbose else _largest(defined)
+    shown = [item for item in row.slices if item.estimate.n]
     if not shown:
         return []
-    table = TerminalTable(
-        [
-            ReportColumn("slice", [item.name for item in shown]),
-            ReportColumn("", [_slice_value(item, names) for item in shown], shortens="end"),
-            ReportColumn(
-                "n",
-                [f"{format_count(item.estimate.n)}{'*' if item.few else ''}" for item in shown],
-                right=True,
-            ),
-            ReportColumn("estimate", [format_value(item.estimate.value, 2) for item in shown], right=True),
-            ReportColumn(
-                "interval", [format_interval(item.estimate.interval, 2) for item in shown], right=True, rank=1
-            ),
-        ]
-    )
-    title = f"{shown[0].estimate.metric} of {row.system} by depth and branch"
-    parts: list[Any] = [Paragraph(""), heading(title), Paragraph(""), table]
-    if len(shown) < len(defined):
-        parts.append(
-            Paragraph(f"{format_count(len(defined) - len(shown))} smaller branches are left out; -v shows them.")
-        )
-    if any(item.few for item in shown):
-        parts.append(Paragraph("* few nodes: the estimate is unreliable."))
-    return parts
-
-
-def _largest(slices: Sequence[Slice]) -> list[Slice]:
-    """All depths, and the branches with the most nodes in their original order."""
-    branches = sorted((item for item in slices if item.name == "branch"), key=lambda item: -item.estimate.n)
-    largest = {item.value for item in branches[:MAX_SLICES]}
-    return [item for item in slices if item.name != "branch" or item.value in largest]
+    columns = [
+        ReportColumn("slice", [item.name for item in shown]),
+        ReportColumn("", [_slice_value(item, names) for item in shown], shortens="end"),
+        ReportColumn("n", [f"{format_count(item.estimate.n)}{'*' if item.few else ''}" for item in shown], right=True),
+        ReportColumn("estimate", [format_value(item.estimate.value, 2) for item in shown], right=True),
+        ReportColumn("interval", [format_interval(item.estimate.interval, 2) for item in shown], right=True, rank=1),
+    ]
+    note = "* few nodes: the estimate is unreliable." if any(item.few for item in shown) else ""
+    return [Section.of_table(f"{shown[0].estimate.metric} of {row.system} by depth and branch", columns, note)]
 
 
 def _slice_value(part: Slice, names: Mapping[str, str]) -> str:

@@ -34,7 +34,7 @@ def compare(
     split: str | None = None,
     dims: Sequence[int] = (),
     dtypes: Sequence[str] = (),
-    rerankers: Sequence[str] = (),
+    rerankers: Sequence[Any] = (),
     rerank_depth: int = DEFAULT_DEPTH,
     tune: Sequence[str] = (),
     baselines: bool = True,
@@ -66,7 +66,7 @@ def compare(
     dtypes
         Storage types, as variants of every model that embeds: float32, float16, int8 or binary.
     rerankers
-        Rerankers such as ``maxsim:minilm``, applied to the first hits of every system.
+        Rerankers such as ``maxsim:minilm``, or ``CrossEncoder`` objects, applied to the first hits of every system.
     rerank_depth
         Number of hits that are reranked.
     tune
@@ -169,7 +169,7 @@ def plan_benchmark(
     split: str | None = None,
     dims: Sequence[int] = (),
     dtypes: Sequence[str] = (),
-    rerankers: Sequence[str] = (),
+    rerankers: Sequence[Any] = (),
     rerank_depth: int = DEFAULT_DEPTH,
     tune: Sequence[str] = (),
     baselines: bool = True,

@@ -15,9 +15,9 @@ from equipoise.domains.bench.base_data import (
     require_rows,
     slices_of,
 )
-from equipoise.domains.bench.tables import TRAIN, table_of
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.evidence.labels import Labels
+from equipoise.io.columns import TRAIN, table_of
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.formatting import format_count
 from equipoise.tasks.classification import (

@@ -246,10 +246,15 @@ class LeaderboardAnalysis:
 
     def report(self, path: PathLike) -> None:
         """Write a self-contained HTML page with the tables and the chart of rank intervals."""
-        from equipoise.domains.bench.leaderboard_page import leaderboard_html
+        from equipoise.domains.bench.charts import rank_chart
+        from equipoise.domains.bench.leaderboard_report import leaderboard_view
         from equipoise.io.atomic import write_text
+        from equipoise.report.html.render import render_views
+        from equipoise.report.view import Section
 
-        write_text(path, leaderboard_html(self))
+        view = leaderboard_view(self)
+        chart = Section("Rank intervals", charts=(rank_chart(self),))
+        write_text(path, render_views(view.title, [replace(view, sections=(chart, *view.sections))]))
 
     def write(self, folder: PathLike) -> tuple[Path, Path]:
         """Write ``results.json`` and ``report.html`` into a folder, and return their paths."""
@@ -261,10 +266,10 @@ class LeaderboardAnalysis:
         return results, page
 
     def __str__(self) -> str:
-        from equipoise.domains.bench.leaderboard_report import leaderboard_sections
+        from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
         from equipoise.report.terminal import render_text
 
-        return render_text(*leaderboard_sections(self))
+        return render_text(*leaderboard_view(self, n_shown=SHOWN_MODELS).parts())
 
 
 def leaderboard(

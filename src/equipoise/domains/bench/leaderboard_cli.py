@@ -93,7 +93,7 @@ def leaderboard(
 
 def _show(out: Output, analysis: LeaderboardAnalysis, to: str | None, folder: str | None) -> None:
     """Print the leaderboard, and write the files."""
-    from equipoise.domains.bench.leaderboard_report import leaderboard_sections
+    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
 
     if to is not None:
         out.file(analysis.export(to))
@@ -101,7 +101,7 @@ def _show(out: Output, analysis: LeaderboardAnalysis, to: str | None, folder: st
         out.data(analysis.to_dict())
     else:
         details = "" if folder is None else f"{folder}/report.html"
-        out.show(*leaderboard_sections(analysis, verbose=out.verbose, quiet=out.quiet, details=details))
+        out.view(leaderboard_view(analysis, details, None if out.verbose else SHOWN_MODELS))
     if folder is not None:
         results, page = analysis.write(folder)
         out.note(f"wrote {results} and {page}")

@@ -23,9 +23,8 @@ import numpy as np
 from equipoise.errors import ParameterError, did_you_mean
 from equipoise.stats.corrections import adjust
 from equipoise.stats.intervals import Interval, t_interval
-from equipoise.stats.mean_intervals import FEW_RESAMPLING_UNITS
 from equipoise.stats.paired_tests import run_test
-from equipoise.stats.resampling import bootstrap_sums
+from equipoise.stats.resampling import FEW_RESAMPLING_UNITS, bootstrap_sums
 from equipoise.stats.tie_groups import order_by_score
 from equipoise.types import Direction
 

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
@@ -15,8 +16,8 @@ from equipoise.report.answer import Answer
 from equipoise.report.export.csv import inert_cell
 from equipoise.report.export.latex import escape_latex
 from equipoise.report.export.paper_table import escape_markdown
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import Section, View
 from equipoise.runs.unit_table import json_text
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.formatting import (
@@ -37,23 +38,20 @@ if TYPE_CHECKING:
 
 SHOWN_MODELS = 10
 AGGREGATE_TITLES = {"mean": "mean score", "borda": "Borda count", "zscore": "mean z-score"}
-SHOWN_DATASETS = 10
 
 
 # The terminal: the answer first, then ten models, then one line per question.
 
 
-def leaderboard_sections(
-    analysis: LeaderboardAnalysis, *, verbose: bool = False, quiet: bool = False, details: str = ""
-) -> list[Any]:
-    """The decision, the best models, and one line each about ranks, order, missing scores and findings."""
-    answer = leaderboard_answer(analysis, details=details, n_shown=None if verbose else SHOWN_MODELS)
-    parts = answer.parts(quiet=quiet, verbose=verbose)
-    if verbose and not quiet:
-        parts += [*_adjacent_section(analysis), *_dataset_section(analysis)]
-        parts += [Paragraph(""), *(Paragraph(line) for line in method_lines(analysis))]
-        parts += findings_section(analysis.findings, verbose=True)
-    return parts
+def leaderboard_view(analysis: LeaderboardAnalysis, details: str = "", n_shown: int | None = None) -> View:
+    """The decision and the models, then adjacent ranks, the order without single data sets, and the method."""
+    sections = (
+        _adjacent_section(analysis),
+        *_dataset_section(analysis, n_shown),
+        Section("Method", notes=tuple(method_lines(analysis))),
+    )
+    title = f"Leaderboard: {Path(analysis.table.name).name}"
+    return View(leaderboard_answer(analysis, details=details, n_shown=n_shown), sections, title)
 
 
 def leaderboard_answer(analysis: LeaderboardAnalysis, *, details: str = "", n_shown: int | None = None) -> Answer:
@@ -174,7 +172,7 @@ def adjacent_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:
     ]
 
 
-def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
+def _adjacent_section(analysis: LeaderboardAnalysis) -> Section:
     better, worse, *numbers = zip(*adjacent_rows(analysis), strict=True)
     columns = [
         ReportColumn(head, cells, shortens="middle")
@@ -184,22 +182,21 @@ def _adjacent_section(analysis: LeaderboardAnalysis) -> list[Any]:
         ReportColumn(head, cells, right=True, rank=rank)
         for head, cells, rank in zip(ADJACENT_HEADS[2:], numbers, (0, 1, 0, 2), strict=True)
     ]
-    title = f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}"
-    return [Paragraph(""), heading(title), TerminalTable(columns)]
+    return Section.of_table(f"Adjacent ranks: difference in {AGGREGATE_TITLES[analysis.aggregate]}", columns)
 
 
 DATASET_HEADS = ("without data set", "tau", "first", "largest move", "units")
 
 
-def _dataset_section(analysis: LeaderboardAnalysis) -> list[Any]:
+def _dataset_section(analysis: LeaderboardAnalysis, n_shown: int | None) -> list[Section]:
     """The data sets without which the order changes most, and the units that their digits allow."""
     if not analysis.without_dataset:
         return []
     rows = dataset_rows(analysis)
-    cells = list(zip(*rows[:SHOWN_DATASETS], strict=True))
+    cells = list(zip(*rows[:n_shown], strict=True))
     columns = [ReportColumn(head, cells[at], rank=(0, 0, 1, 2, 3)[at]) for at, head in enumerate(DATASET_HEADS)]
-    shown = f"; {SHOWN_DATASETS} of {len(rows)} data sets" if len(rows) > SHOWN_DATASETS else ""
-    return [Paragraph(""), heading(f"Order without one data set, largest change first{shown}"), TerminalTable(columns)]
+    shown = f"; {n_shown} of {len(rows)} data sets" if n_shown is not None and len(rows) > n_shown else ""
+    return [Section.of_table(f"Order without one data set, largest change first{shown}", columns)]
 
 
 def dataset_rows(analysis: LeaderboardAnalysis) -> list[tuple[str, ...]]:

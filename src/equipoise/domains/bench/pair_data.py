@@ -15,10 +15,10 @@ from equipoise.domains.bench.base_data import (
     require_rows,
     slices_of,
 )
-from equipoise.domains.bench.tables import BenchTable, as_number, as_text, table_of
 from equipoise.errors import FormatError, InputError
 from equipoise.evidence.pairs import Pairs
 from equipoise.evidence.ranking import Ranking
+from equipoise.io.columns import ColumnTable, as_number, as_text, table_of
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.formatting import format_count
 from equipoise.tasks.similarity import row_cosines
@@ -33,7 +33,7 @@ BINARY = {
 """Labels of pairs that are read as negative or positive."""
 
 
-def text_columns(table: BenchTable, text: Sequence[str]) -> tuple[str, str]:
+def text_columns(table: ColumnTable, text: Sequence[str]) -> tuple[str, str]:
     """The two columns of text: as chosen, by their usual names, or two columns named after languages."""
     if text:
         if len(text) != 2:
@@ -44,7 +44,7 @@ def text_columns(table: BenchTable, text: Sequence[str]) -> tuple[str, str]:
     return table.column("text_a"), table.column("text_b")
 
 
-def language_columns(table: BenchTable) -> list[str]:
+def language_columns(table: ColumnTable) -> list[str]:
     """Columns of texts that are named like language codes: en, de, deu, en_US."""
     codes = [name for name in table.columns if name.casefold().replace("-", "_").partition("_")[0].isalpha()]
     return [
@@ -95,10 +95,10 @@ class _PairTable(BenchData):
         self.slices = slices_of(self._ids, kept.properties(used))
         self._check()
 
-    def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
+    def _value_column(self, table: ColumnTable, chosen: str | None) -> str | None:
         return table.column("score", chosen)
 
-    def _numbers(self, table: BenchTable, column: str) -> list[float | None]:
+    def _numbers(self, table: ColumnTable, column: str) -> list[float | None]:
         return [as_number(value) for value in table.columns[column]]
 
     def _check(self) -> None:
@@ -176,12 +176,12 @@ class PairClassification(_PairTable):
     formats = "one table with text_a, text_b and label (0 or 1, true or false, yes or no)"
     metrics = ("AP", "F1")
 
-    def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
+    def _value_column(self, table: ColumnTable, chosen: str | None) -> str | None:
         if chosen is None and table.find("label") is None:
             chosen = table.find("score")
         return table.column("label", chosen)
 
-    def _numbers(self, table: BenchTable, column: str) -> list[float | None]:
+    def _numbers(self, table: ColumnTable, column: str) -> list[float | None]:
         texts = [as_text(value).casefold() for value in table.columns[column]]
         unknown = sorted({text for text in texts if text and text not in BINARY})
         if unknown:
@@ -217,7 +217,7 @@ class Bitext(_PairTable):
     metrics = ("HR@1", "MRR")
     needs_vectors = False
 
-    def _value_column(self, table: BenchTable, chosen: str | None) -> str | None:
+    def _value_column(self, table: ColumnTable, chosen: str | None) -> str | None:
         return None
 
     @property

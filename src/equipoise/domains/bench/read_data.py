@@ -11,18 +11,20 @@ from equipoise.domains.bench.base_data import BenchData
 from equipoise.domains.bench.label_data import Classification, Clustering
 from equipoise.domains.bench.pair_data import BINARY, Bitext, PairClassification, Similarity, language_columns
 from equipoise.domains.bench.reranking_data import Reranking
-from equipoise.domains.bench.retrieval_data import Retrieval, is_beir_folder
-from equipoise.domains.bench.tables import (
-    BenchTable,
+from equipoise.domains.bench.retrieval_data import Retrieval
+from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
+from equipoise.io.columns import (
+    ColumnTable,
     as_number,
     as_text,
+    is_frame,
     is_saved_dataset,
     split_tables,
     stem_of,
     table_of,
     tables_in,
 )
-from equipoise.errors import DuplicateError, EquipoiseError, FormatError, InputError, UnknownNameError
+from equipoise.io.retrieval_tables import ir_datasets_parts, is_beir_folder
 
 KINDS: dict[str, type[BenchData]] = {
     each.kind: each
@@ -76,6 +78,8 @@ def read_data(source: Any, *, text: Sequence[str] = (), split: str | None = None
         if kind not in (None, Retrieval):
             raise FormatError(f"{source} is a retrieval folder, not {prefix} data", hint="leave the prefix out")
         return Retrieval(source, name=name, split=split, text=text)
+    if ir_datasets_parts(source) is not None:
+        return Retrieval(source, name=name or source.dataset_id())
     table = table_of(source, name=name)
     chosen = kind or recognise(table, text)
     built: BenchData = chosen(table, name=name or table.name, text=text, **options)  # type: ignore[call-arg]
@@ -112,7 +116,9 @@ def expand_folder(source: Any) -> list[tuple[Any, str]]:
 def read_suite(sources: Any, *, text: Sequence[str] = (), split: str | None = None) -> list[BenchData]:
     """Several data sets with unique names."""
     given = (
-        [sources] if isinstance(sources, str | PathLike | BenchData) or hasattr(sources, "columns") else list(sources)
+        [sources]
+        if isinstance(sources, str | PathLike | BenchData) or is_frame(sources) or hasattr(sources, "docs_iter")
+        else list(sources)
     )
     if not given:
         raise InputError("no data were named", hint="name a folder or a table; eq bench ls lists the formats")
@@ -143,7 +149,7 @@ def _read_all(sources: Sequence[tuple[Any, str]], text: Sequence[str], split: st
     return found
 
 
-def recognise(table: BenchTable, text: Sequence[str] = ()) -> type[BenchData]:
+def recognise(table: ColumnTable, text: Sequence[str] = ()) -> type[BenchData]:
     """The kind that fits the columns of a table; an error lists what was found."""
     has = {role for role in ("query", "positive", "negative", "text_a", "text_b", "score", "label") if table.find(role)}
     if {"query", "positive"} <= has and table.find("positive") != table.find("query"):
@@ -164,7 +170,7 @@ def recognise(table: BenchTable, text: Sequence[str] = ()) -> type[BenchData]:
     )
 
 
-def _has_candidate_lists(table: BenchTable) -> bool:
+def _has_candidate_lists(table: ColumnTable) -> bool:
     """Whether each query has its own candidates: lists of negatives, or a plural column."""
     column = table.find("negative")
     if column is None:
@@ -172,16 +178,16 @@ def _has_candidate_lists(table: BenchTable) -> bool:
     return column.casefold().endswith("s") or any(len(each) > 1 for each in table.lists(column))
 
 
-def _values(table: BenchTable, role: str) -> list[str]:
+def _values(table: ColumnTable, role: str) -> list[str]:
     column = table.find(role)
     return [] if column is None else [text for value in table.columns[column] if (text := as_text(value).casefold())]
 
 
-def _is_binary(table: BenchTable, role: str) -> bool:
+def _is_binary(table: ColumnTable, role: str) -> bool:
     return all(value in BINARY for value in _values(table, role))
 
 
-def _is_numeric(table: BenchTable, role: str) -> bool:
+def _is_numeric(table: ColumnTable, role: str) -> bool:
     return all(as_number(value) is not None for value in _values(table, role))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from statistics import fmean, harmonic_mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names
 from equipoise.report.answer import (
@@ -18,10 +18,10 @@ from equipoise.report.answer import (
     cost_report_columns,
     single_answer,
 )
-from equipoise.report.terminal import Paragraph, ReportColumn, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, heading
+from equipoise.report.view import View
 from equipoise.stats.formatting import format_percent, format_ranks, format_value
 from equipoise.stats.verdict import Vocabulary
-from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
     from equipoise.domains.bench.aggregate import Aggregate
@@ -35,40 +35,7 @@ MAX_DATASETS = 5
 DETAILS = "Details: add -v. The meaning of a code: eq explain CODE."
 
 
-@dataclass(frozen=True, slots=True)
-class BenchView:
-    """The answer for one data set or for the whole suite, and its title."""
-
-    title: str
-    answer: Answer
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> BenchView:
-        """From the values of ``dataclasses.asdict`` after they were stored as JSON."""
-        answer = content["answer"]
-        return cls(
-            content["title"],
-            Answer(
-                answer["headline"],
-                tuple(ReportColumn(**{**column, "cells": tuple(column["cells"])}) for column in answer["columns"]),
-                tuple(answer["notes"]),
-                tuple(answer["warnings"]),
-                findings_from_dicts(answer["findings"]),
-                answer["details"],
-                answer["explanation"],
-            ),
-        )
-
-
-def findings_from_dicts(content: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
-    """Findings that were stored as JSON."""
-    return tuple(
-        Finding(**{**each, "severity": Severity(each["severity"]), "evidence": tuple(each["evidence"])})
-        for each in content
-    )
-
-
-def bench_views(comparison: BenchComparison) -> list[BenchView]:
+def bench_views(comparison: BenchComparison) -> list[View]:
     """The suite first if there are several data sets, then every data set."""
     single = [_data_view(dataset, comparison) for dataset in comparison.datasets]
     if comparison.aggregate is None:
@@ -76,11 +43,11 @@ def bench_views(comparison: BenchComparison) -> list[BenchView]:
     return [_suite_view(comparison, comparison.aggregate), *single]
 
 
-def answer_parts(views: Sequence[BenchView], *, verbose: bool = False, quiet: bool = False) -> list[Any]:
+def answer_parts(views: Sequence[View], *, verbose: bool = False, quiet: bool = False) -> list[Part]:
     """The first answer, or with ``verbose`` all of them under their titles."""
     if not verbose:
         return views[0].answer.parts(quiet=quiet)
-    parts: list[Any] = []
+    parts: list[Part] = []
     for view in views:
         parts += [*([Paragraph("")] if parts else []), heading(view.title), Paragraph("")]
         parts += replace(view.answer, details="").parts(quiet=quiet)
@@ -90,7 +57,7 @@ def answer_parts(views: Sequence[BenchView], *, verbose: bool = False, quiet: bo
 # The whole suite.
 
 
-def _suite_view(comparison: BenchComparison, suite: Aggregate) -> BenchView:
+def _suite_view(comparison: BenchComparison, suite: Aggregate) -> View:
     names = [row.system for row in suite.rows]
     level, count = format_percent(suite.confidence_level), len(comparison.datasets)
     columns = (
@@ -119,7 +86,7 @@ def _suite_view(comparison: BenchComparison, suite: Aggregate) -> BenchView:
         notes.append(f"Not on all data sets, so not in this table: {join_names(suite.incomplete)}.")
     headline = _with_cheapest(comparison, _suite_decision(comparison, suite, count))
     answer = Answer(headline, columns, tuple(notes), findings=comparison.findings, details=DETAILS)
-    return BenchView(f"{count} data sets, {len(names)} systems", answer)
+    return View(title=f"{count} data sets, {len(names)} systems", answer=answer)
 
 
 def _suite_decision(comparison: BenchComparison, suite: Aggregate, count: int) -> str:
@@ -180,7 +147,7 @@ def _mean_cost(comparison: BenchComparison, name: str) -> dict[str, float | None
 # One data set.
 
 
-def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchView:
+def _data_view(dataset: DataComparison, comparison: BenchComparison) -> View:
     names, data = dataset.order, dataset.data
     further = [name for name in data.metrics[1:] if name in dataset.systems[0].result.estimates][:MAX_METRICS]
     columns = [
@@ -211,7 +178,7 @@ def _data_view(dataset: DataComparison, comparison: BenchComparison) -> BenchVie
         if not comparison.decision.above_random:
             headline = _NOT_ABOVE_RANDOM.format(metric=data.primary)
         answer = replace(answer, headline=_with_cheapest(comparison, headline))
-    return BenchView(f"{data.name}: {data.kind}, {data.size}", answer)
+    return View(title=f"{data.name}: {data.kind}, {data.size}", answer=answer)
 
 
 def _data_note(dataset: DataComparison) -> str:

@@ -18,8 +18,8 @@ from equipoise.domains.bench.base_data import (
     require_rows,
     slices_of,
 )
-from equipoise.domains.bench.tables import query_columns, table_of
 from equipoise.evidence.ranking import Ranking
+from equipoise.io.columns import query_columns, table_of
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
 from equipoise.tasks.retrieval import candidate_scores
 

@@ -252,6 +252,9 @@ class BenchComparison:
 
     def write(self, folder: str | Path) -> Path:
         """Write results.json into the folder of the run directories."""
+        from equipoise.domains.bench.report import bench_views
+
+        bench_views(self)[0].write(folder)
         return ExperimentFolder(Path(folder)).write_results(self.to_dict())
 
     def report(self, path: str | Path, *, charts: bool = True) -> Path:

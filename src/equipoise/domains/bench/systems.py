@@ -16,13 +16,14 @@ from uuid import uuid4
 
 import numpy as np
 
-from equipoise.domains.bench.tuning import WeightedSumFusion, tuned_systems
+from equipoise.domains.bench.tuning import tuned_systems
 from equipoise.errors import UndefinedError
-from equipoise.models.backends.python_object import from_object
+from equipoise.models.backends.python_object import from_object, object_name
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.embedder import Embedder, embedder
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, encode_with_token_counts
-from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, parse_fusion
+from equipoise.models.fusion import ReciprocalRankFusion, SumFusion, WeightedSumFusion, parse_fusion
+from equipoise.models.inventory import weights_revision
 from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.registry import ModelSpec, parse_spec
 from equipoise.models.rerank import RerankedRetriever, reranker
@@ -134,7 +135,7 @@ class SystemSpec:
 
     name: str
     model: Any
-    reranker: str | None = None
+    reranker: str | Any | None = None
     depth: int = DEFAULT_DEPTH
     baseline: bool = False
     weight: float | None = None
@@ -153,7 +154,7 @@ class SystemSpec:
     @property
     def repeatable(self) -> bool:
         """Whether its name identifies it, so that a stored run can be used again."""
-        return isinstance(self.model, str)
+        return isinstance(self.model, str) and isinstance(self.reranker, str | None)
 
     def why_not(self, data: BenchData) -> str:
         """Why it cannot be evaluated on a data set; empty if it can."""
@@ -162,15 +163,15 @@ class SystemSpec:
         return ""
 
     def version(self) -> str:
-        """What a stored run depends on: the spec, and the time stamps of local model files."""
-        stamps = []
-        if isinstance(self.model, str):
-            for part in parse_fusion(self.model)[2] if is_fusion(self.model) else [self.model]:
-                path = Path(parse_spec(part).name).expanduser() if part != RANDOM and parse_spec(part).name else None
-                if path is not None and path.exists():
-                    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
-                    stamps += [f"{each} {each.stat().st_size} {each.stat().st_mtime_ns}" for each in files]
-        return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *stamps])
+        """What a stored run depends on: the spec, and the hash or revision of the weights."""
+        specs = [self.model] if isinstance(self.model, str) else []
+        if specs and is_fusion(self.model):
+            specs = list(parse_fusion(self.model)[2])
+        if isinstance(self.reranker, str):  # a cross-encoder or the token encoder of MaxSim
+            kind, _, name = self.reranker.partition(":")
+            specs += [f"st:{name}"] if kind == "cross-encoder" else [name] if name and kind == "maxsim" else []
+        revisions = [weights_revision(each) for each in specs if not _is_random(each)]
+        return "\n".join([self.name, f"{self.reranker} {self.depth} {self.tune}", *revisions])
 
 
 def expand_systems(
@@ -178,7 +179,7 @@ def expand_systems(
     *,
     dims: Sequence[int] = (),
     dtypes: Sequence[str] = (),
-    rerankers: Sequence[str] = (),
+    rerankers: Sequence[Any] = (),
     depth: int = DEFAULT_DEPTH,
     tune: Sequence[str] = (),
     device: str | None = None,
@@ -197,14 +198,14 @@ def expand_systems(
             systems[variant_name] = SystemSpec(variant_name, variant)
     for system in list(systems.values()):
         for each in rerankers:
-            name = f"{system.name}{RERANKED}{each}"
+            name = f"{system.name}{RERANKED}{each if isinstance(each, str) else object_name(each)}"
             systems[name] = SystemSpec(name, system.model, each, depth)
     systems |= {system.name: system for system in tuned_systems(list(systems.values()), tune)}
     if baselines:
         ranking = any(not each.needs_vectors for each in data)
         # ``bm25`` and ``bm25:`` are the same model.
         names = {name.rstrip(":") for name in systems}
-        for spec in (*(["bm25:"] if ranking else []), "tfidf:", RANDOM):
+        for spec in (*(["bm25"] if ranking else []), "tfidf", RANDOM):
             if spec.rstrip(":") not in names:
                 systems[spec] = SystemSpec(spec, spec, baseline=True)
     return list(systems.values())

@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
-from equipoise.models.fusion import SumFusion, parse_fusion
+from equipoise.models.fusion import parse_fusion
 from equipoise.models.retriever import is_fusion
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.estimate import result_from_values
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.bench.base_data import BenchData, BenchObservation
     from equipoise.domains.bench.systems import SystemPool, SystemSpec
-    from equipoise.geometry.base import PointArray
-    from equipoise.models.retriever import Retriever
     from equipoise.runs.unit_table import UnitContents
     from equipoise.stats.result import Result
     from equipoise.types import Floats
@@ -37,24 +35,6 @@ FOLDS, SPLITS = 5, 5
 _STREAM = 29
 _TRIAL_RESAMPLES = 100
 """The intervals of single trials are not used."""
-
-
-class WeightedSumFusion(SumFusion):
-    """A sum fusion of two systems with the weights w and 1 - w."""
-
-    def __init__(self, parts: Sequence[Retriever], weight: float) -> None:
-        super().__init__(parts)
-        self.weights = (weight, 1.0 - weight)
-
-    def contribution(self, part: int, scores: PointArray) -> Floats:
-        """The scores of the plain sum, weighted."""
-        return self.weights[part] * super().contribution(part, scores)
-
-    def _options(self) -> str:
-        return f",weight={self.weights[0]:g}"
-
-    def _note(self) -> str:
-        return f"{super()._note()}; weights {self.weights[0]:g} and {self.weights[1]:g}"
 
 
 @dataclass(frozen=True)

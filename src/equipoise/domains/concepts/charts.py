@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.errors import MissingExtraError, StoreError
-from equipoise.io.atomic import write_bytes
 from equipoise.metrics.intrinsic import directions
 from equipoise.report.charts.chart import Chart, chart, shorten_label, shorten_labels, slug, unique_names
 from equipoise.report.charts.marks import TOOLTIP, Row, column_header, linear_axis
 from equipoise.report.charts.projection import MAX_POINTS, projection_chart
 from equipoise.report.charts.projection import SIZE as MAP_SIZE
 from equipoise.report.charts.radar import radar_chart
-from equipoise.report.charts.render import CHART_FOLDER, render_png, render_svg
 from equipoise.report.charts.theme import LIGHT, TEXT_SIZE, Spec
 from equipoise.report.view_model import Point, Projection
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
@@ -360,21 +356,3 @@ def _related(space: Space) -> Floats:
     labels = np.zeros(len(units)) if space.labels is None else space.labels[pointed]
     one, other = np.triu_indices(len(units), 1)
     return np.asarray((units @ units.T)[one, other][labels[one] == labels[other]])
-
-
-def write_charts(folder: Path, evaluation: ConceptEvaluation) -> list[Path]:
-    """Every chart as SVG and PNG below the folder; none where nothing is installed to draw them."""
-    target = folder / CHART_FOLDER
-    written = []
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for chart in concept_charts(evaluation):
-            for ending, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
-                file = target / f"{chart.name}.{ending}"
-                write_bytes(file, content)
-                written.append(file)
-    except MissingExtraError:
-        return []
-    except OSError as error:
-        raise StoreError(f"{target} cannot hold the charts: {error.strerror}", hint="choose another folder") from error
-    return written

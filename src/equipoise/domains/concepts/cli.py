@@ -18,7 +18,7 @@ from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_optio
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.checks import MAX_DISSIMILAR
 from equipoise.domains.concepts.concept_set_reader import read_with_issues
-from equipoise.domains.concepts.scores import CONCEPT_STATS
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
 from equipoise.report.findings import findings_section
 from equipoise.report.terminal import Paragraph, ReportColumn, StatusLine, TerminalTable, ThresholdStatus, heading
@@ -51,6 +51,10 @@ def concept_set_report(
         parts.append(TerminalTable([*columns, ReportColumn("", list(facts.values()), shortens="end")]))
     if concept_set.unread:
         parts += [Paragraph(""), Paragraph(f"not read: {', '.join(concept_set.unread)}")]
+    missing = missing_sections(concept_set)
+    if missing and not quiet:
+        parts += [Paragraph(""), heading("What the missing files cost")]
+        parts += [Paragraph(f"{file}: {cost}", indent=2) for file, cost in missing.items()]
     parts += _problems(concept_set, verbose=verbose)
     if not quiet:
         others = [finding for finding in findings if finding.code not in _OF_PROBLEMS]
@@ -61,6 +65,35 @@ def concept_set_report(
 def summary_lines(concept_set: ConceptSet) -> dict[str, str]:
     """A line about each part that there is."""
     return {part: _FACTS[part](concept_set) for part in concept_set.present}
+
+
+_FILES = {
+    "pairs": "pairs.json",
+    "clusters": "clusters.json",
+    "sentences": "entities.json",
+    "relations": "relations.json",
+    "concepts": "concepts.json",
+}
+
+
+def missing_sections(concept_set: ConceptSet) -> dict[str, str]:
+    """For each file that there is not: the score, the ground-truth metric and the advice that are lost without it."""
+    from equipoise.domains.concepts.experiment import select_tasks
+
+    tasks = select_tasks(concept_set, ())[0] if concept_set.present else ()
+    costs = {}
+    for score in CONCEPT_SCORES.values():
+        if getattr(concept_set, score.needs) is not None:
+            continue
+        if score.task in tasks:
+            cost = (
+                f"{score.name} is measured on the {len(concept_set.standard_concepts or ())} concepts of the clusters"
+            )
+        else:
+            lost = [score.name, *filter(None, [score.truth]), *([f"advice for {score.use}"] if score.use else [])]
+            cost = f"no {', no '.join(lost)}, no {COMPOSITE}"
+        costs[_FILES[score.needs]] = cost
+    return costs
 
 
 def _problems(concept_set: ConceptSet, *, verbose: bool) -> list[Any]:
@@ -181,8 +214,6 @@ class ConceptTaskParam(options.NameType):
 
     def known(self) -> Iterable[tuple[str, str]]:
         """The five tasks."""
-        from equipoise.domains.concepts.scores import CONCEPT_SCORES
-
         return ((task, blend.name) for task, blend in CONCEPT_SCORES.items())
 
 
@@ -299,12 +330,12 @@ def _weights(words: tuple[str, ...]) -> dict[str, float] | None:
 
 def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
     """Print the report or the JSON data, and write the results."""
-    from equipoise.domains.concepts.report import concepts_report
+    from equipoise.domains.concepts.report import concepts_view
 
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*concepts_report(evaluation.report_data, verbose=out.verbose, quiet=out.quiet))
+        out.view(concepts_view(evaluation.report_data))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:
@@ -339,7 +370,8 @@ CHECK_HELP = """
   eq concepts check sts.csv --similarity-scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
-similarities out of range, offsets that do not match. All problems are listed at once. CONCEPT_SET
+similarities out of range, offsets that do not match. All problems are listed at once, and what
+each missing file costs. CONCEPT_SET
 is a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv or
 .tsv, or one such file; without it, the included concept set is checked. Exit status 1 means that
 there are issues, 2 that the concept set cannot be used.
@@ -375,6 +407,7 @@ def _data(concept_set: ConceptSet, findings: tuple[Finding, ...]) -> dict[str, A
         "usable": not any(problem.fatal for problem in concept_set.problems),
         "parts": {part: len(getattr(concept_set, part)) for part in concept_set.present},
         "facts": summary_lines(concept_set),
+        "missing": missing_sections(concept_set),
         "problems": [
             {"rule": problem.rule, "fatal": problem.fatal, **_problem_dict(problem)} for problem in concept_set.problems
         ],

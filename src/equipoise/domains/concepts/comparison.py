@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.concepts.report import Recommendation, ScoreComparison
+from equipoise.domains.concepts.report import ScoreComparison
 from equipoise.domains.concepts.scores import (
     COMPOSITE,
-    CONCEPT_SCORES,
     CONCEPT_STATS,
-    GENERAL_USE,
+    GROUND_TRUTH,
     ConceptScore,
     ScoreTerm,
 )
@@ -29,7 +28,7 @@ from equipoise.stats.formatting import format_range
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.tie_groups import tie_groups
-from equipoise.types import Direction, Floats, with_label
+from equipoise.types import Direction, Floats
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -151,8 +150,41 @@ def compare_on_composite(
         title="Composite",
         formula=_formula(blends, shares),
         drawn="the units of every score, each score by itself",
+        **_ground_truth(scores, weights, config),
         **_claims(estimates, spreads, config),
     )
+
+
+def _ground_truth(
+    scores: Mapping[str, Mapping[str, TaskScore]], weights: Mapping[str, float], config: StatsConfig
+) -> dict[str, Any]:
+    """The weighted mean of the ground-truth metrics, each rescaled so that chance is 0 and the maximum 1."""
+    first = next(iter(scores.values()))
+    tasks = [task for task in weights if first[task].blend.truth in first[task].observed.reference_metrics]
+    if not tasks:
+        return {}
+    total = sum(weights[task] for task in tasks)
+    estimates, spreads = {}, {}
+    for name, task_scores in scores.items():
+        metrics = [task_scores[task].ground_truth for task in tasks]
+        scales = [weights[task] / total / (1.0 - metric.chance) for task, metric in zip(tasks, metrics, strict=True)]
+        value = sum(scale * (metric.value - metric.chance) for scale, metric in zip(scales, metrics, strict=True))
+        spreads[name] = combine_errors([task_scores[task].truth_spread for task in tasks], scales)
+        estimates[name] = Estimate(
+            metric=GROUND_TRUTH,
+            value=value,
+            interval=spreads[name].interval(value, config.confidence_level),
+            n=sum(metric.n for metric in metrics),
+            undefined=0,
+            chance=0.0,
+            better=Direction.UP,
+            unit="blend",
+        )
+    return {
+        "truth": GROUND_TRUTH,
+        "truth_contrasts": _claims(estimates, spreads, config)["contrasts"],
+        "reference_metrics": {GROUND_TRUTH: estimates},
+    }
 
 
 def _composite_reach(
@@ -240,68 +272,6 @@ def _contrast(
         undefined=0,
         reason=interval.reason,
     )
-
-
-# Which model to use for what, and where the data do not say.
-
-USES = {COMPOSITE: GENERAL_USE} | {blend.name: blend.use for blend in CONCEPT_SCORES.values() if blend.use}
-"""What each score decides."""
-
-
-def recommend(score_comparisons: Sequence[ScoreComparison]) -> tuple[Recommendation, ...]:
-    """For every use, the model with the highest score, and all that are not significantly different from it."""
-    by_score = {comparison.score: comparison for comparison in score_comparisons}
-    return tuple(_advice(use, by_score[score]) for score, use in USES.items() if score in by_score)
-
-
-def _advice(use: str, score_comparison: ScoreComparison) -> Recommendation:
-    leader = score_comparison.leader
-    if leader is None:
-        return Recommendation(use, score_comparison.score, (), f"no model has a {score_comparison.score}")
-    models = (leader, *score_comparison.tied_with_leader)
-    sentence = _sentence(models, len(score_comparison.scored), len(score_comparison.order))
-    return Recommendation(use, score_comparison.score, models, sentence, _caution(models, score_comparison))
-
-
-def _caution(models: Sequence[str], score_comparison: ScoreComparison) -> str:
-    """Which models are not above chance in the reference metric, and which is better."""
-    figure = score_comparison.truth
-    available = [name for name in models if name in score_comparison.reference_metrics.get(figure, {})]
-    if not available:
-        return ""
-    at_chance = [name for name in available if not score_comparison.above_chance(figure, name)]
-    cautions = []
-    if at_chance:
-        verb = "is" if len(at_chance) == 1 else "are"
-        cautions.append(f"{_join_names(at_chance, 'and')} {verb} not shown to be above chance in {figure}")
-    values = {name: estimate.value for name, estimate in score_comparison.reference_metrics[figure].items()}
-    better = set.intersection(*(set(score_comparison.beaten(name)) for name in available)) - set(models)
-    if better:
-        best = max(better, key=lambda name: values[name])
-        cautions.append(f"{best} has a higher {figure} than {_join_names(available, 'and')}")
-    return f"but {', and '.join(cautions)}" if cautions else ""
-
-
-def _sentence(models: Sequence[str], scored: int, measured: int) -> str:
-    """The advice in words.
-
-    >>> _sentence(["minilm", "use"], 3, 3), _sentence(["minilm"], 1, 2)
-    ('minilm or use: not separated by this data', 'minilm, the only one with a score')
-    """
-    if len(models) > 1:
-        return with_label(_join_names(models, "or"), "not separated by this data")
-    if scored > 1:
-        return models[0]
-    return f"{models[0]}, the only one {'measured' if measured == 1 else 'with a score'}"
-
-
-def _join_names(names: Sequence[str], word: str) -> str:
-    """Names joined with commas and a conjunction.
-
-    >>> _join_names(["a", "b", "c"], "or"), _join_names(["a"], "and")
-    ('a, b or c', 'a')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 # Sensitivity to the weights: the share of all weightings in which each model ranks first.

@@ -67,11 +67,17 @@ class ConceptSetIssue:
 
 @dataclass(frozen=True, slots=True)
 class ConceptPair:
-    """Two texts and their human similarity rating, from 0 to 1."""
+    """Two texts and their expected similarity, from 0 to 1.
+
+    ``category`` is any group of pairs that results are also shown by; ``ratings`` has the rating of each annotator,
+    NaN where an annotator gave none.
+    """
 
     first: str
     second: str
     expected: float
+    category: str = ""
+    ratings: tuple[float, ...] = ()
 
     @property
     def id(self) -> str:
@@ -137,6 +143,13 @@ class ConceptSet:
     def present(self) -> tuple[str, ...]:
         """The parts that there are, such as ``pairs``."""
         return tuple(part for part in SECTIONS if getattr(self, part) is not None)
+
+    @property
+    def standard_concepts(self) -> tuple[str, ...] | None:
+        """The concepts that embedding quality is measured on: the listed ones, or else those of the clusters."""
+        if self.concepts is not None or self.clusters is None:
+            return self.concepts
+        return tuple(concept for cluster in self.clusters for concept in cluster.concepts)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -9,20 +10,19 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from equipoise.domains.concepts.concept_pairs import TEXTS, parse_pairs
 from equipoise.domains.concepts.concept_set import ConceptSet, ConceptSetIssue, IssueKind
 from equipoise.domains.concepts.concept_set_sections import (
-    TEXTS,
     SectionRows,
     label_keys,
     parse_clusters,
     parse_concepts,
-    parse_pairs,
     parse_relations,
     parse_sentences,
 )
 from equipoise.errors import DuplicateError, FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io.json import parse_json, parse_lines
-from equipoise.io.tables import FORMATS, read_table, table_format
+from equipoise.io.tables import FORMATS, Table, find_delimiter, parse_table, read_parquet, table_format
 from equipoise.io.text import PathLike, display_path, open_text, read_error
 
 SECTION_OF_NAME = {
@@ -83,11 +83,29 @@ def read_sections(path: Path, part: str | None = None) -> Iterator[tuple[str, Se
     if form == "jsonl":
         file = open_text(path)
         numbered = parse_lines(file)
-        entries = SectionRows(file.name, [value for _, value in numbered], [line for line, _ in numbered], file)
+        values, lines = [value for _, value in numbered], [line for line, _ in numbered]
+        entries = _join_relations(SectionRows(file.name, values, lines, file))
     else:
-        table = read_table(path)
+        table = read_parquet(path) if form == "parquet" else _read_delimited(path, form)
         entries = SectionRows(table.name, table.rows, table.line_numbers, table.file)
     yield section or guess_section(entries), entries
+
+
+_DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
+
+
+def _read_delimited(path: Path, form: str) -> Table:
+    """A CSV or TSV file; where the separator is a semicolon, the comma is the decimal mark."""
+    file = open_text(path)
+    delimiter = find_delimiter(file, form)
+    table = parse_table(file, form, delimiter)
+    if delimiter != ";":
+        return table
+    rows = [
+        {key: cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell) else cell for key, cell in row.items()}
+        for row in table.rows
+    ]
+    return replace(table, rows=rows)
 
 
 def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRows]]:
@@ -97,10 +115,8 @@ def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRo
     if lists:
         for key, rows in lists.items():
             if section in (None, SECTION_OF_NAME[key]) or len(lists) > 1:
-                yield (
-                    SECTION_OF_NAME[key],
-                    SectionRows(f"{file.name} {key}" if len(lists) > 1 else file.name, rows),
-                )
+                name = f"{file.name} {key}" if len(lists) > 1 else file.name
+                yield SECTION_OF_NAME[key], _join_relations(SectionRows(name, rows))
             else:
                 raise FormatError(f"{file.name} has {key}, but its name is {section}", hint="rename the file")
         return
@@ -110,7 +126,7 @@ def _from_json(path: Path, section: str | None) -> Iterator[tuple[str, SectionRo
         raise FormatError(
             f"{file.name} is JSON, but no list of entries", hint='write [{...}, ...] or {"relations": [...]}'
         )
-    entries = SectionRows(file.name, _join_relations(value))
+    entries = _join_relations(SectionRows(file.name, value))
     yield section or guess_section(entries), entries
 
 
@@ -118,20 +134,27 @@ def _lists(value: Any) -> dict[str, list[Any]]:
     """The lists of an object with parts of a concept set, by their key."""
     if not isinstance(value, Mapping) or any(key in value for key in _OWN_KEYS):
         return {}
-    return {
-        key: _join_relations(rows) for key, rows in value.items() if key in SECTION_OF_NAME and isinstance(rows, list)
-    }
+    return {key: rows for key, rows in value.items() if key in SECTION_OF_NAME and isinstance(rows, list)}
 
 
-def _join_relations(values: list[Any]) -> list[Any]:
-    """The entries, also if they are in several objects with a list of relations each."""
-    if not values or not all(isinstance(entry, Mapping) and list(entry) == ["relations"] for entry in values):
-        return values
-    return [relation for entry in values for relation in _as_list(entry["relations"])]
+def _join_relations(entries: SectionRows) -> SectionRows:
+    """The relations themselves, if each entry is an object with a list of them, such as those of one text.
 
-
-def _as_list(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list) else [value]
+    A relation that several texts state is one relation.
+    """
+    holders = [entry for entry in entries.values if isinstance(entry, Mapping) and "relations" in entry]
+    if not holders or len(holders) < len(entries) or any("entities" in entry for entry in holders):
+        return entries
+    values, positions = [], []
+    stated: set[str] = set()
+    for row, entry in enumerate(holders):
+        relations = entry["relations"] if isinstance(entry["relations"], list) else [entry["relations"]]
+        texts = [repr(relation) for relation in relations]
+        kept = [relation for relation, text in zip(relations, texts, strict=True) if text not in stated]
+        stated.update(texts)
+        values += kept
+        positions += [row + 1 if entries.lines is None else entries.lines[row]] * len(kept)
+    return SectionRows(entries.name, values, positions if len(holders) > 1 else None, entries.file)
 
 
 def guess_section(entries: SectionRows) -> str:
@@ -191,7 +214,7 @@ def read_concept_set(path: PathLike | None = None, *, scale: float | None = None
     Examples
     --------
     >>> read_concept_set()
-    <ConceptSet philosophy: 144 pairs, 10 clusters, 56 sentences, 105 relations, 16 concepts>
+    <ConceptSet philosophy: 240 pairs, 10 clusters, 56 sentences, 151 relations, 16 concepts>
     """
     concept_set = read_with_issues(path, scale=scale)
     fatal = [problem for problem in concept_set.problems if problem.fatal]

@@ -1,8 +1,7 @@
-"""The sections of a concept set: pairs, clusters, entities and relations, as lists or as tables."""
+"""The sections of a concept set except its pairs: clusters, entities, relations and concepts, as lists or as tables."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from equipoise.domains.concepts.concept_set import (
     AnnotatedSentence,
     ConceptCluster,
-    ConceptPair,
     ConceptSetIssue,
     EntityMention,
     IssueKind,
@@ -32,7 +30,10 @@ RESERVED_KEYS = frozenset(
 
 @dataclass(frozen=True)
 class SectionRows:
-    """Values in the order of their file, and the problems that readers report as they go."""
+    """Values in the order of their file, and the problems that readers report as they go.
+
+    ``lines`` are the lines of a text file, or the entries of a JSON file that hold several values.
+    """
 
     name: str
     values: Sequence[Any] = field(repr=False)
@@ -45,10 +46,10 @@ class SectionRows:
 
     def report(self, rule: IssueKind, rows: Sequence[int], fact: str, hint: str = "") -> None:
         """Note that something is wrong with these entries."""
-        numbers = [row + 1 if self.lines is None else self.lines[row] for row in rows]
-        unit = ("entry", "entries") if self.lines is None else ("line", "lines")
+        numbers = list(dict.fromkeys(row + 1 if self.lines is None else self.lines[row] for row in rows))
+        unit = ("entry", "entries") if self.file is None else ("line", "lines")
         position = f" {unit[len(numbers) > 1]} {' and '.join(map(str, numbers))}" if numbers else ""
-        excerpt = self.file.excerpt(*numbers) if numbers and self.file and self.lines is not None else ""
+        excerpt = self.file.excerpt(*numbers) if numbers and self.file else ""
         self.problems.append(ConceptSetIssue(rule, self.name, f"{self.name}{position} {fact}", hint, excerpt))
 
     def record(self, row: int, example: str) -> Mapping[str, Any] | None:
@@ -206,96 +207,6 @@ def _report_repeats(entries: SectionRows, labelled: Sequence[tuple[int, str, str
         rows, verb = ([row], "has") if first == row else ([first, row], "have")
         hint = "a concept has one true cluster; keep one of them"
         entries.report(IssueKind.REPEATED, rows, f"{verb} {concept!r} {clusters_text}", hint)
-
-
-# Pairs of texts with the similarity that people expect: the format of this project, and STS-style tables.
-
-TEXTS = (
-    ("concept_1", "concept_2"),
-    ("sentence1", "sentence2"),
-    ("sentence_1", "sentence_2"),
-    ("text1", "text2"),
-    ("text_1", "text_2"),
-    ("first", "second"),
-)
-"""Accepted keys of the two texts."""
-SCORES = ("expected_similarity", "similarity", "score", "similarity_score", "label")
-"""Accepted keys of the similarity; ``score_0_5`` and ``score (0-5)`` give its scale as well."""
-SELF_SIMILARITY_LIMIT = 0.9
-"""Every model gives a text similarity 1 to itself; a lower expectation is an error."""
-PAIRS_EXAMPLE = '{"concept_1": "...", "concept_2": "...", "expected_similarity": 0.7}'
-
-_SCALED = re.compile(
-    rf"(?:{'|'.join(SCORES)})[ _]*[\[(]?0(?:[ _]*(?:-|\.\.|to)[ _]*|_)([0-9]+(?:\.[0-9]+)?)[\])]?", re.I
-)
-
-
-def parse_pairs(entries: SectionRows, scale: float | None = None) -> tuple[ConceptPair, ...]:
-    """The pairs; similarities on a scale from 0 to ``scale`` are divided by it.
-
-    A scale that the name of a column gives counts for that column. Without any, 3.8 is out of range: it may
-    be a slip of the point as well as another scale.
-    """
-    pairs: list[ConceptPair] = []
-    first_of: dict[frozenset[str], int] = {}
-    for row in range(len(entries)):
-        pair = _pair(entries, row, scale)
-        if pair is None:
-            continue
-        if pair.first.casefold() == pair.second.casefold() and pair.expected < SELF_SIMILARITY_LIMIT:
-            fact = f"pairs {pair.first!r} with itself and expects the similarity {pair.expected:g}"
-            entries.report(IssueKind.ENTRY, [row], fact, "a text is always equal to itself; leave it out")
-            continue
-        pairs.append(pair)
-        first = first_of.setdefault(frozenset((pair.first.casefold(), pair.second.casefold())), row)
-        if first != row:
-            fact = f"are the same pair, {pair.first!r} and {pair.second!r}"
-            entries.report(IssueKind.REPEATED, [first, row], fact, "keep one of them")
-    entries.too_few(2, "pair", len(entries), "a correlation needs two pairs, and means little below twenty")
-    return tuple(pairs)
-
-
-def score_key(value: Mapping[str, Any]) -> tuple[str | None, float | None]:
-    """The key of the similarity, and the scale that its name gives.
-
-    >>> score_key({"sentence1": "a", "sentence2": "b", "score (0-5)": "4.2"})
-    ('score (0-5)', 5.0)
-    """
-    for key in SCORES:
-        if key in value:
-            return key, None
-    for key in value:
-        match = _SCALED.fullmatch(str(key).strip())
-        if match:
-            return key, float(match[1])
-    return None, None
-
-
-def _pair(entries: SectionRows, row: int, scale: float | None) -> ConceptPair | None:
-    value = entries.record(row, PAIRS_EXAMPLE)
-    if value is None:
-        return None
-    keys = next((pair for pair in TEXTS if pair[0] in value or pair[1] in value), TEXTS[0])
-    first, second = (entries.text(row, value, key) for key in keys)
-    key, found_key = score_key(value)
-    if key is None:
-        entries.missing(row, value, SCORES[0])
-        return None
-    score = entries.number(row, value, key)
-    if first is None or second is None or score is None:
-        return None
-    # Without "+ 0.0", a similarity of -0.0 would have a different fingerprint.
-    expected = score / (found_key or scale or 1.0) + 0.0
-    if not 0.0 <= expected <= 1.0:
-        _out_of_range(entries, row, score, found_key or scale)
-        return None
-    return ConceptPair(first, second, expected)
-
-
-def _out_of_range(entries: SectionRows, row: int, score: float, scale: float | None) -> None:
-    limit = f"0 to {scale or 1:g}"
-    hint = "correct it" if scale else "correct it; for values up to 5 use --similarity-scale 5 or a column score_0_5"
-    entries.report(IssueKind.RANGE, [row], f"expects the similarity {score:g}, outside {limit}", hint)
 
 
 # Relations (subject, predicate, object) and standard concepts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from os import PathLike
@@ -17,7 +18,7 @@ from equipoise.domains.concepts.results import ConceptEvaluation, ModelScores
 from equipoise.domains.concepts.scores import CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.domains.concepts.tasks import TASKS
 from equipoise.domains.concepts.uncertainty import score_task
-from equipoise.errors import InputError, ParameterError, UnknownNameError
+from equipoise.errors import InputError, MissingExtraError, ParameterError, UnknownNameError
 from equipoise.models.embedder import embedder
 from equipoise.models.resolve import resolve_models
 from equipoise.runs.artifacts import ArtifactStore
@@ -25,6 +26,7 @@ from equipoise.runs.experiment_folder import ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.tasks.similarity import memoized_encoder
+from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 
-VERSION = "concepts 1"
+VERSION = "concepts 2"
 """Increased when the same inputs give other scores."""
 
 
@@ -171,12 +173,24 @@ def evaluate_job(job: Job[Any], context: JobContext[ConceptContext]) -> JobOutpu
         return np.asarray(vectors)
 
     scores = {}
-    for task in inputs.tasks:
-        context.progress(f"{job.name}: {task}")
-        evidence = TASKS[task](encode_and_record, inputs.concept_set, job.name, inputs.config)
-        scores[task] = score_task(evidence, config=inputs.config)
+    with _thread_limit(inputs.threads):
+        for task in inputs.tasks:
+            context.progress(f"{job.name}: {task}")
+            evidence = TASKS[task](encode_and_record, inputs.concept_set, job.name, inputs.config)
+            scores[task] = score_task(evidence, config=inputs.config)
     zeros = tuple(text for text, known in is_embedded.items() if not known)
     return JobOutput(ModelScores(job.name, scores, dims, fingerprint, len(is_embedded), zeros), key)
+
+
+def _thread_limit(threads: int) -> AbstractContextManager[object]:
+    """At most this many threads in BLAS and OpenMP: more of them only wait for each other on arrays this small."""
+    try:
+        limit: AbstractContextManager[object] = require_extra("threadpoolctl", extra="concepts").threadpool_limits(
+            threads
+        )
+    except MissingExtraError:  # it comes with scikit-learn, which not every task needs
+        return nullcontext()
+    return limit
 
 
 def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -203,7 +217,8 @@ def select_tasks(concept_set: ConceptSet, requested: Iterable[str] | None) -> tu
 
 
 def _has(concept_set: ConceptSet, task: str) -> bool:
-    return getattr(concept_set, CONCEPT_SCORES[task].needs) is not None
+    section = CONCEPT_SCORES[task].needs
+    return (concept_set.standard_concepts if section == "concepts" else getattr(concept_set, section)) is not None
 
 
 def parse_task(name: str) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import join_names, pluralize
 from equipoise.errors import UnknownNameError
 from equipoise.report.answer import Answer
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import (
     format_difference,
     format_interval,
@@ -91,13 +91,18 @@ class ScoreComparison:
             return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
         return estimate.interval.known and estimate.interval.low > estimate.chance
 
-    def beaten(self, model: str) -> tuple[str, ...]:
-        """The models whose figure against the truth is shown to be better than that of this one."""
-        return tuple(
-            contrast.a
-            for seen in self.truth_contrasts
-            for contrast in (seen, seen.reversed())
-            if contrast.b == model
+    def truth_contrast(self, a: str, b: str) -> Contrast | None:
+        """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
+        for contrast in self.truth_contrasts:
+            if {contrast.a, contrast.b} == {a, b}:
+                return contrast if contrast.a == a else contrast.reversed()
+        return None
+
+    def is_better(self, a: str, b: str) -> bool:
+        """Whether the ground-truth metric of ``a`` is significantly better than that of ``b``."""
+        contrast = self.truth_contrast(a, b)
+        return (
+            contrast is not None
             and contrast.difference > 0
             and contrast.adjusted < 1 - contrast.interval.confidence_level
         )
@@ -112,21 +117,26 @@ class ScoreComparison:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to use for a kind of work: the models that may be best, and the sentence that says so.
+    """What to use for a kind of work.
 
-    ``caution`` is what the reference metric says if it differs.
+    ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
+    model is above chance. ``message`` has the value, its interval, the chance level and the test. ``formula`` says
+    which model the ``score`` would have picked, if another, and why it is not taken. ``excluded`` has the models that
+    cannot be recommended, each with the reason.
     """
 
     use: str
     score: str
+    metric: str
     models: tuple[str, ...]
     message: str
-    caution: str = ""
+    formula: str = ""
+    excluded: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The sentence with its caution."""
-        return f"{self.message}; {self.caution}" if self.caution else self.message
+        """The message, and what the score would have picked."""
+        return f"{self.message}; {self.formula}" if self.formula else self.message
 
     @property
     def settled(self) -> bool:
@@ -174,21 +184,16 @@ Row = tuple[str, str, ByModel]
 """What a figure is about, its name, and what every model has."""
 
 
-def concepts_report(report_data: ConceptReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The answer; with ``verbose``, also components, reference metrics, pairs, weightings and findings."""
-    parts = concepts_answer(report_data).parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts
-    return [
-        *parts,
-        Paragraph(""),
-        *scores_part(report_data, verbose=True),
-        *component_table(report_data, verbose=True),
-        *reference_metric_table(report_data, verbose=True),
-        *pairwise_table(report_data),
-        *weight_table(report_data),
-        *findings_section(report_data.findings, verbose=True),
-    ]
+def concepts_view(report_data: ConceptReportData) -> View:
+    """The answer, then components, reference metrics, pairs and weightings."""
+    sections = (
+        score_section(report_data),
+        component_section(report_data),
+        reference_metric_section(report_data),
+        *pairwise_section(report_data),
+        *weight_section(report_data),
+    )
+    return View(concepts_answer(report_data), sections)
 
 
 def concepts_answer(report_data: ConceptReportData) -> Answer:
@@ -244,12 +249,11 @@ def _chance_ranges(comparisons: Sequence[ScoreComparison]) -> str:
     return f"A random baseline scores: {', '.join(levels)}." if levels else ""
 
 
-def scores_part(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
+def score_section(report_data: ConceptReportData) -> Section:
     """Every score of every model, with what is known about it."""
     several = ", best first in every score" if len(report_data.models) > 1 else ""
     title = f"{pluralize(len(report_data.models), 'model')} on {report_data.name}{several}"
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(score_columns(report_data))]
-    return [*parts, Paragraph(""), Paragraph(caption(report_data, verbose=verbose))]
+    return Section(title, (ReportTable.of(score_columns(report_data)),), (caption(report_data),))
 
 
 def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
@@ -284,88 +288,52 @@ def score_columns(report_data: ConceptReportData) -> list[ReportColumn]:
     ]
 
 
-def caption(report_data: ConceptReportData, *, verbose: bool = False) -> str:
+def caption(report_data: ConceptReportData) -> str:
     """What the letters, the intervals and the chance levels are."""
+    comparisons = report_data.score_comparisons
     letters = (
         "Models that share a letter are not significantly different on that score "
-        f"({report_data.score_comparisons[0].family or 'one pair, nothing to correct for'}). "
+        f"({comparisons[0].family or 'one pair, nothing to correct for'}). "
         if len(report_data.models) > 1
         else ""
     )
-    drawn = ", ".join(comparison.drawn if verbose else comparison.units for comparison in report_data.score_comparisons)
-    chance = (
-        f" ({'; '.join(comparison.chance_baseline for comparison in report_data.score_comparisons)})" if verbose else ""
-    )
+    drawn = ", ".join(comparison.drawn for comparison in comparisons)
+    chance = "; ".join(comparison.chance_baseline for comparison in comparisons)
     return (
         f"{letters}Intervals come from bootstrap resamples: {drawn}. Chance is the score of a random "
-        f"baseline: shuffled pairs and labels, or random vectors of the same shape{chance}. The readings "
-        f"use the thresholds 0.3, 0.5 and 0.7, independent of chance.{'' if verbose else ' More: --verbose.'}"
+        f"baseline: shuffled pairs and labels, or random vectors of the same shape ({chance}). The readings "
+        "use the thresholds 0.3, 0.5 and 0.7, independent of chance."
     )
 
 
-def component_table(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
+def component_section(report_data: ConceptReportData) -> Section:
     """What each score adds up, term by term."""
+    comparisons = report_data.score_comparisons
     rows = [
         (f"{score_comparison.score} =" if place == 0 else "", f"{'+ ' if place else '  '}{term}", by_model)
-        for score_comparison in report_data.score_comparisons
+        for score_comparison in comparisons
         for place, (term, by_model) in enumerate(score_comparison.terms.items())
     ]
-    methods = [comparison.method for comparison in report_data.score_comparisons if comparison.method]
-    methods += [line for comparison in report_data.score_comparisons for line in comparison.readings] if verbose else []
-    return [
-        Paragraph(""),
-        heading("What the scores are made of"),
-        Paragraph(""),
-        _table("score", "part", rows, report_data.models, verbose=verbose),
-        *(Paragraph(f"{method}.") for method in methods),
-    ]
+    methods = [comparison.method for comparison in comparisons if comparison.method]
+    methods += [line for comparison in comparisons for line in comparison.readings]
+    columns = _estimate_columns("score", "part", rows)
+    return Section.of_table("What the scores are made of", columns, *(f"{method}." for method in methods))
 
 
-def reference_metric_table(report_data: ConceptReportData, *, verbose: bool = False) -> list[Any]:
+def reference_metric_section(report_data: ConceptReportData) -> Section:
     """Figures that the faults of the blends do not touch."""
     rows = [
         (score_comparison.title if place == 0 else "", f"{name} {_arrow(by_model)}", by_model)
         for score_comparison in report_data.score_comparisons
         for place, (name, by_model) in enumerate(score_comparison.reference_metrics.items())
     ]
-    return [
-        Paragraph(""),
-        heading("Reference metrics: with the true labels, or scale-free"),
-        Paragraph(""),
-        _table("about", "figure", rows, report_data.models, verbose=verbose, chance=True),
-    ]
+    title = "Reference metrics: with the true labels, or scale-free"
+    return Section.of_table(title, _estimate_columns("about", "figure", rows))
 
 
-def _table(
-    first: str,
-    second: str,
-    rows: Sequence[Row],
-    models: Sequence[str],
-    *,
-    verbose: bool,
-    chance: bool = False,
-) -> TerminalTable:
-    """One column per model, the last ones are dropped first; with ``verbose`` one row per model, with intervals."""
+def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[ReportColumn]:
+    """One row per figure and model."""
     digits = [_places(list(by_model.values())) for _, _, by_model in rows]
-    if verbose:
-        return TerminalTable(_detailed(first, second, rows, digits))
-    columns = [
-        ReportColumn(first, [row[0] for row in rows], rank=20),
-        ReportColumn(second, [row[1] for row in rows]),
-    ]
-    for place, model in enumerate(models):
-        cells = [
-            format_value(by_model[model].value, places) if model in by_model else "n/a"
-            for (_, _, by_model), places in zip(rows, digits, strict=True)
-        ]
-        columns.append(ReportColumn(model, cells, right=True, rank=place))
-    if chance:
-        chance_cells = [_chance(by_model, places) for (_, _, by_model), places in zip(rows, digits, strict=True)]
-        columns.append(ReportColumn("chance", chance_cells, right=True, rank=21))
-    return TerminalTable(columns)
-
-
-def _detailed(first: str, second: str, rows: Sequence[Row], digits: Sequence[int]) -> list[ReportColumn]:
     cells = [
         (
             about if place == 0 else "",
@@ -420,13 +388,11 @@ def _chance(by_model: ByModel, places: int) -> str:
     return format_range(min(known), max(known), places) if known else ""
 
 
-def pairwise_table(report_data: ConceptReportData) -> list[Any]:
+def pairwise_section(report_data: ConceptReportData) -> list[Section]:
     """Every pair of models on every score."""
     every = [comparison for comparison in report_data.all_score_comparisons if comparison.contrasts]
-    parts: list[Any] = [Paragraph(""), heading("Every pair")] if every else []
-    for score_comparison in every:
-        parts += [Paragraph(""), TerminalTable(_pair_columns(score_comparison))]
-    return parts
+    tables = tuple(ReportTable.of(_pair_columns(comparison)) for comparison in every)
+    return [Section("Every pair", tables)] if every else []
 
 
 def _pair_columns(score_comparison: ScoreComparison) -> list[ReportColumn]:
@@ -441,21 +407,15 @@ def _pair_columns(score_comparison: ScoreComparison) -> list[ReportColumn]:
     ]
 
 
-def weight_table(report_data: ConceptReportData) -> list[Any]:
+def weight_section(report_data: ConceptReportData) -> list[Section]:
     """How much the winner of the composite owes to the weights."""
     if not report_data.winning:
         return []
     ordered = sorted(report_data.winning, key=lambda outcome: -outcome.share)
-    return [
-        Paragraph(""),
-        heading("If the scores were weighted otherwise"),
-        Paragraph(""),
-        TerminalTable(
-            [
-                ReportColumn("model", [outcome.model for outcome in ordered], shortens="middle"),
-                ReportColumn("comes first in", [_share(outcome.share) for outcome in ordered], right=True),
-                ReportColumn("with resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
-            ]
-        ),
-        Paragraph("of all weightings of the composite, each as likely as any other."),
+    columns = [
+        ReportColumn("model", [outcome.model for outcome in ordered], shortens="middle"),
+        ReportColumn("comes first in", [_share(outcome.share) for outcome in ordered], right=True),
+        ReportColumn("with resampled data", [_share(outcome.resampled) for outcome in ordered], right=True),
     ]
+    note = "of all weightings of the composite, each as likely as any other."
+    return [Section.of_table("If the scores were weighted otherwise", columns, note)]

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import run_checks
+from equipoise.domains.concepts.advice import recommend
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
-from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, recommend, weight_sensitivity
-from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_report
+from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, weight_sensitivity
+from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import RUNS, ExperimentFolder, failures_to_dict, folder_names
+from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
 from equipoise.runs.store import save_run
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
+    from equipoise.report.charts.chart import Chart
     from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
@@ -130,15 +132,20 @@ class ConceptEvaluation:
         """For each use, the recommended model, or those that are not significantly different."""
         return {advice.use: advice.text for advice in self.report_data.advice}
 
+    @property
+    def collapsed(self) -> frozenset[str]:
+        """The models whose vectors are collapsed."""
+        return frozenset(finding.subject for finding in self.findings if finding.code == "EQ310")
+
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """The findings about the concept set, the vectors and the scores."""
         findings = list(run_checks(self.concept_set))
         for name, model_scores in self.scores.items():
             findings += run_checks(ZeroVectors(name, model_scores.zeros, model_scores.texts))
-            for task, what in _SPACES.items():
-                space = model_scores.tasks[task].observed.space if task in model_scores.tasks else None
-                findings += [] if space is None else run_checks(ConceptSpace(name, space, what))
+            for task in [task for task in _SPACES if task in self.tasks][:2]:
+                space = model_scores.tasks[task].observed.space
+                findings += [] if space is None else run_checks(ConceptSpace(name, space, _SPACES[task]))
         for task in self.tasks:
             findings += self._findings_of_parts(task)
         return tuple(dict.fromkeys(findings))
@@ -164,7 +171,7 @@ class ConceptEvaluation:
             models=tuple(self.scores),
             score_comparisons=self.score_comparisons,
             composite=self.composite,
-            advice=recommend(every),
+            advice=recommend(every, self.collapsed),
             winning=self.winning,
             readings={
                 comparison.score: {
@@ -207,7 +214,7 @@ class ConceptEvaluation:
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*concepts_report(self.report_data))
+        return render_text(*concepts_view(self.report_data).parts())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -226,6 +233,7 @@ class ConceptEvaluation:
             for evidence, task, result in model_scores.results:
                 stored = replace(result, findings=self._stored_findings(model, result))
                 save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
+        concepts_view(self.report_data).with_charts(self.charts()).write(folder)
         return target.write_results(self.to_dict())
 
     def _manifest(self, model: str, task: str) -> Manifest:
@@ -252,9 +260,15 @@ class ConceptEvaluation:
 
     def draw(self, folder: str | Path) -> list[Path]:
         """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""
-        from equipoise.domains.concepts.charts import write_charts
+        from equipoise.report.charts.render import write_charts
 
-        return write_charts(Path(folder), self)
+        return write_charts(self.charts(), Path(folder) / VISUALIZATIONS, required=False)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Every chart that the measured tasks allow."""
+        from equipoise.domains.concepts.charts import concept_charts
+
+        return concept_charts(self)
 
     def __repr__(self) -> str:
         claims = "; ".join(f"{use}: {models}" for use, models in self.recommendations.items())
@@ -267,8 +281,13 @@ class ConceptEvaluation:
         return f"<pre>{escape(self.summary)}</pre>"
 
 
-_SPACES = {"clustering": "the concepts of the clusters", "quality": "the standard concepts"}
-"""The tasks whose vectors are checked for collapse."""
+_SPACES = {
+    "clustering": "the concepts of the clusters",
+    "quality": "the standard concepts",
+    "entities": "the entities",
+    "relations": "the related entities",
+}
+"""The tasks whose vectors are checked for collapse: the first two that were measured."""
 
 
 def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
@@ -293,9 +312,11 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
             {
                 "use": advice.use,
                 "score": advice.score,
+                "metric": advice.metric,
                 "models": list(advice.models),
                 "message": advice.message,
-                "caution": advice.caution,
+                "formula": advice.formula,
+                "excluded": dict(advice.excluded),
             }
             for advice in report_data.advice
         ],

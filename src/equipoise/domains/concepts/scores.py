@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from equipoise.stats.intervals import Interval
 
 COMPOSITE = "composite_score"
+GROUND_TRUTH = "ground_truth_score"
+"""The mean of the ground-truth metrics, each rescaled so that chance is 0 and the maximum 1."""
 
 CONCEPT_STATS = StatsConfig(n_resamples=200)
 """The default options. The standard error of a score is then known to 5 %; each resample scores all units again."""
@@ -64,10 +66,10 @@ class ScoreTerm:
 class ConceptScore:
     """A score that adds up weighted parts. A part that is not known leaves the blend unknown.
 
-    ``task`` is how people ask for it, ``needs`` the part of a field that it is measured on, ``use`` what its
-    source recommends the model with the highest score for, and ``truth`` the reference metric with human
-    labels, which no scale and no collapse of the vectors can raise. ``chance_baseline`` is the baseline of its
-    chance level is.
+    ``task`` is its short name, ``needs`` the section of a concept set that it is measured on, ``use`` what the
+    concept-evaluation document recommends the model with the highest score for, and ``truth`` the ground-truth metric,
+    which no scale and no collapse of the vectors can raise. ``chance_baseline`` is the baseline of its chance level,
+    ``limits`` what the score does not show.
     """
 
     name: str
@@ -80,6 +82,7 @@ class ConceptScore:
     terms: tuple[ScoreTerm, ...]
     readings: tuple[str, ...] = ()
     """Definitions of its parts where the specification is ambiguous."""
+    limits: str = ""
 
     def value(self, parts: Mapping[str, float]) -> float:
         """The score; NaN where a part is NaN or absent.
@@ -119,6 +122,8 @@ _ALL = (
             ScoreTerm("correlation", 0.4),
             ScoreTerm("mae", 0.2, from_one=True),
         ),
+        limits="Accuracy and MAE compare cosines with expected similarities as they are: a model whose cosines have "
+        "another scale scores low, although it may order the pairs correctly.",
     ),
     ConceptScore(
         "clustering_score",
@@ -140,6 +145,8 @@ _ALL = (
             "over the pairs of clusters",
             "silhouette_score is that of the found clusters, with euclidean distances",
         ),
+        "Every part is computed on the clusters that K-means found, not on the true ones: vectors in a few tight "
+        "groups score high, whatever they mean.",
     ),
     ConceptScore(
         "entity_recognition_score",
@@ -155,6 +162,7 @@ _ALL = (
             "euclidean distances",
             "avg_entity_text_similarity is over all mentions, each with its sentence",
         ),
+        "The mean cosine of an entity with its sentence is highest for collapsed vectors.",
     ),
     ConceptScore(
         "knowledge_graph_score",
@@ -173,6 +181,8 @@ _ALL = (
             "relation_coherence counts a pair of entities once, in however many ways they are related",
             "graph_density is that of the directed graph, clustering_coefficient that of the graph without directions",
         ),
+        "Density and clustering coefficient depend on the data alone, and the coherence is highest for collapsed "
+        "vectors.",
     ),
     ConceptScore(
         "embedding_quality_score",
@@ -188,6 +198,8 @@ _ALL = (
             ScoreTerm("norm_std/norm_mean", 0.3, cap=1.0, better=Direction.DOWN, bounds=(0.0, 1.0)),
         ),
         ("Variances and standard deviations are those of a population, divided by n",),
+        "It uses no labels. Random directions have the largest diversity, and uneven norms raise the score: noise "
+        "scores higher than trained models.",
     ),
 )
 
@@ -198,10 +210,51 @@ GENERAL_USE = "General Knowledge Graph Tasks"
 """What the composite decides."""
 
 
+def explain_score(name: str) -> tuple[str, str, dict[str, str]] | None:
+    """Title, definition and facts about one of the scores, for ``eq explain``; None for another name.
+
+    >>> explain_score("clustering_score")[2]["decide by"]
+    'ARI'
+    """
+    if name == COMPOSITE:
+        measured = " + ".join(score.name for score in CONCEPT_SCORES.values())
+        text = (
+            "The mean of the five concept scores; --weight changes the weights. Noise can rank first, because most "
+            "parts need no labels. eq concepts therefore recommends models by ground_truth_score."
+        )
+        return f"{COMPOSITE}  composite of the concept scores", text, {"formula": f"({measured}) / 5"} | _COMMON
+    if name == GROUND_TRUTH:
+        truths = [score.truth for score in CONCEPT_SCORES.values() if score.truth]
+        text = (
+            f"The mean of {', '.join(truths[:-1])} and {truths[-1]}, each rescaled so that chance is 0 and the maximum "
+            "1. With --weight it is weighted like the composite."
+        )
+        facts = {"formula": "mean of (metric - chance) / (1 - chance)", "range": "at most 1; larger is better"}
+        return f"{GROUND_TRUTH}  mean of the ground-truth metrics", text, {**facts, "chance": "0"}
+    score = next((score for score in CONCEPT_SCORES.values() if score.name == name), None)
+    if score is None:
+        return None
+    low, high = score.bounds
+    facts = {
+        "formula": score.formula,
+        "parts": "; ".join(score.readings),
+        "range": f"{low:.3g} to {high:.3g}; larger is better",
+        "chance": score.chance_baseline,
+        "measured on": score.needs,
+        "decide by": score.truth,
+    }
+    return f"{score.name}  {score.title.lower()} of a concept set", score.limits, facts | _COMMON
+
+
 # The grade of a score: poor, moderate, good or excellent, according to its interval.
 
 THRESHOLDS = (0.3, 0.5, 0.7)
 LABELS = ("poor", "moderate", "good", "excellent")
+_COMMON = {
+    "ratings": "poor below 0.3, moderate from 0.3, good from 0.5, excellent from 0.7; they ignore the chance level",
+    "use": "eq concepts run",
+    "source": "the concept-evaluation document of the Daemonium project",
+}
 
 
 def interpret_score(score: float, interval: Interval | None = None) -> str:

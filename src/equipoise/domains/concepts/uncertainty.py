@@ -122,7 +122,7 @@ class BootstrapErrors:
 def bootstrap_score(
     blend: ConceptScore, sampling: ResamplingPlan, *, config: StatsConfig = CONCEPT_STATS
 ) -> tuple[BootstrapErrors, dict[str, BootstrapErrors]]:
-    """The score on resampled units, and each of its parts.
+    """The score on resampled units, and every value that the plan gives: its parts and the ground-truth metric.
 
     Subsamples without replacement have a larger error by a known factor (Politis and Romano, 1994); what is
     left around their mean is the error.
@@ -130,7 +130,7 @@ def bootstrap_score(
     count = sampling.count
     if count < MIN_RESAMPLING_UNITS:
         unknown = BootstrapErrors(np.zeros(0), nan, f"{sampling.counted} too few to resample")
-        return unknown, {term.part: unknown for term in blend.terms}
+        return unknown, dict.fromkeys((*(term.part for term in blend.terms), blend.truth), unknown)
     rng = config.rng(crc32(blend.task.encode()))
     n_resamples = config.n_resamples
     if sampling.errors_of is not None:
@@ -138,9 +138,7 @@ def bootstrap_score(
     assert sampling.parts_of is not None
     blocks = [np.array([index]) for index in range(count)]
     samples = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
-    of_parts = {
-        term.part: _spread(np.array([sample[term.part] for sample in samples]), sampling) for term in blend.terms
-    }
+    of_parts = {name: _spread(np.array([sample[name] for sample in samples]), sampling) for name in samples[0]}
     return _spread(np.array([blend.value(sample) for sample in samples]), sampling), of_parts
 
 
@@ -152,8 +150,8 @@ def _combine_parts(
     total = np.sum([weight * errors[part] for part, weight in signed.items()], axis=0)
     if np.isnan(total).any():
         lost = BootstrapErrors(np.zeros(0), nan, "nothing to resample")
-        return lost, dict.fromkeys(signed, lost)
-    return BootstrapErrors(total, degrees), {part: BootstrapErrors(errors[part], degrees) for part in signed}
+        return lost, dict.fromkeys(errors, lost)
+    return BootstrapErrors(total, degrees), {part: BootstrapErrors(errors[part], degrees) for part in errors}
 
 
 def _degrees(sampling: ResamplingPlan, draws: int) -> float:
@@ -251,7 +249,7 @@ class TaskEvidence:
     its faults. ``results`` are what can be stored and compared, each with its evidence; ``main`` names
     the one that the blend belongs to. ``chance`` is the score of a random baseline,
     ``chance_tests`` the permutation tests of the reference metrics, and ``others`` the blend with other seeds, where it
-    depends on one.
+    depends on one. ``slices`` has the ground-truth metric by category of the units.
     """
 
     blend: ConceptScore
@@ -266,20 +264,27 @@ class TaskEvidence:
     chance_tests: Mapping[str, ChanceTest] = field(default_factory=dict)
     space: Space | None = None
     pairs: Pairs | None = None
+    slices: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class TaskScore:
-    """An observed task with its score and its bootstrap errors."""
+    """An observed task with its score and the bootstrap errors of the score and of its ground-truth metric."""
 
     observed: TaskEvidence
     estimate: Estimate
     spread: BootstrapErrors = field(repr=False)
+    truth_spread: BootstrapErrors = field(repr=False)
 
     @property
     def blend(self) -> ConceptScore:
         """The score that this is about."""
         return self.observed.blend
+
+    @property
+    def ground_truth(self) -> Estimate:
+        """The metric that compares the model with the labels, such as Spearman; quality has none."""
+        return self.observed.reference_metrics[self.blend.truth]
 
     @property
     def stored(self) -> Result:
@@ -346,7 +351,8 @@ def score_task(observed: TaskEvidence, *, config: StatsConfig = CONCEPT_STATS) -
     observed = replace(
         observed, parts=parts, reference_metrics=reference_metrics, sampling=sampling.without_functions()
     )
-    return TaskScore(observed, estimate, spread)
+    unknown = BootstrapErrors(np.zeros(0), nan, "there is no ground truth")
+    return TaskScore(observed, estimate, spread, of_parts.get(blend.truth, unknown))
 
 
 def _reach(observed: TaskEvidence, spread: BootstrapErrors, value: float, confidence_level: float) -> Interval:

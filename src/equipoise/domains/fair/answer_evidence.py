@@ -33,7 +33,7 @@ MAX_SAMPLES = 4_000
 
 def chance_levels(
     holders: Sequence[Ints],
-    parts: Sequence[AnswerParts | None],
+    parts: Sequence[Sequence[AnswerParts]],
     corpus: int,
     depth: int,
     rng: np.random.Generator,
@@ -41,25 +41,25 @@ def chance_levels(
     """The share of questions that k of ``corpus`` chunks answer, drawn at random: one value per k = 1, 2, ...
 
     ``holders`` are the chunks that answer a question alone; the probability of drawing one has a closed form.
-    ``parts`` are given for matchers that join the retrieved chunks. Answers that only several chunks contain
-    together are simulated, with a standard error of at most 0.0016. An answer that is complete only across the
-    boundary of two adjacent chunks is ignored.
+    ``parts`` are those of each accepted answer, for matchers that join the retrieved chunks. Answers that only
+    several chunks contain together are simulated, with a standard error of at most 0.0016. An answer that is complete
+    only across the boundary of two adjacent chunks is ignored.
 
     >>> from equipoise.domains.fair.answer_matching import AnswerParts
     >>> rye, bread = [True, False, False], [False, True, False]
     >>> either, both = AnswerParts(np.array([rye, bread]), 1), AnswerParts(np.array([rye, bread]), 2)
     >>> rng, none = np.random.default_rng(0), np.array([], dtype=int)
-    >>> chance_levels([np.array([0, 1])], [either], 3, 3, rng).round(2).tolist()
+    >>> chance_levels([np.array([0, 1])], [[either]], 3, 3, rng).round(2).tolist()
     [0.67, 1.0, 1.0]
-    >>> chance_levels([none], [both], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
+    >>> chance_levels([none], [[both]], 3, 3, rng).round(1).tolist()  # both of two chunks out of three: probability 1/3
     [0.0, 0.3, 1.0]
     """
     alone = _hit_probability(np.array([len(chunk_ids) for chunk_ids in holders]), corpus, depth)
     simulated = np.zeros(depth)
     orders = None
     for chunk_ids, answer_parts in zip(holders, parts, strict=True):
-        scattered = None if answer_parts is None else answer_parts.scattered()
-        if scattered is not None:
+        scattered = [found for found in (part.scattered() for part in answer_parts) if found is not None]
+        if scattered:
             if orders is None:
                 orders = _orders(corpus, depth, min(MAX_SAMPLES, -(-N_SAMPLES // len(holders))), rng)
             simulated += _only_together(scattered, chunk_ids, orders, rng.permutation(corpus))
@@ -79,16 +79,18 @@ def _orders(corpus: int, depth: int, draws: int, rng: np.random.Generator) -> In
     return np.ascontiguousarray(orders[:, :depth].T)
 
 
-def _only_together(parts: AnswerParts, chunk_ids: Ints, orders: Ints, labels: Ints) -> Floats:
-    """How often the first k chunks have enough parts, while no single one contains the answer.
+def _only_together(answers: Sequence[AnswerParts], chunk_ids: Ints, orders: Ints, labels: Ints) -> Floats:
+    """How often the first k chunks have enough parts of an answer, while no single one contains an answer.
 
     ``labels`` permutes the chunks, so that questions share no order and their errors are independent.
     """
-    sets = np.packbits(parts.there[:, labels], axis=0)  # the parts that a chunk has, as bits
     holds = np.zeros(len(labels), dtype=np.bool_)
     holds[chunk_ids] = True
-    gathered = np.bitwise_or.accumulate(sets.take(orders, axis=1), axis=1)
-    enough = np.bitwise_count(gathered).sum(axis=0, dtype=np.uint32) >= parts.needed
+    enough = np.zeros(orders.shape, dtype=np.bool_)
+    for parts in answers:
+        sets = np.packbits(parts.there[:, labels], axis=0)  # the parts that a chunk has, as bits
+        gathered = np.bitwise_or.accumulate(sets.take(orders, axis=1), axis=1)
+        enough |= np.bitwise_count(gathered).sum(axis=0, dtype=np.uint32) >= parts.needed
     alone = np.logical_or.accumulate(holds[labels].take(orders), axis=0)
     together: Floats = np.mean(enough & ~alone, axis=1)
     return together
@@ -116,7 +118,9 @@ class AnswerLocations:
     def chance(self, questions: Sequence[QuestionAnswer], corpus: int, depth: int, seed: int = 0) -> Floats:
         """The share of questions that k random chunks answer, k = 1 to ``depth``. Computed once."""
         if (depth, seed) not in self._chance:
-            parts = [self.index.parts(question.answer) for question in questions]
+            parts = [
+                [part for part in map(self.index.parts, question.answers) if part is not None] for question in questions
+            ]
             self._chance[depth, seed] = chance_levels(self.holders, parts, corpus, depth, np.random.default_rng(seed))
         return self._chance[depth, seed]
 
@@ -150,7 +154,9 @@ def locate_answers(
             hint="at least one of each is needed",
         )
     index = matcher.build_index([chunk.text for chunk in chunks])
-    return AnswerLocations(matcher.joins, index, tuple(index.holders(question.answer) for question in questions))
+    return AnswerLocations(
+        matcher.joins, index, tuple(index.holders_of_any(question.answers) for question in questions)
+    )
 
 
 def rank_answers(
@@ -222,8 +228,8 @@ def _ranking_of_hits(
     Further chunks that contain an answer alone are represented as items that were not retrieved, which hit
     rates ignore. The chance level of this ranking is not valid, because randomly drawn chunks are joined too.
     """
-    answers = (question.answer for question in questions)
-    hits = [locations.index.first_hit(answer, row) for answer, row in zip(answers, order, strict=True)]
+    answers = (question.answers for question in questions)
+    hits = [locations.index.first_hit_of_any(accepted, row) for accepted, row in zip(answers, order, strict=True)]
     least = np.array([hit is not None for hit in hits], dtype=np.int64)
     counts = np.maximum([len(holders) for holders in locations.holders], least)
     above = np.full(int(counts.sum()), NOT_RETRIEVED, dtype=np.int64)

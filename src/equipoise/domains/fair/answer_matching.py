@@ -59,6 +59,16 @@ class AnswerIndex(ABC):
         """The parts of the answer in each text; None if texts are not joined."""
         return None
 
+    def holders_of_any(self, answers: Sequence[str]) -> Ints:
+        """The positions of the texts that contain at least one of the answers alone, ascending."""
+        first, *others = (self.holders(answer) for answer in answers)
+        return np.unique(np.concatenate([first, *others])) if others else first
+
+    def first_hit_of_any(self, answers: Sequence[str], order: Sequence[int] | Ints) -> int | None:
+        """How many texts, in this order, are needed to contain one of the answers; None if all are not enough."""
+        hits = (self.first_hit(answer, order) for answer in answers)
+        return min((hit for hit in hits if hit is not None), default=None)
+
 
 @dataclass(frozen=True)
 class AnswerMatcher(ABC):
@@ -84,10 +94,9 @@ class AnswerMatcher(ABC):
         """Whether one text contains the answer."""
         return bool(len(self.build_index([text]).holders(answer)))
 
-    def holders(self, answers: Sequence[str], texts: Sequence[str]) -> list[Ints]:
-        """For each answer the positions of the texts that contain it."""
-        index = self.build_index(texts)
-        return [index.holders(answer) for answer in answers]
+    def holds_any(self, answers: Sequence[str], text: str) -> bool:
+        """Whether one text contains at least one of the answers."""
+        return bool(len(self.build_index([text]).holders_of_any(answers)))
 
     def first_hit(self, answer: str, texts: Sequence[str]) -> int | None:
         """How many texts, from the first on, are needed to contain the answer; None if all are not enough.
@@ -246,8 +255,29 @@ class WholeWordMatcher(AnswerMatcher):
         return _SPACE_BY_SIGN.sub("", normal) if self.currency else normal
 
 
+# Words hyphenated at line ends, as in the text of a PDF: "inter-\nnational" and "well-\nknown".
+
+_LINE_END_HYPHEN = re.compile(rf"(?<=\w)[-\u00ad{_DASHES}][^\S\n]*\n\s*(?=\w)")
+_WORD_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+
+
+def join_hyphenated(text: str) -> str:
+    r"""The text without line breaks after hyphens, and without hyphens between letters.
+
+    Whether the hyphen at a line end belongs to the word is unknown, so hyphens between letters are dropped
+    everywhere: in the text and in the answer that is searched in it.
+
+    >>> join_hyphenated("inter-\nnational, well-\n  known, low-cost, 1995-\n1998")
+    'international, wellknown, lowcost, 1995-1998'
+    """
+    return _WORD_HYPHEN.sub("", _LINE_END_HYPHEN.sub("-", text))
+
+
 class WholeWordIndex(AnswerIndex):
-    """Many texts joined into one string: one search per answer, independent of the number of texts."""
+    """Many texts joined into one string: one search per answer, independent of the number of texts.
+
+    Texts with words that are hyphenated at line ends are searched a second time with these words joined.
+    """
 
     def __init__(self, rule: WholeWordMatcher, texts: Sequence[str]) -> None:
         self._rule = rule
@@ -255,11 +285,18 @@ class WholeWordIndex(AnswerIndex):
         self._joined = _SEPARATOR.join(self._texts)
         lengths = [len(text) + len(_SEPARATOR) for text in self._texts]
         self._starts: list[int] = np.cumsum([0, *lengths[:-1]]).tolist() if lengths else []
+        self._hyphenated = [index for index, text in enumerate(texts) if _LINE_END_HYPHEN.search(text)]
+        # Joined texts have no line breaks after hyphens, so this ends after one level.
+        joined = [join_hyphenated(texts[index]) for index in self._hyphenated]
+        self._dehyphenated = WholeWordIndex(rule, joined) if joined else None
 
     def holders(self, answer: str) -> Ints:
         """The positions of the texts that contain the answer."""
         normal = self._rule.normal(answer).strip()
         chunk_ids = set(self._containing(normal)) if normal else set()
+        if self._dehyphenated is not None:
+            positions = self._dehyphenated.holders(join_hyphenated(answer))
+            chunk_ids.update(self._hyphenated[position] for position in positions.tolist())
         if self._rule.currency and normal.strip(_SIGNS) != normal:
             chunk_ids.update(self._containing(normal.strip(_SIGNS).strip(), unsigned=True))
         if self._rule.fuzzy:

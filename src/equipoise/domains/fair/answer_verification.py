@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.domains.fair.answer_matching import AnswerMatcher, normalize_answer
+from equipoise.domains.fair.answer_matching import AnswerMatcher, join_hyphenated, normalize_answer
 from equipoise.domains.fair.checks import AnswerOccurrences
+from equipoise.domains.fair.passages import PassageFinder, answered_within, holders_within
 from equipoise.domains.fair.validation_result import AnswerIssue, AnswerVerification
 from equipoise.models.analyzer import fold_case
 from equipoise.models.tokenizers import WordTokenizer
@@ -47,6 +48,14 @@ def count_occurrences(answer: str, text: str, matcher: AnswerMatcher) -> int:
         if accepted[surroundings]:
             count, reached = count + 1, start + len(answer)
     return count
+
+
+def count_answers(question: QuestionAnswer, texts: Sequence[str], matcher: AnswerMatcher) -> int:
+    """How often the accepted answers occur in the normalised texts, or in the passages if the question has some."""
+    if question.passages:
+        texts = [normalize_answer(passage) for passage in question.passages]
+    answers = dict.fromkeys(map(normalize_answer, question.answers))
+    return sum(count_occurrences(answer, text, matcher) for answer in answers for text in texts)
 
 
 def occurrences(answer: str, text: str) -> Iterator[tuple[int, str]]:
@@ -229,6 +238,9 @@ ISSUE_MESSAGES = {
     "inside_word": "in the document only as part of other words",
     "case_mismatch": "in the document with other capitalisation",
     "spelling_mismatch": "in the document with other quotes or letter forms",
+    "hyphenated": "in the document, hyphenated at a line end",
+    "passage_missing": "in a passage that is not in the document",
+    "not_in_passage": "in no passage of the question",
     "cut_by_chunks": "in the document, but in no chunk: chunk boundaries split it",
     "ambiguous": "several times in the document",
     "in_question": "already in the question",
@@ -241,7 +253,7 @@ class AnswerVerifier:
 
     def __init__(self, documents: Sequence[str], chunker: Chunker, matcher: AnswerMatcher) -> None:
         self.documents = documents
-        self.chunks = [chunk.text for text in documents for chunk in chunker.chunk(text)]
+        self.chunks = [(document, chunk) for document, text in enumerate(documents) for chunk in chunker.chunk(text)]
         self.chunking = chunker.name
         self.matcher = matcher
         self._lines = [one_line(text) for text in documents]
@@ -252,19 +264,34 @@ class AnswerVerifier:
         return [normalize_answer(text, fold_case=False) for text in self.documents]
 
     @cached_property
-    def _passages(self) -> PassageIndex:
+    def _dehyphenated(self) -> list[str]:
+        return [normalize_answer(join_hyphenated(text)) for text in self.documents]
+
+    @cached_property
+    def _nearby(self) -> PassageIndex:
         return PassageIndex(self.documents)
+
+    @cached_property
+    def _finder(self) -> PassageFinder:
+        return PassageFinder(self.documents)
 
     def verify(self, questions: Sequence[QuestionAnswer]) -> AnswerVerification:
         """The occurrences of each answer; at least one if a chunk contains it."""
-        holders = self.matcher.holders([question.answer for question in questions], self.chunks)
-        answers = [
-            AnswerOccurrences(
-                question.id, question.answer, max(self._places(question.answer), min(1, len(chunks))), len(chunks)
-            )
-            for question, chunks in zip(questions, holders, strict=True)
-        ]
+        index = self.matcher.build_index([chunk.text for _, chunk in self.chunks])
+        answers = []
+        for question in questions:
+            n_chunks = len(self._holders(question, index.holders_of_any(question.answers)))
+            places = max(self._places(question), min(1, n_chunks))
+            answers.append(AnswerOccurrences(question.id, question.answer_text, places, n_chunks))
         return AnswerVerification(self.matcher.name, self.chunking, len(self.chunks), tuple(answers))
+
+    def _holders(self, question: QuestionAnswer, holders: Ints) -> Ints:
+        """Of the chunks that contain an answer, those that do so inside a passage of the question."""
+        if not question.passages:
+            return holders
+        spans = [span for passage in question.passages for span in self._finder.find(passage)]
+        owners, chunks = [document for document, _ in self.chunks], [chunk for _, chunk in self.chunks]
+        return holders_within(question, spans, holders, chunks, owners, self.documents, self.matcher)
 
     def issues(self, questions: Sequence[QuestionAnswer], verification: AnswerVerification) -> Iterator[AnswerIssue]:
         """The issues and tips of all answers, question by question."""
@@ -279,41 +306,54 @@ class AnswerVerifier:
                 occurrences = f"{answer.places:,} occurrences, in {answer.chunks:,} of {len(self.chunks):,} chunks"
                 yield _tip(question, "ambiguous", occurrences)
 
-    def _places(self, answer: str) -> int:
-        plain = normalize_answer(answer)
-        return sum(count_occurrences(plain, text, self.matcher) for text in self._normal)
+    def _places(self, question: QuestionAnswer) -> int:
+        """The occurrences of the accepted answers; none if a passage is missing or none contains an answer."""
+        found = [self._finder.find(passage) for passage in question.passages]
+        spans = [span for passage_spans in found for span in passage_spans]
+        if found and not (all(found) and answered_within(question, spans, self.documents, self.matcher)):
+            return 0
+        return count_answers(question, self._normal, self.matcher)
 
     def _missing(self, question: QuestionAnswer) -> AnswerIssue:
         """Why the matcher does not find the answer, and the closest passage."""
+        for passage in question.passages:
+            if not self._finder.find(passage):
+                return _issue(question, "passage_missing", _closest(self._nearby.nearest(passage)))
+        if question.passages:
+            return _issue(question, "not_in_passage", "add the passage that contains the answer")
         answer = question.answer
         plain = normalize_answer(answer)
         inside = next((words for text in self._normal for _, words in occurrences(plain, text)), None)
         if inside is not None:
             return _issue(question, "inside_word", f'found only inside "{inside}"')
         words = [word for word in casefolded_tokens(answer) if word.isalnum()]
-        n_known = sum(map(self._passages.holds_word, words))
+        n_known = sum(map(self._nearby.holds_word, words))
         kind = "not_found"
         if n_known and len(words) > 1:
             kind = "words_scattered" if n_known == len(words) else "partial_match"
-        return _issue(question, kind, _closest(self._passages.nearest(answer)))
+        return _issue(question, kind, _closest(self._nearby.nearest(answer)))
 
     def _different_form(self, question: QuestionAnswer) -> Iterator[AnswerIssue]:
         """A tip if the document contains the answer in another form (case, quotes, ...)."""
-        line = one_line(question.answer)
-        if any(line in text for text in self._lines):
+        if any(one_line(answer) in text for answer in question.answers for text in self._lines):
             return
-        plain, cased = normalize_answer(question.answer), normalize_answer(question.answer, fold_case=False)
-        kind = "spelling_mismatch" if any(cased in text for text in self._cased) else "case_mismatch"
-        if not any(plain in text for text in self._normal):  # some matchers accept most of the words
-            kind = "partial_match"
-        passage = self._passages.nearest(question.answer)
+        cased = [normalize_answer(answer, fold_case=False) for answer in question.answers]
+        plain = [normalize_answer(answer) for answer in question.answers]
+        kind = "partial_match"  # some matchers accept most of the words
+        if any(answer in text for answer in cased for text in self._cased):
+            kind = "spelling_mismatch"
+        elif any(answer in text for answer in plain for text in self._normal):
+            kind = "case_mismatch"
+        elif any(join_hyphenated(answer) in text for answer in plain for text in self._dehyphenated):
+            kind = "hyphenated"
+        passage = self._nearby.nearest(question.answer)
         yield _tip(question, kind, f'written as "{passage.text}"' if passage else None)
 
 
 def leaking_answers(questions: Sequence[QuestionAnswer], matcher: AnswerMatcher) -> Iterator[AnswerIssue]:
     """Tips about questions that contain their answer."""
     for question in questions:
-        if matcher.holds(question.answer, question.question):
+        if matcher.holds_any(question.answers, question.question):
             yield _tip(question, "in_question", "rephrase the question without the answer")
 
 
@@ -329,7 +369,7 @@ def _closest(passage: Passage | None) -> str | None:
 def _issue(
     question: QuestionAnswer, kind: str, suggestion: str | None, severity: Severity = Severity.ISSUE
 ) -> AnswerIssue:
-    return AnswerIssue(question.question, question.answer, kind, suggestion, severity, question.id)
+    return AnswerIssue(question.question, question.answer_text, kind, suggestion, severity, question.id)
 
 
 def _tip(question: QuestionAnswer, kind: str, suggestion: str | None) -> AnswerIssue:

@@ -62,7 +62,7 @@ class SplitAnswers:
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The number of questions, the duplicates, and the questions that contain their answer.
+    """The number of questions, the duplicates, the questions that contain their answer, and the drafts.
 
     Questions are named by id and text.
     """
@@ -70,6 +70,7 @@ class QuestionSet:
     questions: int
     repeated: Sequence[str] = ()
     leaking: Sequence[str] = ()
+    drafts: Sequence[str] = ()
     fixture: str = "the fixture"
 
 
@@ -196,6 +197,18 @@ def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
             f"{len(questions.leaking):,} of {pluralize(questions.questions, 'question')} {verb} answer: "
             f"{join_names(questions.leaking)}",
             evidence_names(questions.leaking),
+        )
+
+
+def draft_questions(questions: QuestionSet) -> Iterator[Observation]:
+    """EQ116: questions that are marked as drafts."""
+    if questions.drafts:
+        status = "are drafts" if len(questions.drafts) > 1 else "is a draft"
+        yield Observation(
+            questions.fixture,
+            f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status} that nobody has "
+            f"edited: {join_names(questions.drafts)}",
+            evidence_names(questions.drafts),
         )
 
 
@@ -351,5 +364,21 @@ the chunk by matching it, so the question does not measure semantic retrieval.""
 from equipoise.checks.base import run_checks
 from equipoise.domains.fair.checks import QuestionSet
 run_checks(QuestionSet(questions=80, leaking=['q7 "Was it built in 1871?"']))""",
+    ),
+    Check(
+        code="EQ116",
+        title="draft questions",
+        severity=Severity.ISSUE,
+        applies_to=QuestionSet,
+        function=draft_questions,
+        why="""\
+Drafts of eq fair draft are made by rules or by a model. Cloze questions repeat the words of the document, which
+favours lexical systems, and a model writes questions that suit models of its kind. A comparison on drafts does not
+show which system is better for the questions of people.""",
+        hint='edit each question and remove its "draft"',
+        example="""\
+from equipoise.checks.base import run_checks
+from equipoise.domains.fair.checks import QuestionSet
+run_checks(QuestionSet(questions=80, drafts=['d7 "The mill was built in ____."']))""",
     ),
 )

@@ -12,6 +12,7 @@ import numpy as np
 
 from equipoise.domains.fair.answer_evidence import AnswerLocations
 from equipoise.domains.fair.answer_matching import AnswerIndex, AnswerMatcher, AnswerParts
+from equipoise.domains.fair.passages import holders_within, locate_passages
 from equipoise.models.chunking import Chunk, Chunker, chunker, markdown_sections
 from equipoise.models.tokenizers import Cl100kTokenizer, Tokenizer, check_text, tokenizer_for, utf8_character_index
 
@@ -153,20 +154,29 @@ def index_chunks(
 ) -> dict[ChunkingParams, IndexedChunks]:
     """Every chunking of the grid and the baseline, with the chunks that contain each answer.
 
-    One index contains the chunks of all chunkings, so each answer is searched once.
+    One index contains the chunks of all chunkings, so each answer is searched once. The answer of a question with
+    passages counts only inside these.
     """
+    texts = [document.text for document in dataset.documents]
+    passages = locate_passages(dataset.questions, texts, matcher)
     chunker = DocumentChunker(dataset.documents, settings.tokenizer, embedding_eval_tokens=matcher.joins)
     chunkings = [chunker.chunk(params) for params in dict.fromkeys([*settings.chunkings, settings.baseline[0]])]
     index = matcher.build_index([text for chunked in chunkings for text in chunked.texts])
-    holders = [index.holders(question.answer) for question in dataset.questions]
+    holders = [index.holders_of_any(question.answers) for question in dataset.questions]
     borders = np.cumsum([0, *(len(chunked.chunks) for chunked in chunkings)]).tolist()
     indexed_chunks = {}
     for chunked, (start, stop) in zip(chunkings, pairwise(borders), strict=True):
         index_slice = _IndexSlice(index, start, stop)
-        locations = AnswerLocations(
-            matcher.joins, index_slice, tuple(index_slice.select(positions) for positions in holders)
+        selected = [index_slice.select(positions) for positions in holders]
+        for at, question in enumerate(dataset.questions):
+            if question.passages:
+                spans = passages[question.id]
+                selected[at] = holders_within(
+                    question, spans, selected[at], chunked.chunks, chunked.document, texts, matcher
+                )
+        indexed_chunks[chunked.chunking] = IndexedChunks(
+            chunked, AnswerLocations(matcher.joins, index_slice, tuple(selected))
         )
-        indexed_chunks[chunked.chunking] = IndexedChunks(chunked, locations)
     return indexed_chunks
 
 

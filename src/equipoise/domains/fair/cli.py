@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
-from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, TOP_KS, checked_settings
+from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings
 from equipoise.domains.fair.embedding_eval_matcher import MATCHERS
 from equipoise.domains.fair.questions import read_questions
 from equipoise.domains.fair.report import validation_view
@@ -22,10 +24,12 @@ from equipoise.domains.fair.validation import validate_fixture
 from equipoise.domains.fair.validation_result import fixture_part
 from equipoise.errors import ParameterError
 from equipoise.io.documents import read_documents
+from equipoise.report.terminal import Paragraph
 from equipoise.types import with_label
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
+    from equipoise.domains.fair.draft import DraftSet
     from equipoise.domains.fair.results import FairComparison
     from equipoise.domains.fair.validation_result import ValidationResult
     from equipoise.runs.executors import Executor
@@ -33,12 +37,14 @@ if TYPE_CHECKING:
 COMMANDS = {
     "compare": CommandEntry("equipoise.domains.fair.cli:compare", "Tune and compare models on held-out questions."),
     "validate": CommandEntry("equipoise.domains.fair.cli:validate", "Check a fixture of questions and answers."),
+    "draft": CommandEntry("equipoise.domains.fair.cli:draft", "Propose questions about a document."),
 }
 
 FAIR_HELP = """
 \b
+  eq fair draft --doc document.txt -o drafts.jsonl
   eq fair validate --qa fixture.json --doc document.txt
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
 
 Compare embedding models on your own document. Each model is tuned separately and scored on
 held-out questions.
@@ -52,7 +58,7 @@ def fair() -> None:
 
 COMPARE_HELP = """
 \b
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
   eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid
@@ -61,10 +67,11 @@ and models are compared in pairs on the same questions. The optimistic score, wh
 scores on the same questions, is printed as well.
 
 Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
-JSONL with "question", "answer" and optionally "category" and "difficulty". With -o FOLDER,
-results.json, one run directory per model and the charts are written; re-running the command
-resumes. With -o FILE.json, only a list of results is written. With --engine ray each model runs
-on a node of a cluster; the scores are the same.
+JSONL with "question", "answer" (a text or a list of accepted ones) and optionally "category",
+"difficulty" and "passages" (excerpts that the answer must be in). With -o FOLDER, results.json and
+one run directory per model are written; re-running the command resumes, and eq report FOLDER writes
+a page with all charts. With -o FILE.json, only a list of results is written. With --engine ray each
+model runs on a node of a cluster; the scores are the same.
 """
 
 RESUME_NOTE = "run the same command again to compute only what is missing"
@@ -124,6 +131,13 @@ def _several(
     help="Chunkers to try: fixed, section, sentence.",
 )
 @click.option(
+    "--rerankers",
+    cls=MultiValueOption,
+    metavar="SPEC ...",
+    help="Also compare each model with each reranker, such as maxsim:minilm.",
+)
+@_several("--rerank-depths", default=RERANK_DEPTHS, minimum=1, text="Numbers of first chunks to rerank.")
+@click.option(
     "--token-budget",
     "budget",
     type=click.FloatRange(min=0, min_open=True),
@@ -154,11 +168,13 @@ def _several(
     show_default=True,
     help="Questions whose answer is not in the document: refuse to run, score 0, or skip.",
 )
+@click.option("--allow-drafts", is_flag=True, help="Compare on questions that are marked as drafts (EQ116).")
 @click.option("--tokenizer", metavar="NAME", help="Tokenizer: cl100k, words, or a model.")
 @options.stats_options(n_resamples=FAIR_STATS.n_resamples)
 @options.threads_option
 @options.device_option
 @click.option("-o", "--output", metavar="FOLDER", help="Output folder; a .json file gets only a list of results.")
+@click.option("--charts", is_flag=True, help="Also write all charts to the output folder, as PNG and SVG.")
 @engine_options
 @options.fail_option
 @options.table_options(file=False)
@@ -171,37 +187,41 @@ def compare(
     fixture: str,
     models: tuple[str, ...],
     chunker_names: tuple[str, ...],
+    rerankers: tuple[str, ...],
     config: StatsConfig,
     threads: int,
     device: str | None,
     output: str | None,
+    charts: bool,
     fail_on: str | None,
     engine: Executor,
     **settings: Any,
 ) -> int:
     """See ``COMPARE_HELP``."""
-    from equipoise.domains.fair.experiment import compare_models, prepare_comparison
+    from equipoise.domains.fair.experiment import compare_models, plan_comparison, with_rerankers
     from equipoise.models.resolve import resolve_models
     from equipoise.runs.experiment_folder import check_writable, is_json_file
 
     if output is not None:
         check_writable(output, example="results.json" if is_json_file(Path(output)) else None)
+    if charts and (output is None or is_json_file(Path(output))):
+        raise ParameterError("--charts needs an output folder", hint="add -o FOLDER")
     grid = checked_settings(chunkers=chunker_names, stats=config, **settings)
-    resolved = options.models_on_device(list(resolve_models(models)), device, out)
+    resolved = with_rerankers(options.models_on_device(list(resolve_models(models)), device, out), rerankers)
     with executor_context(engine, out, "a model"):
-        with out.working("chunking the documents and locating the answers"):
-            plan = prepare_comparison(read_documents(*documents), read_questions(fixture), grid)
-        with out.progress(len(resolved) * (len(plan.indexed_chunks) + 1)) as step:
+        with out.working("reading the documents"):
+            plan = plan_comparison(read_documents(*documents), read_questions(fixture), grid)
+        with out.progress(len(resolved) * (plan.n_chunkings + 1)) as step:
             comparison = compare_models(
                 resolved, plan, threads=threads, step=step, output=output, command=out.command, engine=engine
             )
-    _show_comparison(out, comparison, output)
+    _show_comparison(out, comparison, output, charts=charts)
     return _exit_code(out, comparison, fail_on)
 
 
-def _show_comparison(out: Output, comparison: FairComparison, output: str | None) -> None:
+def _show_comparison(out: Output, comparison: FairComparison, output: str | None, *, charts: bool) -> None:
     """Print the report or the JSON data, and where it was written."""
-    from equipoise.domains.fair.report import fair_report
+    from equipoise.domains.fair.report import fair_view
     from equipoise.runs.experiment_folder import is_json_file
 
     for name in comparison.resumed:
@@ -210,11 +230,12 @@ def _show_comparison(out: Output, comparison: FairComparison, output: str | None
         out.data(comparison.to_dict())
     else:
         data = comparison.report_data
-        out.show(*fair_report(data, verbose=out.verbose, quiet=out.quiet, details=_details(comparison, output)))
+        out.view(fair_view(data, _details(comparison, output)))
     if output is not None:
         out.note(f"wrote {output}")
-        if not is_json_file(Path(output)):
+        if charts:
             comparison.draw(output)
+        if not is_json_file(Path(output)):
             _report_unrelated_runs(out, comparison, Path(output))
     _report_failures(out, comparison)
     if comparison.failures and output is not None:
@@ -320,13 +341,91 @@ def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool
         raise ParameterError("there is no fixture", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
         result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
-    _show_validation(out, result)
+    _show_validation(out, result, strict=strict)
     is_error = result.answers_missing or result.duplicate_questions or (strict and not result.is_valid)
     return exits.GATE_FAILED if is_error else exits.DONE
 
 
-def _show_validation(out: Output, result: ValidationResult) -> None:
+def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> None:
     if out.json:
         out.data(result.to_dict())
     else:
-        out.show(*fixture_part(validation_view(result), quiet=out.quiet, verbose=out.verbose))
+        out.show(*fixture_part(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
+
+
+DRAFT_HELP = """
+\b
+  eq fair draft --doc document.txt -o drafts.jsonl
+  eq fair draft --doc manual.pdf --n-questions 120 --model openai:gpt-4o-mini -o drafts.jsonl
+
+Propose questions about a document. Without --model, sentences get a gap (cloze), and section titles
+become questions; nothing is downloaded. With --model, a hosted chat model writes questions; its key
+is read from the environment. Answers are copied from the document. Drafts that contain their
+answer, near-duplicates and answers that occur several times are dropped. Each draft has its passage
+and the mark "draft": edit the question, remove the mark, then run eq fair validate. eq fair compare
+does not accept drafts without --allow-drafts.
+"""
+
+N_SHOWN_DRAFTS = 5
+
+
+@click.command(cls=SeveralCommand, help=DRAFT_HELP, short_help="Propose questions about a document.")
+@click.option(
+    "--doc",
+    "docs",
+    cls=MultiValueOption,
+    required=True,
+    metavar="PATH ...",
+    help="Documents or folders of documents.",
+)
+@click.option(
+    "-n", "--n-questions", type=click.IntRange(min=1), default=80, show_default=True, help="Maximum number of drafts."
+)
+@click.option("--model", metavar="SPEC", help="A chat model, such as openai:MODEL or litellm:PROVIDER/MODEL.")
+@click.option(
+    "--language",
+    type=options.ChoiceWithHint("language", options.names_in("equipoise.domains.fair.draft", "LANGUAGES")),
+    help="Language of heading questions; detected by default.",
+)
+@click.option("-o", "--output", metavar="FILE", help="The fixture to write (JSONL); standard output by default.")
+@options.output_options
+@pass_output
+def draft(
+    out: Output, /, docs: tuple[str, ...], n_questions: int, model: str | None, language: str | None, output: str | None
+) -> int:
+    """See ``DRAFT_HELP``."""
+    from equipoise.domains.fair.draft import draft_questions
+    from equipoise.io.atomic import write_text
+
+    with out.working("drafting questions"):
+        drafts = draft_questions(read_documents(*docs), n_questions, model=model, language=language)
+    if output is not None:
+        write_text(Path(output), drafts.to_jsonl())
+    if out.json:
+        out.data({"questions": drafts.to_dicts(), "dropped": dict(drafts.dropped)})
+    elif output is None:
+        out.text(drafts.to_jsonl().rstrip("\n"))
+    else:
+        out.show(*_draft_summary(drafts, output, docs))
+    return exits.DONE
+
+
+def _draft_summary(drafts: DraftSet, output: str, docs: Sequence[str]) -> list[Paragraph]:
+    """The number of drafts by method, some examples, what was dropped, and the next steps."""
+    methods = Counter(drafts.methods.values())
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in drafts.dropped.items())
+    validate = shlex.join(
+        ["eq", "fair", "validate", "--qa", output, *(word for doc in docs for word in ("--doc", doc))]
+    )
+    shown = drafts.questions[:: max(1, len(drafts) // N_SHOWN_DRAFTS)][:N_SHOWN_DRAFTS]
+    return [
+        Paragraph(
+            f"{pluralize(len(drafts), 'draft')} in {output}: "
+            f"{', '.join(f'{count} {method}' for method, count in methods.items())}."
+        ),
+        Paragraph(""),
+        *(Paragraph(f"{question.question} -> {question.answer}", lead="- ") for question in shown),
+        Paragraph(""),
+        *([Paragraph(f"Dropped: {dropped}.")] if dropped else []),
+        Paragraph(f'Edit each question, remove its "draft", then run {validate}.'),
+    ]

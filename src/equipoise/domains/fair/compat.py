@@ -226,18 +226,28 @@ class BinaryEvaluator:
             normalize_currency=matcher == "source" if normalize_currency is None else normalize_currency,
         )
 
-    def evaluate(self, question: str, expected_answer: str, retrieved_chunks: Sequence[str]) -> EvaluationScore:
-        """The score of one question; only the answer and the chunks decide it."""
+    def evaluate(
+        self, question: str, expected_answer: str | Sequence[str], retrieved_chunks: Sequence[Any]
+    ) -> EvaluationScore:
+        """The score of one question; only the answer and the chunks decide it.
+
+        ``expected_answer`` is the answer or a list of accepted ones, of which the best counts. A retrieved chunk is
+        a text, a chunk of a chunker, or a result of ``InMemoryVectorStore.search``.
+        """
         chunks = _chunks(retrieved_chunks)
-        if not isinstance(expected_answer, str) or not expected_answer.strip():
+        answers = [expected_answer] if isinstance(expected_answer, str) else expected_answer
+        is_list = isinstance(answers, list | tuple) and len(answers) > 0
+        if not is_list or not all(isinstance(answer, str) and answer.strip() for answer in answers):
             raise InputError("the expected answer is empty or not a text", hint="pass the text of the answer")
         if not chunks:
             return EvaluationScore(0.0, "nothing was retrieved")
+        score, answer = max(((self._score(answer, chunks), answer) for answer in answers), key=lambda pair: pair[0])
+        return EvaluationScore(score, self._explained(score, answer, chunks), chunks)
+
+    def _score(self, answer: str, chunks: Sequence[str]) -> float:
         if isinstance(self.matcher, EmbeddingEvalMatcher):
-            score = self.matcher.score(expected_answer, chunks)
-        else:
-            score = 0.0 if self.matcher.first_hit(expected_answer, chunks) is None else 1.0
-        return EvaluationScore(score, self._explained(score, expected_answer, chunks), chunks)
+            return self.matcher.score(answer, chunks)
+        return 0.0 if self.matcher.first_hit(answer, chunks) is None else 1.0
 
     def evaluate_batch(
         self,
@@ -252,7 +262,7 @@ class BinaryEvaluator:
                 hint="pass one list per question",
             )
         return [
-            replace(self.evaluate(question.question, question.answer, chunks), qa_pair_id=question.id)
+            replace(self.evaluate(question.question, question.answers, chunks), qa_pair_id=question.id)
             for question, chunks in zip(questions, retrieved_chunks_list, strict=True)
         ]
 
@@ -283,8 +293,11 @@ def _matcher(name: str, **options: Any) -> AnswerMatcher:
 def _chunks(chunks: Any) -> tuple[str, ...]:
     if isinstance(chunks, str) or not isinstance(chunks, Iterable):
         raise InputError(f"the retrieved chunks are a {type(chunks).__name__}, not a list", hint="pass a list of texts")
-    texts = tuple(chunks)
+    texts: tuple[Any, ...] = tuple(getattr(chunk, "text", chunk) for chunk in chunks)
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise InputError(f"retrieved chunk {number} is a {type(text).__name__}, not a text")
+            raise InputError(
+                f"retrieved chunk {number} is a {type(text).__name__}, not a text",
+                hint="pass texts, chunks of a chunker, or results of a store with texts",
+            )
     return texts

@@ -21,6 +21,8 @@ from equipoise.tuning.grid import Params, overlap_fits, parameter_grid
 CHUNK_SIZES = (256, 384, 512)
 OVERLAPS = (25, 50, 100)
 TOP_KS = (5, 10, 15)
+RERANK_DEPTHS = (10, 20)
+"""The numbers of chunks that rerankers reorder; part of the grid of reranked models."""
 BASELINE = {"chunk_size": 512, "overlap": 50, "top_k": 10}
 """The untuned configuration that tuning is compared with."""
 
@@ -53,6 +55,8 @@ class FairConfig:
     overlaps: tuple[int, ...] = OVERLAPS
     top_ks: tuple[int, ...] = TOP_KS
     chunkers: tuple[str, ...] = ("fixed",)
+    rerank_depths: tuple[int, ...] = RERANK_DEPTHS
+    """Only reranked models have this axis."""
     baseline: tuple[ChunkingParams, int] = (ChunkingParams("fixed", 512, 50), 10)
     matcher: str = "words"
     budget: float | None = None
@@ -60,6 +64,8 @@ class FairConfig:
     repeats: int = REPEATS
     stats: StatsConfig = FAIR_STATS
     unanswerable: str = "refuse"
+    allow_drafts: bool = False
+    """Whether draft questions are compared; otherwise they are an error."""
     tokenizer: Any = None
     defaults: frozenset[str] = frozenset()
     """Which of chunk_sizes, overlaps, top_ks and baseline are defaults: these are fitted to the document."""
@@ -120,12 +126,14 @@ class FairConfig:
         """The top_k axis of the grid."""
         return self.top_ks if self.budget is None else tuple(range(1, max(self.top_ks) + 1))
 
-    def params(self, chunking: ChunkingParams, top_k: int) -> dict[str, Any]:
+    def params(self, chunking: ChunkingParams, top_k: int, rerank_depth: int | None = None) -> dict[str, Any]:
         """A configuration as results name it; the chunker is included if there are several."""
         chunker_param = (
             {} if self.chunkers == ("fixed",) and chunking.chunker == "fixed" else {"chunker": chunking.chunker}
         )
-        return chunker_param | {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
+        rerank_param = {} if rerank_depth is None else {"rerank_depth": rerank_depth}
+        sizes = {"chunk_size": chunking.chunk_size, "overlap": chunking.overlap, "top_k": top_k}
+        return chunker_param | sizes | rerank_param
 
     @property
     def fingerprint(self) -> str:
@@ -142,6 +150,8 @@ class FairConfig:
             "confidence_level": self.stats.confidence_level,
             "n_resamples": self.stats.n_resamples,
             "tokenizer": self.tokenizer_name,
+            "unanswerable": self.unanswerable,
+            "defaults": sorted(self.defaults),
         }
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
@@ -152,6 +162,7 @@ def checked_settings(
     overlaps: Iterable[int] | None = None,
     top_ks: Iterable[int] | None = None,
     chunkers: Iterable[str] = ("fixed",),
+    rerank_depths: Iterable[int] | None = None,
     baseline_params: Mapping[str, Any] | None = None,
     budget: float | None = None,
     folds: int | None = 5,
@@ -181,6 +192,7 @@ def checked_settings(
         overlaps=_validate_ints("overlaps", overlaps, OVERLAPS, 0),
         top_ks=_validate_ints("top_ks", top_ks, TOP_KS, 1),
         chunkers=_chunkers(chunkers),
+        rerank_depths=_validate_ints("rerank_depths", rerank_depths, RERANK_DEPTHS, 1),
         baseline=_baseline(baseline_params),
         defaults=frozenset(
             name

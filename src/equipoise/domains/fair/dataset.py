@@ -15,6 +15,7 @@ from equipoise.domains.fair.chunk_index import ChunkingParams, IndexedChunks
 from equipoise.domains.fair.questions import QuestionAnswer, check_questions
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, similar_pairs
 from equipoise.errors import InputError
+from equipoise.io.columns import is_frame, table_of
 from equipoise.io.documents import TextDocument
 
 # Questions with near-duplicate answers form one group. A group is never split over two folds.
@@ -28,15 +29,16 @@ _NUMBER = re.compile(r"\d+")
 Words = tuple[str, ...]
 
 
-def answer_groups(answers: Sequence[str]) -> list[int]:
-    """A group number for each answer: the connected components of the near-duplicate relation.
+def answer_groups(answers: Sequence[Sequence[str]]) -> list[int]:
+    """A group number for each question: the connected components of the near-duplicate relation of its answers.
 
     Near-duplicates have the same words, or one is a large contiguous part of the other, or they share most of
     their character trigrams and all of their numbers.
 
-    >>> answer_groups(["Weber", "in May 1871", "Jonas Weber", "1871", "weber"])
+    >>> answer_groups([["Weber"], ["in May 1871"], ["miller", "Jonas Weber"], ["1871"], ["weber"]])
     [0, 1, 0, 2, 0]
     """
+    owners = [index for index, accepted in enumerate(answers) for _ in accepted]
     group = list(range(len(answers)))
 
     def root(index: int) -> int:
@@ -44,8 +46,8 @@ def answer_groups(answers: Sequence[str]) -> list[int]:
             group[index] = index = group[group[index]]
         return index
 
-    for one, other in _pairs(answers):
-        first, second = sorted((root(one), root(other)))
+    for one, other in _pairs([answer for accepted in answers for answer in accepted]):
+        first, second = sorted((root(owners[one]), root(owners[other])))
         group[second] = first
     number: dict[int, int] = {}
     return [number.setdefault(root(index), len(number)) for index in range(len(answers))]
@@ -100,7 +102,7 @@ class QADataset:
     @cached_property
     def groups(self) -> list[int]:
         """The group of each question: equal for questions with near-duplicate answers."""
-        return answer_groups([question.answer for question in self.questions])
+        return answer_groups([question.answers for question in self.questions])
 
     @cached_property
     def fingerprints(self) -> dict[str, str]:
@@ -109,14 +111,14 @@ class QADataset:
         questions = [
             part
             for item in self.questions
-            for part in (item.id, item.question, item.answer, item.category, item.difficulty)
+            for part in (item.id, item.question, *_accepted(item), item.category, item.difficulty, *_mark(item))
         ]
         return {"document": _digest(documents), "questions": _digest(questions)}
 
     @cached_property
     def identity(self) -> dict[str, str]:
         """Short digests of the texts alone: file names and categories do not change the units."""
-        questions = [part for item in self.questions for part in (item.id, item.question, item.answer)]
+        questions = [part for item in self.questions for part in (item.id, item.question, *_accepted(item))]
         digests = {"document": _digest([document.text for document in self.documents]), "questions": _digest(questions)}
         return {part: digest[:_IDENTITY_LENGTH] for part, digest in digests.items()}
 
@@ -127,10 +129,14 @@ def qa_dataset(doc_content: Any, qa_pairs: Any) -> QADataset:
     >>> qa_dataset("Rye and wheat.", [{"question": "What?", "answer": "rye"}]).ids
     ['q1']
     """
-    return QADataset(_documents(doc_content), check_questions(qa_pairs))
+    return QADataset(documents_from(doc_content), check_questions(qa_pairs))
 
 
-def _documents(content: Any) -> tuple[TextDocument, ...]:
+def documents_from(content: Any) -> tuple[TextDocument, ...]:
+    """Documents from a text, a table, a list of texts or documents, without empty ones."""
+    if is_frame(content):
+        table = table_of(content)
+        content = table.texts(table.column("text"))
     contents = [content] if isinstance(content, str | TextDocument) else content
     if not isinstance(contents, Sequence) or isinstance(contents, bytes):
         raise InputError(
@@ -150,6 +156,15 @@ def _documents(content: Any) -> tuple[TextDocument, ...]:
     if not any(document.text.strip() for document in documents):
         raise InputError("the document is empty", hint="a scanned PDF contains no text: run OCR first")
     return tuple(document for document in documents if document.text.strip())
+
+
+def _mark(question: QuestionAnswer) -> tuple[str, ...]:
+    return ("draft",) if question.draft else ()
+
+
+def _accepted(question: QuestionAnswer) -> tuple[str, ...]:
+    """What counts as a hit: the answers, and the passages that they must be in."""
+    return (*question.answers, *(f"\0{passage}" for passage in question.passages))
 
 
 def _digest(parts: Sequence[str]) -> str:
@@ -205,8 +220,12 @@ def unanswerable_questions(
         if not any(len(indexed.locations.holders[index]) for indexed in indexed_chunks.values())
     ]
     texts = [document.text for document in dataset.documents]
-    holders = matcher.holders([question.answer for question in unlocated], texts) if unlocated else []
-    return tuple(question for question, holder_ids in zip(unlocated, holders, strict=True) if not len(holder_ids))
+    index = matcher.build_index(texts) if unlocated else None
+    return tuple(
+        question
+        for question in unlocated
+        if index is not None and not any(len(index.holders(answer)) for answer in question.answers)
+    )
 
 
 def _select_questions(indexed: IndexedChunks, indices: Sequence[int]) -> IndexedChunks:
@@ -218,7 +237,7 @@ def _select_questions(indexed: IndexedChunks, indices: Sequence[int]) -> Indexed
 
 
 def _unanswerable_error(unanswerable: Sequence[QuestionAnswer], total: int) -> InputError:
-    examples = "\n".join(f"{question.id}: {question.answer}" for question in unanswerable[:N_SHOWN])
+    examples = "\n".join(f"{question.id}: {question.answer_text}" for question in unanswerable[:N_SHOWN])
     more = f"\nand {len(unanswerable) - N_SHOWN} more" if len(unanswerable) > N_SHOWN else ""
     return InputError(
         f"{len(unanswerable)} of {total} answers are not in the document",

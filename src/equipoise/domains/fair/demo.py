@@ -104,13 +104,13 @@ def _announce(out: Output, plan: Plan, systems: int) -> None:
 
 def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Print the report or the JSON data."""
-    from equipoise.domains.fair.report import fair_report
+    from equipoise.domains.fair.report import fair_view
 
     if out.json:
         out.data(comparison.to_dict())
         return
     details = f"Details: {folder / PAGE}, eq demo -v, or eq view {shlex.quote(str(folder))}."
-    out.show(*fair_report(comparison.report_data, verbose=out.verbose, quiet=out.quiet, details=details))
+    out.view(fair_view(comparison.report_data, details))
 
 
 def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None:

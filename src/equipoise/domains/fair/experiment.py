@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import pluralize
-from equipoise.domains.fair.chunk_index import index_chunks
-from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings, fitted_settings
-from equipoise.domains.fair.dataset import apply_unanswerable_policy, qa_dataset
+from equipoise.domains.fair.config import REPEATS, FairConfig, checked_settings
+from equipoise.domains.fair.dataset import qa_dataset
 from equipoise.domains.fair.embedding_eval_matcher import answer_matcher as matcher_of
-from equipoise.domains.fair.grid_search import Progress, answer_splits
+from equipoise.domains.fair.grid_search import Progress
 from equipoise.domains.fair.model_outcome import (
+    RERANKED,
     FairModelResult,
     FairRunStore,
     evaluate_model,
@@ -21,23 +20,50 @@ from equipoise.domains.fair.model_outcome import (
     question_slices,
 )
 from equipoise.domains.fair.plan import Plan
+from equipoise.domains.fair.questions import check_drafts
 from equipoise.domains.fair.results import FairComparison
-from equipoise.errors import ParameterError
+from equipoise.models.rerank import RerankedRetriever, Reranker, parse_reranker, reranker
 from equipoise.models.resolve import open_retriever, resolve_models
-from equipoise.models.tokenizers import WordTokenizer, tokenizer_for
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, check_writable, is_json_file
 from equipoise.runs.progress import report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, JobResults, executor_map, run_jobs
-from equipoise.stats.paired_tests import get_test
 from equipoise.stats.slices import slice_estimates
 from equipoise.tuning.nested_cv import majority_hits
-from equipoise.types import install_command
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.model_result import OptimizationResult
     from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class RerankedModel:
+    """A model whose first chunks are reordered by a reranker."""
+
+    model: Any
+    reranker: str | Reranker
+
+
+def with_rerankers(models: Mapping[str, Any], rerankers: Iterable[str | Reranker]) -> dict[str, Any]:
+    """The models, then each of them with each reranker, by name.
+
+    >>> list(with_rerankers({"minilm": "minilm"}, ["fusion:bm25:+tfidf:"]))
+    ['minilm', 'minilm > fusion:bm25:+tfidf:']
+    """
+    named = {
+        text if isinstance(text, str) else text.card.spec: text
+        for text in ([rerankers] if isinstance(rerankers, str) else rerankers)
+    }
+    for name, model in named.items():
+        if isinstance(model, str):
+            parse_reranker(name)
+    reranked = {
+        f"{model_name}{RERANKED}{name}": RerankedModel(model, reranker)
+        for model_name, model in models.items()
+        for name, reranker in named.items()
+    }
+    return {**models, **reranked}
 
 
 @dataclass(frozen=True)
@@ -56,7 +82,12 @@ def evaluate_job(job: Job[Any], context: JobContext[FairContext]) -> JobOutput[F
     """
     plan, threads = context.shared.plan, context.shared.threads
     context.progress(f"{job.name}: loading")
-    with open_retriever(job.inputs, cache=context.shared.cache, threads=threads) as system:
+    is_reranked = isinstance(job.inputs, RerankedModel)
+    with open_retriever(
+        job.inputs.model if is_reranked else job.inputs, cache=context.shared.cache, threads=threads
+    ) as system:
+        if is_reranked:
+            system = RerankedRetriever(system, reranker(job.inputs.reranker), depth=max(plan.requested.rerank_depths))
         key = fair_key(plan, job.name, system.fingerprint)
         if key == context.stored_key:
             return JobOutput(None, key)
@@ -74,6 +105,8 @@ def run_fair_comparison(
     verbose: bool = False,
     *,
     chunkers: Sequence[str] = ("fixed",),
+    rerankers: Sequence[str | Reranker] = (),
+    rerank_depths: Sequence[int] | None = None,
     baseline_params: Mapping[str, Any] | None = None,
     matcher: str = "words",
     budget: float | None = None,
@@ -81,6 +114,7 @@ def run_fair_comparison(
     repeats: int = REPEATS,
     seed: int = 0,
     unanswerable: str = "refuse",
+    allow_drafts: bool = False,
     tokenizer: Any = None,
     cache: Any = None,
     threads: int = 1,
@@ -113,6 +147,10 @@ def run_fair_comparison(
         Whether progress is printed.
     chunkers
         ``fixed``, ``sentence`` or ``section``; several are part of the grid.
+    rerankers
+        Rerankers such as ``maxsim:minilm`` or ``cross-encoder:NAME``. Each model is also compared with each reranker.
+    rerank_depths
+        How many of the first chunks a reranker reorders; part of the grid of reranked models.
     baseline_params
         Parameters of the untuned baseline: ``chunk_size``, ``overlap`` and ``top_k``.
     matcher
@@ -128,6 +166,8 @@ def run_fair_comparison(
         Of splits and resampling.
     unanswerable
         Policy for questions whose answer is not in the document: ``refuse``, ``zero`` or ``skip``.
+    allow_drafts
+        Whether questions that are marked as drafts are compared, with the finding EQ116; otherwise they are an error.
     tokenizer
         Counts tokens: ``cl100k``, ``words``, the tokenizer of a model, or a tokenizer object.
     cache
@@ -163,6 +203,7 @@ def run_fair_comparison(
         overlaps=overlaps,
         top_ks=top_ks,
         chunkers=chunkers,
+        rerank_depths=rerank_depths,
         baseline_params=baseline_params,
         matcher=matcher,
         budget=budget,
@@ -170,11 +211,12 @@ def run_fair_comparison(
         repeats=repeats,
         seed=seed,
         unanswerable=unanswerable,
+        allow_drafts=allow_drafts,
         tokenizer=tokenizer,
         test=test,
     )
-    named = resolve_models(models)
-    plan = prepare_comparison(doc_content, qa_pairs, settings)
+    named = with_rerankers(resolve_models(models), rerankers)
+    plan = plan_comparison(doc_content, qa_pairs, settings)
     comparison = compare_models(named, plan, cache=cache, threads=threads, step=progress, output=output, engine=engine)
     if verbose:
         from equipoise.report.terminal import print_text
@@ -244,53 +286,18 @@ def optimize_model(
     return comparison.outcomes[0].optimization
 
 
+def plan_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
+    """The shared context of the models, after checking documents and questions; nothing is chunked yet."""
+    dataset = qa_dataset(doc_content, qa_pairs)
+    check_drafts(dataset.questions, allowed=settings.allow_drafts)
+    return Plan(settings, dataset, matcher_of(settings.matcher))
+
+
 def prepare_comparison(doc_content: Any, qa_pairs: Iterable[Any], settings: FairConfig) -> Plan:
-    """The shared context of the models: check the inputs, chunk the documents, locate the answers."""
-    rule = matcher_of(settings.matcher)
-    full_dataset = qa_dataset(doc_content, qa_pairs)
-    tokenizer = tokenizer_for(settings.tokenizer)
-    tokens = sum(tokenizer.count(document.text) for document in full_dataset.documents)
-    requested, settings = settings, fitted_settings(settings, tokens)
-    dataset, indexed_chunks = apply_unanswerable_policy(
-        full_dataset, index_chunks(full_dataset, settings, rule), rule, settings.unanswerable
-    )
-    splits, note = answer_splits(dataset, settings)
-    if get_test(settings.stats.test).binary_only and len(splits) > 1:
-        raise ParameterError(
-            f"the test {settings.stats.test} needs binary hits, and means over {len(splits)} splits are fractional",
-            hint="use --n-repeats 1 or another test: McNemar's exact p is always reported in its own column",
-        )
-    fitted = "" if settings.axes == requested.axes else _fitted_note(settings, tokens)
-    notes = tuple(filter(None, (fitted, note, _skipped_note(dataset.n_skipped), _tokenizer_note(settings))))
-    return Plan(dataset, settings, rule, indexed_chunks, splits, notes)
-
-
-def _fitted_note(settings: FairConfig, tokens: int) -> str:
-    """A note on default values that were reduced for a short document."""
-    values = {
-        "chunk sizes": settings.chunk_sizes,
-        "overlaps": settings.overlaps,
-        "top_k": settings.top_ks,
-    }
-    listed = ", ".join(f"{name} {'/'.join(map(str, axis))}" for name, axis in values.items())
-    return f"The default grid was fitted to a document of {tokens:,} tokens: {listed}"
-
-
-def _skipped_note(questions: int) -> str:
-    if not questions:
-        return ""
-    verb = "was" if questions == 1 else "were"
-    return f"{pluralize(questions, 'question')} {verb} skipped: the answer is not in the document"
-
-
-def _tokenizer_note(settings: FairConfig) -> str:
-    """A note if no tokenizer was specified and the default one is not installed."""
-    if settings.tokenizer is not None or settings.tokenizer_name != WordTokenizer.name:
-        return ""
-    return (
-        f"cl100k is not installed ({install_command('chunk')}), so tokens are words; with it, chunk "
-        "sizes and scores differ"
-    )
+    """The same, with chunked documents and located answers."""
+    plan = plan_comparison(doc_content, qa_pairs, settings)
+    _ = plan.prepared
+    return plan
 
 
 def compare_models(
@@ -312,8 +319,10 @@ def compare_models(
     elif target is not None:
         store = FairRunStore(ExperimentFolder(target), tuple(models), plan, tuple(command))
         store.check_writable()
+    if store is None or not store.has_runs_of_this_setup():
+        _ = plan.prepared  # an error in the inputs is raised before any model is loaded
     jobs = [Job(name, model) for name, model in models.items()]
-    steps = len(models) * (len(plan.indexed_chunks) + 1)
+    steps = len(models) * (plan.n_chunkings + 1)
     watched = None if store is None else target
     with report_progress(watched, "fair comparison", steps, command=command, step=step) as progress:
         results = run_jobs(
@@ -328,16 +337,20 @@ def compare_models(
         )
     results.raise_if_all_failed()
     comparison = _compare_results(results, plan, tuple(command))
-    if target is not None:
+    if store is not None:
+        # The runs were written when they were finished.
+        if not comparison.is_stored(store.folder):
+            comparison.write_results(store.folder)
+    elif target is not None:
         comparison.write(target)
     return comparison
 
 
 def _compare_results(job_results: JobResults[FairModelResult], plan: Plan, command: tuple[str, ...]) -> FairComparison:
-    settings, outcomes = plan.settings, tuple(job_results.outputs.values())
+    settings, outcomes = plan.requested, tuple(job_results.outputs.values())
     results = [outcome.result for outcome in outcomes]
     comparison = compare(results, settings.metric, config=settings.stats) if len(results) > 1 else None
-    kinds = question_slices(plan.dataset)
+    kinds = question_slices(plan.full_dataset)
     return FairComparison(
         outcomes=outcomes,
         comparison=comparison,

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from equipoise.errors import InputError, ParameterError
 from equipoise.io.splits import Fold, kfold_splits
 from equipoise.metrics.ranking_functions import hit_rate
 from equipoise.models.dense import Truncation, dense_models, measure_truncation
+from equipoise.models.rerank import FittedRerankedRetriever, RerankedRetriever, Reranker
 from equipoise.stats.alignment import BUDGET, DATA, FOLDS, GRID, MATCHER, SPENT, TOKENIZER, TRIALS
 from equipoise.stats.estimate import result_from_values
 from equipoise.stats.formatting import format_count, format_value
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerMatcher
     from equipoise.domains.fair.config import FairConfig
     from equipoise.domains.fair.dataset import QADataset
-    from equipoise.models.retriever import Retriever
+    from equipoise.models.retriever import FittedRetriever, Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Result
@@ -45,9 +46,23 @@ Progress = Callable[[str], None]
 """Called at the start of each step with a description."""
 
 
+class Search(NamedTuple):
+    """One order of the chunks: a chunking, and how many of the first chunks are reranked; None without a reranker."""
+
+    chunking: ChunkingParams
+    rerank_depth: int | None = None
+
+
+class Configuration(NamedTuple):
+    """A search and the number of retrieved chunks."""
+
+    search: Search
+    top_k: int
+
+
 @dataclass(frozen=True)
 class GridEvidence:
-    """The evidence of one chunking for every top_k from 1 to the depth.
+    """The evidence of one search for every top_k from 1 to the depth.
 
     ``hits`` has shape (top_k, questions); ``chance`` and ``tokens`` have one value per top_k, the mean over
     the questions.
@@ -70,16 +85,29 @@ def run_grid(
     matcher: AnswerMatcher,
     step: Progress,
     map_function: ExecutorMap | None = None,
-) -> dict[ChunkingParams, GridEvidence]:
-    """Search all questions in all chunkings, at every top_k up to the depth.
+    *,
+    reranker: Reranker | None = None,
+    rerank_depths: Sequence[int] = (),
+) -> dict[Search, GridEvidence]:
+    """Search all questions in all chunkings, at every top_k up to the depth, reranked at every rerank depth.
 
-    The system should be memoised, so that no text is embedded twice. ``map_function`` embeds on an executor.
+    The system and the reranker should be memoised, so that no text is read twice. ``map_function`` embeds on an
+    executor.
     """
     _embed_all(system, [indexed.chunked for indexed in indexed_chunks.values()], dataset, map_function)
     observed = {}
     for chunking, indexed in indexed_chunks.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
-        observed[chunking] = _observe(system, indexed, dataset, depth, matcher)
+        fitted = system.fit(indexed.chunked.texts)
+        truncation = _worst_truncation(system, indexed.chunked.texts)
+        if reranker is None:
+            observed[Search(chunking)] = _observe(fitted, indexed, dataset, depth, matcher, truncation)
+            continue
+        # The largest depth first: a memoised reranker then has the scores of all smaller ones.
+        for rerank_depth in sorted(rerank_depths, reverse=True):
+            reranked = RerankedRetriever(system, reranker, depth=rerank_depth)
+            order = FittedRerankedRetriever(reranked, fitted, indexed.chunked.texts)
+            observed[Search(chunking, rerank_depth)] = _observe(order, indexed, dataset, depth, matcher, truncation)
     return observed
 
 
@@ -94,23 +122,32 @@ def _embed_all(
 
 
 def _observe(
-    system: Retriever, indexed: IndexedChunks, dataset: QADataset, depth: int, matcher: AnswerMatcher
+    fitted: FittedRetriever,
+    indexed: IndexedChunks,
+    dataset: QADataset,
+    depth: int,
+    matcher: AnswerMatcher,
+    truncation: Truncation | None,
 ) -> GridEvidence:
     chunked = indexed.chunked
-    fitted = system.fit(chunked.texts)
     search = rank_answers(fitted, dataset.questions, chunked.chunks, matcher, depth, locations=indexed.locations)
     retrieved = search.order.shape[1]
     hits = np.array([hit_rate(search.ranking, k) for k in range(1, retrieved + 1)])
     tokens = search.tokens.mean(axis=0)
-    truncations = [measure_truncation(model, chunked.texts) for model in dense_models(system)]
     return GridEvidence(
         chunked,
         search,
         _extend_to_depth(hits, depth),
         _extend_to_depth(search.chance, depth),
         _extend_to_depth(tokens, depth),
-        max(truncations, key=_truncation_order, default=None),
+        truncation,
     )
+
+
+def _worst_truncation(system: Retriever, texts: Sequence[str]) -> Truncation | None:
+    """Of the model that truncates most; None if nothing is embedded."""
+    truncations = [measure_truncation(model, texts) for model in dense_models(system)]
+    return max(truncations, key=_truncation_order, default=None)
 
 
 def _extend_to_depth(rows: Floats, depth: int) -> Floats:
@@ -124,9 +161,6 @@ def _truncation_order(truncation: Truncation) -> float:
     return 0.0 if truncation.share is None else truncation.share or -1.0
 
 
-Configuration = tuple[ChunkingParams, int]
-"""A chunking and the number of retrieved chunks."""
-
 Split = list[Fold]
 
 TOKENS = "tokens"
@@ -138,14 +172,14 @@ _BOOTSTRAP_STREAM = 1
 class GridSearchResult:
     """The record of a tuning and the result on held-out questions.
 
-    ``best`` is the chunking to deploy; ``eligible`` are the chunkings that could be selected;
+    ``best`` is the search to deploy; ``eligible`` are the searches that could be selected;
     ``held_out_configurations`` is the configuration that scored each question in most splits.
     """
 
     tuning: TuningRecord
     result: Result
-    best: ChunkingParams
-    eligible: tuple[ChunkingParams, ...]
+    best: Search
+    eligible: tuple[Search, ...]
     held_out_configurations: tuple[Configuration, ...]
     configurations: int
     tied_questions: int
@@ -168,14 +202,22 @@ class _HeldOutScore:
     interval: Interval | None = None
 
 
-def answer_splits(dataset: QADataset, settings: FairConfig) -> tuple[list[Split], str]:
-    """Random splits into folds, the same for every model, and a note if there are fewer folds than requested.
+class SplitCounts(NamedTuple):
+    """The number of splits, the number of folds of each, and a note if there are fewer folds than requested."""
 
-    Questions with near-duplicate answers stay in one fold; folds are stratified by category. There are no
-    splits without nested cross-validation, and one if every answer is a fold, because all splits are equal.
+    splits: int
+    folds: int
+    note: str = ""
+
+
+def split_counts(dataset: QADataset, settings: FairConfig) -> SplitCounts:
+    """How often the questions are split, and into how many folds.
+
+    There are no splits without nested cross-validation, and one if every answer is a fold, because all splits
+    are equal.
     """
     if not settings.nested:
-        return [], ""
+        return SplitCounts(0, 1)
     answers, total = len(set(dataset.groups)), len(dataset.questions)
     if answers < 2:
         subject = "the only question has" if total == 1 else f"all {total} questions have"
@@ -189,34 +231,40 @@ def answer_splits(dataset: QADataset, settings: FairConfig) -> tuple[list[Split]
         if n_folds == settings.folds
         else f"{n_folds} folds instead of {settings.folds}: there are {answers} different answers"
     )
+    return SplitCounts(1 if n_folds == answers else settings.repeats, n_folds, note)
+
+
+def answer_splits(dataset: QADataset, settings: FairConfig) -> list[Split]:
+    """Random splits into folds, the same for every model.
+
+    Questions with near-duplicate answers stay in one fold; folds are stratified by category.
+    """
+    counts = split_counts(dataset, settings)
     rng = np.random.default_rng(settings.seed)
-    splits = [
-        kfold_splits(
-            dataset.ids,
-            n_folds,
-            stratify=[question.category for question in dataset.questions],
-            groups=dataset.groups,
-            rng=rng,
-        )
-        for _ in range(1 if n_folds == answers else settings.repeats)
+    categories = [question.category for question in dataset.questions]
+    return [
+        kfold_splits(dataset.ids, counts.folds, stratify=categories, groups=dataset.groups, rng=rng)
+        for _ in range(counts.splits)
     ]
-    return splits, note
 
 
 def select_configuration(
     system: str,
-    observed: Mapping[ChunkingParams, GridEvidence],
+    observed: Mapping[Search, GridEvidence],
     dataset: QADataset,
     settings: FairConfig,
     splits: list[Split],
+    rerank_depths: Sequence[int | None] = (None,),
 ) -> GridSearchResult:
     """Select on all questions, and in each split once per fold on the questions outside the fold."""
-    points = [(chunking, k) for chunking in settings.chunkings for k in settings.top_k_axis]
+    searches = [Search(chunking, depth) for chunking in settings.chunkings for depth in rerank_depths]
+    points = [Configuration(search, k) for search in searches for k in settings.top_k_axis]
     configurations = len(points)
-    if settings.baseline not in points:
-        points.append(settings.baseline)
-    trials = tuple(_trial(observed, chunking, k, settings) for chunking, k in points)
-    values = np.array([observed[chunking].hits[k - 1] for chunking, k in points])
+    baseline = Configuration(Search(settings.baseline[0], rerank_depths[0]), settings.baseline[1])
+    if baseline not in points:
+        points.append(baseline)
+    trials = tuple(_trial(observed, search, k, settings) for search, k in points)
+    values = np.array([observed[search].hits[k - 1] for search, k in points])
     allowed = _eligible_trials(trials, configurations, settings)
     costs = _costs(trials, settings)
     best = select_best(values, costs=costs, allowed=allowed)
@@ -225,12 +273,12 @@ def select_configuration(
         if splits
         else _HeldOutScore(values[best], np.full((1, len(dataset.ids)), best), np.full(len(dataset.ids), best))
     )
-    frontier = _frontier(observed, settings)
+    frontier = _frontier(observed, searches, settings)
     tuning = TuningRecord(
         metric=METRIC if splits else ACCURACY,
         trials=trials,
         best=best,
-        baseline=points.index(settings.baseline),
+        baseline=points.index(baseline),
         optimistic=trials[best].value,
         nested=float(score.values.mean()) if splits else nan,
         folds=score.choices,
@@ -244,9 +292,9 @@ def select_configuration(
     )
     return GridSearchResult(
         tuning,
-        _result(system, score, tuning, dataset, settings),
-        points[best][0],
-        tuple(dict.fromkeys(points[index][0] for index in np.flatnonzero(allowed).tolist())),
+        _result(system, score, tuning, dataset, settings, len(rerank_depths)),
+        points[best].search,
+        tuple(dict.fromkeys(points[index].search for index in np.flatnonzero(allowed).tolist())),
         tuple(points[index] for index in score.usual_trial.tolist()),
         configurations,
         _tied_questions(values, score.trial_of),
@@ -259,13 +307,11 @@ def _tied_questions(values: Floats, trial_of: Ints) -> int:
     return int(np.count_nonzero(~np.isin(scores, (0.0, 1.0)).all(axis=0)))
 
 
-def _trial(
-    observed: Mapping[ChunkingParams, GridEvidence], chunking: ChunkingParams, k: int, settings: FairConfig
-) -> Trial:
-    evidence = observed[chunking]
+def _trial(observed: Mapping[Search, GridEvidence], search: Search, k: int, settings: FairConfig) -> Trial:
+    evidence = observed[search]
     chance = float(evidence.chance[k - 1])
     return Trial(
-        params=settings.params(chunking, k),
+        params=settings.params(search.chunking, k, search.rerank_depth),
         value=float(evidence.hits[k - 1].mean()),
         chance=None if isnan(chance) else chance,
         cost=float(evidence.tokens[k - 1]),
@@ -273,15 +319,12 @@ def _trial(
     )
 
 
-def _frontier(observed: Mapping[ChunkingParams, GridEvidence], settings: FairConfig) -> tuple[Trial, ...]:
+def _frontier(
+    observed: Mapping[Search, GridEvidence], searches: Sequence[Search], settings: FairConfig
+) -> tuple[Trial, ...]:
     """The Pareto frontier of accuracy and tokens, at every top_k up to the largest."""
-    return pareto_frontier(
-        [
-            _trial(observed, chunking, k, settings)
-            for chunking in settings.chunkings
-            for k in range(1, max(settings.top_ks) + 1)
-        ]
-    )
+    top_ks = range(1, max(settings.top_ks) + 1)
+    return pareto_frontier([_trial(observed, search, k, settings) for search in searches for k in top_ks])
 
 
 def _eligible_trials(trials: tuple[Trial, ...], configurations: int, settings: FairConfig) -> Bools:
@@ -359,7 +402,12 @@ def _choices(nested: NestedResult, trials: tuple[Trial, ...], splits: list[Split
 
 
 def _result(
-    system: str, score: _HeldOutScore, tuning: TuningRecord, dataset: QADataset, settings: FairConfig
+    system: str,
+    score: _HeldOutScore,
+    tuning: TuningRecord,
+    dataset: QADataset,
+    settings: FairConfig,
+    n_rerank_depths: int,
 ) -> Result:
     """The result; its chance level is the mean over the held-out configurations."""
     chance = np.array([nan if trial.chance is None else trial.chance for trial in tuning.trials])
@@ -371,18 +419,23 @@ def _result(
         intervals=None if score.interval is None else {settings.metric: score.interval},
         errors=None if score.errors is None else {settings.metric: score.errors},
         config=settings.stats,
-        settings=_comparability_settings(tuning, dataset, settings)
+        settings=_comparability_settings(tuning, dataset, settings, n_rerank_depths)
         | ({} if score.errors is None else _error_settings(tuning, dataset, settings)),
     )
 
 
-def _comparability_settings(tuning: TuningRecord, dataset: QADataset, settings: FairConfig) -> dict[str, Any]:
-    """The settings that must agree with those of another result to be comparable."""
+def _comparability_settings(
+    tuning: TuningRecord, dataset: QADataset, settings: FairConfig, n_rerank_depths: int
+) -> dict[str, Any]:
+    """The settings that must agree with those of another result to be comparable.
+
+    The rerank depth is a parameter that only reranked models have, so it is not part of the grid that all share.
+    """
     return {
         MATCHER: settings.matcher,
         TOKENIZER: settings.tokenizer_name,
         FOLDS: max(1, tuning.fold_count),
-        TRIALS: len(tuning.grid),
+        TRIALS: len(tuning.grid) // n_rerank_depths,
         GRID: {name: list(values) for name, values in settings.axes.items()},
         SPENT: tuning.trials[tuning.best].cost,
         DATA: dataset.identity,

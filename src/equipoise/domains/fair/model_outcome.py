@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import ScoredResult, TruncationStats, run_checks
 from equipoise.checks.protocol import TunedSystem
-from equipoise.domains.fair.chunk_index import ChunkingParams, chunk_locations
-from equipoise.domains.fair.grid_search import GridEvidence, GridSearchResult, Progress, run_grid, select_configuration
+from equipoise.domains.fair.chunk_index import chunk_locations
+from equipoise.domains.fair.grid_search import (
+    GridEvidence,
+    GridSearchResult,
+    Progress,
+    Search,
+    run_grid,
+    select_configuration,
+)
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
 from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
 from equipoise.models.dense import dense_models, memoise_retriever, n_cached_texts
+from equipoise.models.rerank import RerankedRetriever, memoise_reranker
 from equipoise.runs.manifest import Manifest, read_manifest, redact_secrets
 from equipoise.runs.runner import Job, StoredOutput, resume_key
 from equipoise.runs.store import StoredRun, load_run, save_run
@@ -62,13 +70,24 @@ def evaluate_model(
 ) -> FairModelResult:
     """Tune one model and score it on held-out questions; ``map_function`` embeds its texts on an executor."""
     start, begun = perf_counter(), Manifest.start(name)
-    system = memoise_retriever(system)
+    settings = plan.settings
+    base, reranker = (system.base, system.reranker) if isinstance(system, RerankedRetriever) else (system, None)
+    base = memoise_retriever(base)
+    rerank_depths = settings.rerank_depths if reranker is not None else ()
     observed = run_grid(
-        system, plan.indexed_chunks, plan.dataset, plan.settings.depth, plan.matcher, step, map_function
+        base,
+        plan.indexed_chunks,
+        plan.dataset,
+        settings.depth,
+        plan.matcher,
+        step,
+        map_function,
+        reranker=None if reranker is None else memoise_reranker(reranker),
+        rerank_depths=rerank_depths,
     )
-    tuned = select_configuration(name, observed, plan.dataset, plan.settings, plan.splits)
+    tuned = select_configuration(name, observed, plan.dataset, settings, plan.splits, rerank_depths or (None,))
     best = observed[tuned.best]
-    profile = _measured_profile(name, system, tuned, observed, perf_counter() - start)
+    profile = _measured_profile(name, system.card.name, base, tuned, observed, perf_counter() - start)
     findings = setup_findings(tuned.tuning, plan) + _findings(profile, tuned, best)
     result = replace(
         tuned.result, findings=findings, settings={**tuned.result.settings, **_comparability_settings(profile, plan)}
@@ -79,22 +98,24 @@ def evaluate_model(
 
 def _measured_profile(
     name: str,
+    model_name: str,
     system: Retriever,
     tuned: GridSearchResult,
-    observed: Mapping[ChunkingParams, GridEvidence],
+    observed: Mapping[Search, GridEvidence],
     seconds: float,
 ) -> ModelProfile:
-    card, best = system.card, observed[tuned.best]
-    eligible = [observed[chunking] for chunking in tuned.eligible]
+    best = observed[tuned.best]
+    # Searches that differ only in the rerank depth have the same chunks.
+    eligible = list({search.chunking: observed[search] for search in tuned.eligible}.values())
     models = dense_models(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
     truncated = [None if evidence.truncation is None else evidence.truncation.truncated for evidence in eligible]
     return ModelProfile(
         spec=name,
-        name=card.name,
+        name=model_name,
         dimensions=sum(dimensions) if dimensions else None,
-        bytes_per_vector=card.bytes_per_vector,
+        bytes_per_vector=system.card.bytes_per_vector,
         truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
         grid_chunks=sum(len(evidence.chunked.chunks) for evidence in eligible),
@@ -141,16 +162,16 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 
 
 def _details(
-    tuned: GridSearchResult, observed: Mapping[ChunkingParams, GridEvidence], dataset: QADataset
+    tuned: GridSearchResult, observed: Mapping[Search, GridEvidence], dataset: QADataset
 ) -> dict[str | int, UnitContent]:
     """Every question with the chunks that its held-out configuration retrieved."""
     locations = {
-        chunking: chunk_locations(observed[chunking].chunked, dataset.documents)
-        for chunking in {chunking for chunking, _ in tuned.held_out_configurations}
+        search.chunking: chunk_locations(observed[search].chunked, dataset.documents)
+        for search in {configuration.search for configuration in tuned.held_out_configurations}
     }
     details: dict[str | int, UnitContent] = {}
-    for row, (question, (chunking, k)) in enumerate(zip(dataset.questions, tuned.held_out_configurations, strict=True)):
-        evidence = observed[chunking]
+    for row, (question, (search, k)) in enumerate(zip(dataset.questions, tuned.held_out_configurations, strict=True)):
+        evidence, chunking = observed[search], search.chunking
         holders = set(evidence.search.holders[row].tolist())
         retrieved = (
             RetrievedItem(
@@ -164,7 +185,7 @@ def _details(
                 evidence.search.order[row, :k].tolist(), evidence.search.scores[row, :k].tolist(), strict=True
             )
         )
-        details[question.id] = UnitContent(question.question, (question.answer,), question.kinds, tuple(retrieved))
+        details[question.id] = UnitContent(question.question, question.answers, question.kinds, tuple(retrieved))
     return details
 
 
@@ -173,7 +194,10 @@ def question_slices(dataset: QADataset) -> Mapping[str, Mapping[str, str]]:
     return {question.id: question.kinds for question in dataset.questions if question.kinds}
 
 
-VERSION = "fair comparison 3"
+RERANKED = " > "
+"""Between the model and the reranker in the name of a reranked model."""
+
+VERSION = "fair comparison 4"
 """Increased when the same inputs give other scores."""
 
 _INPUTS = "all inputs of this comparison"
@@ -182,12 +206,13 @@ _SETUP = "all inputs but the model"
 
 def fair_key(plan: Plan, name: str, model_fingerprint: str) -> str:
     """The resume key of one model: everything that determines its scores, and its name."""
-    return resume_key(name, plan.settings.metric, context_key(plan), model_fingerprint)
+    depths = plan.requested.rerank_depths if RERANKED in name else ()
+    return resume_key(name, plan.requested.metric, context_key(plan), model_fingerprint, depths)
 
 
 def context_key(plan: Plan) -> str:
     """The key of what all models of a comparison share: settings, document and questions."""
-    return resume_key(VERSION, plan.settings.fingerprint, *plan.dataset.fingerprints.values())
+    return resume_key(VERSION, plan.requested.fingerprint, *plan.full_dataset.fingerprints.values())
 
 
 def unrelated_runs(folder: ExperimentFolder, models: Iterable[str], plan: Plan) -> dict[str, bool]:
@@ -218,6 +243,15 @@ class FairRunStore:
     def paths(self) -> dict[str, Path]:
         """The run directory of each model."""
         return self.folder.run_paths(self.models)
+
+    def has_runs_of_this_setup(self) -> bool:
+        """Whether every model has a finished run with the same settings, document and questions."""
+        setup = context_key(self.plan)
+        try:
+            manifests = [read_manifest(path) for path in self.paths.values()]
+        except (EquipoiseError, OSError):
+            return False
+        return all(manifest.complete and manifest.inputs.get(_SETUP) == setup for manifest in manifests)
 
     def load(self, job: Job[Any]) -> StoredOutput[FairModelResult] | None:
         """The finished run of a model; a directory that cannot be read is computed again and replaced."""
@@ -257,8 +291,8 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
             **model_result.tuning.trials[model_result.tuning.best].params,
             "matcher": plan.settings.matcher,
             "tokenizer": plan.settings.tokenizer_name,
-            "folds": plan.fold_count,
-            "repeats": max(1, len(plan.splits)),
+            "folds": plan.split_counts.folds,
+            "repeats": max(1, plan.split_counts.splits),
             "configurations": profile.configurations,
         },
         cost={

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Any
 
+from equipoise.checks.base import join_names
 from equipoise.errors import DuplicateError, FormatError, InputError, did_you_mean
+from equipoise.io.columns import is_frame, table_of
 from equipoise.io.documents import read_document
 from equipoise.io.json import parse_json, parse_lines
 from equipoise.io.tables import table_format
@@ -24,13 +26,30 @@ _EXAMPLE = '{"question": "...", "answer": "..."}'
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswer:
-    """A question, its answer in the words of the document, its category and its difficulty."""
+    """A question, its answer in the words of the document, its category and its difficulty.
+
+    ``alternatives`` are further accepted answers: any of them is enough. ``passages`` are excerpts of the document;
+    if there are any, only an answer inside one of them counts. ``draft`` marks a question that nobody has edited.
+    """
 
     id: str
     question: str
     answer: str
     category: str = UNSPECIFIED
     difficulty: str = UNSPECIFIED
+    alternatives: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
+    draft: bool = False
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All accepted answers."""
+        return (self.answer, *self.alternatives)
+
+    @property
+    def answer_text(self) -> str:
+        """The accepted answers in one line."""
+        return " | ".join(self.answers)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -42,12 +61,15 @@ class QuestionAnswer:
 def check_questions(pairs: Iterable[Mapping[str, Any] | QuestionAnswer]) -> tuple[QuestionAnswer, ...]:
     """Checked questions from dicts with ``question`` and ``answer``, or from ``QuestionAnswer`` objects.
 
-    ``id`` is a string or an integer; the default is q1, q2, ... by position. ``category`` and ``difficulty``
-    are free text. Other keys are ignored.
+    ``id`` is a string or an integer; the default is q1, q2, ... by position. ``answer`` is a string, or a list of
+    accepted answers. ``passages`` (or ``passage``) are excerpts of the document that contain the answer.
+    ``category`` and ``difficulty`` are free text, ``draft`` is a boolean. Other keys are ignored.
 
     >>> check_questions([{"question": "When was it founded?", "answer": "1995", "difficulty": "easy"}])[0].kinds
     {'difficulty': 'easy'}
     """
+    if is_frame(pairs):
+        pairs = table_of(pairs).records(question="query", answer="positive")
     if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise InputError(f"the questions are a {type(pairs).__name__}, not a list", hint=f"pass [{_EXAMPLE}, ...]")
     return _check_pairs(list(pairs), _Source())
@@ -60,7 +82,8 @@ def read_questions(path: PathLike) -> tuple[QuestionAnswer, ...]:
     ----------
     path
         JSON: a list of objects, or an object with that list under ``questions`` or ``qa_pairs``. JSONL: one object per
-        line. An object has ``question`` and ``answer``, and optionally ``id``, ``category`` and ``difficulty``.
+        line. An object has ``question`` and ``answer`` (a string or a list of accepted answers), and optionally ``id``,
+        ``category``, ``difficulty``, ``passages`` (excerpts of the document that contain the answer) and ``draft``.
 
     Returns
     -------
@@ -138,19 +161,32 @@ def _check_pairs(pairs: list[Any], source: _Source) -> tuple[QuestionAnswer, ...
 
 def _question(pair: Any, index: int, source: _Source) -> QuestionAnswer:
     if isinstance(pair, QuestionAnswer):
-        pair = {name: getattr(pair, name) for name in QuestionAnswer.__dataclass_fields__}
+        pair = {name: getattr(pair, name) for name in QuestionAnswer.__dataclass_fields__} | {"answer": pair.answers}
     if not isinstance(pair, Mapping):
         raise source.error(FormatError, [index], f"is a {type(pair).__name__}, not an object", f"write {_EXAMPLE}")
-    question = QuestionAnswer(
-        _id(pair.get("id"), index, source),
-        *(_text(pair, key, index, source) for key in ("question", "answer")),
+    answer, *alternatives = _texts(pair, _first_key(pair, "answer", "answers"), index, source)
+    passages_key = _first_key(pair, "passages", "passage")
+    draft = pair.get("draft") or False
+    if not isinstance(draft, bool):
+        raise source.error(FormatError, [index], f"has {draft!r} as draft", "write true or false")
+    category, difficulty = (
+        UNSPECIFIED if pair.get(key) is None else _text(pair, key, index, source) for key in ("category", "difficulty")
     )
-    kinds = {key: _text(pair, key, index, source) for key in ("category", "difficulty") if _has_value(pair, key)}
-    return replace(question, **kinds)
+    return QuestionAnswer(
+        _id(pair.get("id"), index, source),
+        _text(pair, "question", index, source),
+        answer,
+        category,
+        difficulty,
+        alternatives=tuple(alternatives),
+        passages=_texts(pair, passages_key, index, source) if pair.get(passages_key) else (),
+        draft=draft,
+    )
 
 
-def _has_value(pair: Mapping[str, Any], key: str) -> bool:
-    return pair.get(key) is not None
+def _first_key(pair: Mapping[str, Any], *keys: str) -> str:
+    """The key that the object has; the first one if it has none of them."""
+    return next((key for key in keys if key in pair), keys[0])
 
 
 def _id(value: Any, index: int, source: _Source) -> str:
@@ -159,6 +195,16 @@ def _id(value: Any, index: int, source: _Source) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         raise source.error(FormatError, [index], f"has the id {value!r}", "an id is a string or an integer")
     return str(value).strip()
+
+
+def _texts(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> tuple[str, ...]:
+    """One text or several different ones under a key."""
+    values = pair.get(key)
+    if not isinstance(values, list | tuple):
+        return (_text(pair, key, index, source),)
+    if not values:
+        raise source.error(FormatError, [index], f"has an empty list as its {key}", "write at least one text")
+    return tuple(dict.fromkeys(_text({key: value}, key, index, source) for value in values))
 
 
 def _text(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> str:
@@ -176,6 +222,16 @@ def _text(pair: Mapping[str, Any], key: str, index: int, source: _Source) -> str
     if not value.strip():
         raise source.error(FormatError, [index], f"has an empty {key}", "write it, or remove the question")
     return value.strip()
+
+
+def check_drafts(questions: Sequence[QuestionAnswer], *, allowed: bool) -> None:
+    """Raise ``InputError`` if there are draft questions and these are not allowed."""
+    drafts = [question.id for question in questions if question.draft]
+    if drafts and not allowed:
+        raise InputError(
+            f"{len(drafts)} of {len(questions)} questions are drafts that nobody has edited: {join_names(drafts)}",
+            hint='edit each question and remove its "draft", or use --allow-drafts, which marks the comparison',
+        )
 
 
 def timekeeping() -> tuple[str, tuple[QuestionAnswer, ...]]:

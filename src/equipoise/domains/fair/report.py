@@ -1,10 +1,10 @@
-"""The terminal reports of a fair comparison (held-out accuracy first, then optimistic) and of a validation."""
+"""The view of a fair comparison (held-out accuracy first, then optimistic), and the report of a validation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, one_line
@@ -12,9 +12,9 @@ from equipoise.domains.fair.checks import TOO_FEW_QUESTIONS
 from equipoise.domains.fair.questions import DIFFICULTIES
 from equipoise.domains.fair.validation_result import CategoryCount, SampleSizeRow, ValidationData
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
-from equipoise.report.findings import findings_section
 from equipoise.report.pairwise import comparison_caption
-from equipoise.report.terminal import Paragraph, ReportColumn, StatusLine, TerminalTable, ThresholdStatus, heading
+from equipoise.report.terminal import ReportColumn, StatusLine, ThresholdStatus
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import format_count, format_p, format_percent, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
 from equipoise.stats.verdict import ScoreFormat, Vocabulary
@@ -119,7 +119,8 @@ def fair_answer(data: FairReportData, details: str = "") -> Answer:
             ReportColumn("size", [_size(model) for model in ranked], rank=SIZE_RANK),
         ),
         baseline="Random retrieval",
-        notes=(_tuning_note(data), *(f"{note}." for note in data.notes)),
+        score_note=_tuning_note(data),
+        notes=tuple(f"{note}." for note in data.notes),
         warnings=tuple(with_label(f"{name} failed", message) for name, message in data.failures.items()),
         findings=data.findings,
         details=details,
@@ -144,11 +145,11 @@ def _tuning_note(data: FairReportData) -> str:
             "same questions. Use --folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
-    splits = f", mean over {data.splits} random splits" if data.splits > 1 else ""
-    budget = "" if data.budget is None else f"; at most {_budget(data.budget)}"
+    splits = f", {data.splits} random splits" if data.splits > 1 else ""
+    budget = "" if data.budget is None else f", at most {_budget(data.budget)}"
     return (
-        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning and scoring on the same "
-        f"questions would inflate scores by up to {gap} points."
+        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning on the same questions "
+        f"would add up to {gap} points."
     )
 
 
@@ -222,33 +223,20 @@ FINE, WHOLE = ScoreFormat(1, percent=True), ScoreFormat(0, percent=True)
 """Percent with one decimal for tables, without decimals for small subsets."""
 
 
-def fair_report(data: FairReportData, *, verbose: bool = False, quiet: bool = False, details: str = "") -> list[Any]:
-    """The answer; with ``verbose``, also all tables, the methods and the findings with their hints."""
-    parts = fair_answer(data, details).parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts
-    return [
-        *parts,
-        *held_out_section(data),
-        *optimistic_table(data),
-        *token_budget_table(data),
-        *slice_table(data),
-        *fold_table(data),
-        *findings_section(data.findings, verbose=True),
+def fair_view(data: FairReportData, details: str = "") -> View:
+    """The answer, then all tables and the methods."""
+    sections = [
+        Section(
+            _title(data),
+            (ReportTable.of(held_out_columns(data)),),
+            (" ".join(short_caption(data)), *long_caption(data)),
+        ),
+        optimistic_section(data),
+        *token_budget_section(data),
+        *slice_section(data),
+        *fold_section(data),
     ]
-
-
-def held_out_section(data: FairReportData) -> list[Any]:
-    """The table of held-out accuracies with everything that was measured, and the methods."""
-    return [
-        Paragraph(""),
-        heading(_title(data)),
-        Paragraph(""),
-        TerminalTable(held_out_columns(data)),
-        Paragraph(""),
-        Paragraph(" ".join(short_caption(data))),
-        *map(Paragraph, long_caption(data)),
-    ]
+    return View(fair_answer(data, details), tuple(sections))
 
 
 def _title(data: FairReportData) -> str:
@@ -287,7 +275,7 @@ def held_out_columns(data: FairReportData) -> list[ReportColumn]:
     return columns
 
 
-def optimistic_table(data: FairReportData) -> list[Any]:
+def optimistic_section(data: FairReportData) -> Section:
     """The optimistic gain of tuning over the baseline for at most as many tokens.
 
     Retrieving more chunks finds more answers. So the baseline is compared with the best configuration that
@@ -295,34 +283,26 @@ def optimistic_table(data: FairReportData) -> list[Any]:
     """
     ranked = sorted(data.models, key=lambda model: -model.tuning.optimistic)
     rows = [_Gain.of(model.tuning, data.budget) for model in ranked]
-    table = TerminalTable(
-        [
-            ReportColumn("model", [model.name for model in ranked], shortens="middle"),
-            ReportColumn("baseline", [f"{_score(row.baseline.value)}{row.mark}" for row in rows], right=True),
-            ReportColumn("tuned", [row.tuned_score for row in rows], right=True),
-            ReportColumn("gain", [row.points for row in rows], right=True),
-            ReportColumn("tokens", [row.tokens for row in rows], right=True, rank=2),
-            ReportColumn("parameters", [row.params for row in rows], rank=1),
-        ]
-    )
-    parts: list[Any] = [
-        Paragraph(""),
-        heading("Optimistic accuracy: the best configuration that retrieves no more than the baseline"),
-        Paragraph(""),
-        table,
+    columns = [
+        ReportColumn("model", [model.name for model in ranked], shortens="middle"),
+        ReportColumn("baseline", [f"{_score(row.baseline.value)}{row.mark}" for row in rows], right=True),
+        ReportColumn("tuned", [row.tuned_score for row in rows], right=True),
+        ReportColumn("gain", [row.points for row in rows], right=True),
+        ReportColumn("tokens", [row.tokens for row in rows], right=True, rank=2),
+        ReportColumn("parameters", [row.params for row in rows], rank=1),
     ]
+    notes = []
     tuning = ranked[0].tuning
     if tuning.baseline is not None:
         base = params_text(tuning.trials[tuning.baseline].params)
-        parts.append(Paragraph(f"Baseline: {base} (chunk size/overlap), without tuning."))
+        notes.append(f"Baseline: {base} (chunk size/overlap), without tuning.")
     if any(row.mark for row in rows):
-        parts.append(
-            Paragraph(
-                f"{_OVER_BUDGET} The baseline exceeds the token budget. Optimized is the best configuration within "
-                "the budget, and is not compared with the baseline."
-            )
+        notes.append(
+            f"{_OVER_BUDGET} The baseline exceeds the token budget. Optimized is the best configuration within "
+            "the budget, and is not compared with the baseline."
         )
-    return parts
+    title = "Optimistic accuracy: the best configuration that retrieves no more than the baseline"
+    return Section.of_table(title, columns, *notes)
 
 
 @dataclass(frozen=True)
@@ -363,7 +343,7 @@ class _Gain:
         return "" if self.tuned is None else params_text(self.tuned.params)
 
 
-def token_budget_table(data: FairReportData) -> list[Any]:
+def token_budget_section(data: FairReportData) -> list[Section]:
     """The best accuracy per token budget, from the Pareto frontier of each model."""
     frontiers = {model.name: model.tuning.frontier for model in data.ranked if model.tuning.frontier}
     if not frontiers:
@@ -378,15 +358,10 @@ def token_budget_table(data: FairReportData) -> list[Any]:
         positions = [best_within_budget(frontier, price) for price in prices]
         cells = ["-" if at is None else _score(frontier[at].value) for at in positions]
         columns.append(ReportColumn(name, cells, right=True, rank=len(columns) if len(columns) > 1 else 0))
-    return [
-        Paragraph(""),
-        heading("Best accuracy per number of retrieved tokens (optimistic)"),
-        Paragraph(""),
-        TerminalTable(columns),
-    ]
+    return [Section.of_table("Best accuracy per number of retrieved tokens (optimistic)", columns)]
 
 
-def slice_table(data: FairReportData) -> list[Any]:
+def slice_section(data: FairReportData) -> list[Section]:
     """The held-out accuracy by category and difficulty, with the number of questions."""
     ranked = data.ranked
     keys = [(part.name, part.value) for part in ranked[0].slices]
@@ -401,18 +376,11 @@ def slice_table(data: FairReportData) -> list[Any]:
         cells = {(part.name, part.value): WHOLE.value(part.estimate.value) for part in model.slices}
         columns.append(ReportColumn(model.name, [cells[key] for key in keys], right=True, rank=index))
     sparse = any(first[key].n < MIN_UNITS for key in keys)
-    parts: list[Any] = [
-        Paragraph(""),
-        heading("Accuracy by category and difficulty"),
-        Paragraph(""),
-        TerminalTable(columns),
-    ]
-    if sparse:
-        parts.append(Paragraph(f"{_SPARSE} fewer than {MIN_UNITS} questions: not reliable."))
-    return parts
+    note = f"{_SPARSE} fewer than {MIN_UNITS} questions: not reliable." if sparse else ""
+    return [Section.of_table("Accuracy by category and difficulty", columns, note)]
 
 
-def fold_table(data: FairReportData) -> list[Any]:
+def fold_section(data: FairReportData) -> list[Section]:
     """The configurations selected per fold."""
     if not data.nested:
         return []
@@ -420,24 +388,16 @@ def fold_table(data: FairReportData) -> list[Any]:
     splits = [
         f"{model.name} {format_value(100 * model.tuning.split_sd, 2)}" for model in data.ranked if model.tuning.split_sd
     ]
-    parts: list[Any] = [
-        Paragraph(""),
-        heading("Configurations selected without each fold"),
-        Paragraph(""),
-        TerminalTable(
-            [
-                ReportColumn("model", [model.name for model, _ in rows], shortens="middle"),
-                ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
-                ReportColumn("n", [str(choice.n) for _, choice in rows], right=True),
-                ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
-                ReportColumn("inner", [_score(choice.inner) for _, choice in rows], right=True),
-                ReportColumn("outer", [_score(choice.outer) for _, choice in rows], right=True),
-            ]
-        ),
+    columns = [
+        ReportColumn("model", [model.name for model, _ in rows], shortens="middle"),
+        ReportColumn("folds", [str(choice.times) for _, choice in rows], right=True),
+        ReportColumn("n", [str(choice.n) for _, choice in rows], right=True),
+        ReportColumn("parameters", [params_text(choice.params) for _, choice in rows]),
+        ReportColumn("inner", [_score(choice.inner) for _, choice in rows], right=True),
+        ReportColumn("outer", [_score(choice.outer) for _, choice in rows], right=True),
     ]
-    if splits:
-        parts.append(Paragraph(f"Standard deviation of the score of a single split, in points: {', '.join(splits)}."))
-    return parts
+    note = f"Standard deviation of the score of a single split, in points: {', '.join(splits)}." if splits else ""
+    return [Section.of_table("Configurations selected without each fold", columns, note)]
 
 
 def params_text(params: Params) -> str:
@@ -497,8 +457,8 @@ def _n(n: int) -> str:
 _NOT_VERIFIED = "not verified: no document given"
 
 
-def validation_view(result: ValidationResult) -> ValidationData:
-    """The data of the validation report."""
+def validation_view(result: ValidationResult, *, strict: bool = False) -> ValidationData:
+    """The data of the validation report; ``strict`` counts a minimum that is not met as a failure."""
     categories = sorted(result.category_counts, key=lambda name: -result.category_counts[name])
     difficulties = sorted(result.difficulty_counts, key=_rank_of_difficulty)
     return ValidationData(
@@ -512,7 +472,7 @@ def validation_view(result: ValidationResult) -> ValidationData:
         if result.has_difficulties
         else (),
         thresholds=_thresholds(result),
-        status=_status(result),
+        status=_status(result, strict=strict),
         sizes=_sizes(result),
         sizes_note=_sizes_note(result),
         lists=_lists(result),
@@ -596,11 +556,13 @@ def _threshold(
     return StatusLine(mark, f"{label}: {value} ({limits})")
 
 
-def _status(result: ValidationResult) -> StatusLine:
+def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     reasons = list(_invalid_reasons(result))
     if reasons:
         return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})", indent=0)
     unmet = list(_unmet_minimums(result))
+    if unmet and strict:
+        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(unmet)}", indent=0)
     if unmet:
         return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}", indent=0)
     if not result.verified:

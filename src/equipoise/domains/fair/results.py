@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from equipoise.domains.fair.model_outcome import FairModelResult, unrelated_runs, write_outcome
 from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
-from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_report
+from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_view
 from equipoise.report.charts.render import write_run_charts
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.runner import resume_key
+from equipoise.stats.alignment import NOTES
 
 if TYPE_CHECKING:
     from equipoise.domains.fair.plan import Plan
@@ -81,8 +84,8 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the setup."""
-        return self.plan.notes
+        """Notes on the setup, which every result has."""
+        return tuple(self.outcomes[0].result.settings.get(NOTES, ())) if self.outcomes else self.plan.notes
 
     @property
     def report_data(self) -> FairReportData:
@@ -90,7 +93,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         models = tuple(
             ModelSummary(
                 name=outcome.profile.spec,
-                estimate=outcome.result[self.plan.settings.metric],
+                estimate=outcome.result[self.plan.requested.metric],
                 tuning=outcome.tuning,
                 tokens=outcome.profile.retrieved_tokens,
                 dimensions=outcome.profile.dimensions,
@@ -106,20 +109,21 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             self.findings,
             self.notes,
             {name: error.message for name, error in self.failures.items()},
-            self.plan.settings.budget,
-            self.plan.settings.tokenizer_name,
+            self.plan.requested.budget,
+            self.plan.requested.tokenizer_name,
         )
 
     @property
     def summary(self) -> str:
         """The report as text."""
-        return render_text(*fair_report(self.report_data, verbose=True))
+        return render_text(*fair_view(self.report_data).parts(verbose=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; the fields of embedding-eval are in percent, all others are fractions."""
         settings = self.plan.settings
         return {
             "schema": 1,
+            "key": self.key,
             "models": [outcome.optimization.to_dict() for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
             "mcnemar": [] if self.mcnemar is None else self.mcnemar.to_dict()["contrasts"],
@@ -140,12 +144,13 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                 "tokenizer": settings.tokenizer_name,
                 "units": dict.fromkeys(("chunk_size", "overlap", "budget", "tokens"), "tokens"),
                 "metric": settings.metric,
-                "folds": self.plan.fold_count,
-                "repeats": max(1, len(self.plan.splits)),
+                "folds": self.plan.split_counts.folds,
+                "repeats": max(1, self.plan.split_counts.splits),
                 "seed": settings.seed,
                 "questions": len(self.plan.dataset.questions),
                 "unanswerable": [question.id for question in self.plan.dataset.unanswerable],
                 "skipped": self.plan.dataset.n_skipped,
+                "drafts": sum(question.draft for question in self.plan.dataset.questions),
             },
             "notes": self.notes,
         }
@@ -164,7 +169,26 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
                 write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
-        return [ExperimentFolder(target).write_results(self.to_dict()), *written]
+        fair_view(self.report_data).write(target)
+        return [self.write_results(ExperimentFolder(target)), *written]
+
+    @property
+    def key(self) -> str:
+        """The resume key of the comparison: the keys of all models and the statistics."""
+        return resume_key(sorted(self.keys.items()), self.plan.requested.stats, sorted(self.failures))
+
+    def is_stored(self, folder: ExperimentFolder) -> bool:
+        """Whether all models were loaded from this folder, and its results.json is that of this comparison."""
+        if len(self.resumed) < len(self.keys):
+            return False
+        try:
+            return bool(json.loads((folder.path / RESULTS).read_text(encoding="utf-8"))["key"] == self.key)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    def write_results(self, folder: ExperimentFolder) -> Path:
+        """Write results.json to an output folder."""
+        return folder.write_results(self.to_dict())
 
     def draw(self, output: str | Path) -> list[Path]:
         """Write the charts of the runs in a folder; nothing if charts cannot be drawn here."""
@@ -181,7 +205,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         return unrelated_runs(ExperimentFolder(Path(output)), self.keys, self.plan)
 
     def __repr__(self) -> str:
-        nested = self.plan.settings.nested
+        nested = self.plan.requested.nested
         shown = ", ".join(
             f"{result.model_spec} failed"
             if isinstance(result, FailedModel)
@@ -189,4 +213,5 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             + f"({result.best_accuracy:.1f} % optimistic)"
             for result in self.results
         )
-        return f"<FairComparison on {len(self.plan.dataset.questions)} questions: {shown}>"
+        n_questions = len(self.outcomes[0].result.unit_ids)
+        return f"<FairComparison on {n_questions} questions: {shown}>"

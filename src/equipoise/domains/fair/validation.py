@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +74,6 @@ NEAR_DUPLICATE_SIMILARITY = 0.7
 SAME_ANSWER_SIMILARITY = 0.9
 """Questions with different answers are near-duplicates from this similarity on, if they have the same numbers."""
 
-_BLOCK = 256
 _NUMBER = re.compile(r"\d+")
 _WORDS = re.compile(r"\w+")
 
@@ -118,11 +118,11 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
     [('Who wrote the first program?', True)]
     """
     once = list({normalize_answer(question.question): question for question in reversed(questions)}.values())[::-1]
-    answers = [normalize_answer(question.answer) for question in once]
+    answers = [set(map(normalize_answer, question.answers)) for question in once]
     numbers = [_NUMBER.findall(question.question) for question in once]
     duplicates = []
     for first, second, similarity in similar_pairs([question.question for question in once], NEAR_DUPLICATE_SIMILARITY):
-        same = answers[first] == answers[second]
+        same = bool(answers[first] & answers[second])
         if same or (similarity >= SAME_ANSWER_SIMILARITY and numbers[first] == numbers[second]):
             duplicates.append(NearDuplicateQuestions(once[first].question, once[second].question, similarity, same))
     return duplicates
@@ -130,22 +130,20 @@ def near_duplicates(questions: Sequence[QuestionAnswer]) -> list[NearDuplicateQu
 
 def similar_pairs(texts: Sequence[str], minimum: float) -> list[tuple[int, int, float]]:
     """Index pairs of all texts with at least this Jaccard similarity, first before second."""
-    from scipy.sparse import csr_array
-
-    numbers: dict[str, int] = {}
-    rows = [[numbers.setdefault(gram, len(numbers)) for gram in sorted(character_trigrams(text))] for text in texts]
-    sizes: Floats = np.array([len(row) for row in rows], dtype=np.float64)
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    columns = np.array([number for row in rows for number in row], dtype=np.int64)
-    table = csr_array((np.ones(len(columns)), columns, starts), shape=(len(texts), max(len(numbers), 1)))
+    grams = [character_trigrams(text) for text in texts]
+    sizes: Floats = np.array([len(text_grams) for text_grams in grams], dtype=np.float64)
+    texts_with: dict[str, list[int]] = {}
+    for index, text_grams in enumerate(grams):
+        for gram in text_grams:
+            texts_with.setdefault(gram, []).append(index)
     pairs = []
-    for start in range(0, len(texts), _BLOCK):
-        shared = (table[start : start + _BLOCK] @ table.T).toarray()
-        union = sizes[start : start + _BLOCK, None] + sizes[None, :] - shared
-        jaccard = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-        for row, column in np.argwhere(jaccard >= minimum).tolist():
-            if start + row < column:
-                pairs.append((start + row, column, float(jaccard[row, column])))
+    for first, text_grams in enumerate(grams):
+        postings = list(chain.from_iterable(texts_with[gram] for gram in text_grams))
+        shared = np.bincount(np.array(postings, dtype=np.int64), minlength=len(texts))
+        union = sizes[first] + sizes - shared
+        jaccard = np.divide(shared, union, out=np.zeros(len(texts)), where=union > 0)
+        candidates = np.flatnonzero(jaccard >= minimum)
+        pairs += [(first, second, float(jaccard[second])) for second in candidates.tolist() if second > first]
     return pairs
 
 
@@ -172,7 +170,8 @@ def question_check_subject(questions: Sequence[QuestionAnswer], matcher: AnswerM
     return QuestionSet(
         len(questions),
         [_quote_question(question) for question in duplicate_questions(questions)],
-        [_quote_question(question) for question in questions if matcher.holds(question.answer, question.question)],
+        [_quote_question(question) for question in questions if matcher.holds_any(question.answers, question.question)],
+        [_quote_question(question) for question in questions if question.draft],
     )
 
 

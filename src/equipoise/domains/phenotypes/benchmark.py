@@ -29,10 +29,12 @@ from equipoise.domains.phenotypes.config import (
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics, diagnose
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights, aggregate_scores
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
+from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.translate import make_translator
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, term_similarity
+from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
 from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
@@ -107,7 +109,7 @@ class TermSystemResult:
         return self.result.system
 
 
-VERSION = "phenotype benchmark 1"
+VERSION = "phenotype benchmark 2"
 """Increased when the same inputs give other scores."""
 
 
@@ -119,6 +121,7 @@ class BenchmarkContext:
     similarity: TermSimilarity
     settings: BenchmarkConfig
     notes: tuple[str, ...] = ()
+    translations: Translations | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A worker loads the reranker itself."""
@@ -133,6 +136,16 @@ class BenchmarkContext:
     def ontology(self) -> Ontology:
         """The ontology that terms are retrieved in."""
         return self.resolved_cases.ontology
+
+    @cached_property
+    def translated(self) -> str:
+        """How many cases are also scored by their translation; empty if none is."""
+        if not self.settings.translate:
+            return ""
+        translator = make_translator(self.ontology, self.translations)
+        count = sum(translator(text) is not None for text in self.resolved_cases.texts)
+        cases = pluralize(len(self.resolved_cases.cases), "text")
+        return f"{count} of {cases} are also scored by their English translation" if count else ""
 
     @cached_property
     def random_max_similarity(self) -> Floats:
@@ -150,9 +163,11 @@ class BenchmarkContext:
 
     def key(self, name: str, system: Retriever) -> str:
         """The resume key of one model."""
-        settings = replace(self.settings, index_dir=None, threads=1)
+        settings = replace(self.settings, index_dir=None, threads=1, translations=())
         data = dataset_settings(self.resolved_cases, self.similarity)
-        return resume_key(VERSION, name, system.fingerprint, data, self.resolved_cases.properties, settings, self.depth)
+        labels = "" if self.translations is None else self.translations.fingerprint
+        properties = self.resolved_cases.properties
+        return resume_key(VERSION, name, system.fingerprint, data, properties, settings, self.depth, labels)
 
     def evaluate_model(self, system: Retriever, name: str, progress: ProgressCallback) -> list[TermSystemResult]:
         """Evaluate the model with every representation; shared work is done once."""
@@ -179,7 +194,12 @@ class BenchmarkContext:
     ) -> list[TermSystemResult]:
         start = perf_counter()
         terms = TermRetriever(
-            system, self.ontology, multi_vector=multi_vector, index=self._indexes(system, multi_vector)
+            system,
+            self.ontology,
+            multi_vector=multi_vector,
+            index=self._indexes(system, multi_vector),
+            translate=self.settings.translate,
+            translations=self.translations,
         )
         names = [representation.name for representation in representations]
         retrieved = rank_cases_jointly(
@@ -328,7 +348,8 @@ class PhenotypeBenchmark:
             ontology=ontology.title,
             citation=ontology.citation,
             terms=len(ontology),
-            measure=settings.measure,
+            measure=self.bench.similarity.name,
+            metrics=settings.further_metrics,
             systems=tuple(
                 SystemScores(
                     outcome.result,
@@ -340,7 +361,7 @@ class PhenotypeBenchmark:
                 for outcome in self.outcomes
             ),
             comparison=self.comparison,
-            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self._failed(),))),
+            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self.bench.translated, self._failed()))),
             findings=self.findings,
         )
 
@@ -425,7 +446,7 @@ def run_benchmark(
     cases: Cases | None = None,
     ontology: Ontology | str = "hpo",
     *,
-    multi_vector: bool = False,
+    multi_vector: bool = True,
     strategy: str = DEFAULT_STRATEGY,
     weights: Weights | None = None,
     output: str | Path | None = None,
@@ -463,8 +484,9 @@ def run_benchmark(
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
-        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``
-        and ``n_diagnosed_labels``.
+        ``device``, ``measure`` of similarity, ``annotations``, ``ks``, further ``metrics`` and their ``plugins``,
+        ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``, ``translate``, ``translations`` and
+        ``n_diagnosed_labels``.
 
     Returns
     -------
@@ -473,7 +495,7 @@ def run_benchmark(
 
     Examples
     --------
-    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english", multi_vector=True)  # doctest: +SKIP
+    >>> benchmark = run_benchmark(["tfidf:", "bm25:"], "english")  # doctest: +SKIP
     >>> benchmark.verdict()  # doctest: +SKIP
     """
     representations = (TermRepresentation(multi_vector, strategy, weights),)
@@ -600,7 +622,7 @@ def _device_notes(models: Iterable[Any], settings: BenchmarkConfig) -> tuple[str
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
     """What all models share: the resolved cases, the similarity, and the reranker if there is one."""
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
-    similarity = term_similarity(terms, settings.measure)
+    similarity = term_similarity(terms, settings.measure, information=information_values(terms, settings.annotations))
     check_bounded(similarity)
     resolved_cases = resolve_cases(_load_cases(cases), terms, skip_unknown=settings.skip_unknown)
     if not resolved_cases.scored:
@@ -608,7 +630,8 @@ def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: B
             f"none of {pluralize(len(resolved_cases.cases), 'case')} has an expected term, so nothing can be scored",
             hint='name the terms that should be found: "hpo_ids": ["HP:0001250"]',
         )
-    bench = BenchmarkContext(resolved_cases, similarity, settings)
+    translations = read_translations(settings.translations, terms) if settings.translations else None
+    bench = BenchmarkContext(resolved_cases, similarity, settings, translations=translations)
     _ = bench.reranker  # loaded here, so that an error comes before any model is evaluated
     return bench
 

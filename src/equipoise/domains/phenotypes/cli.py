@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.build import BuildReport, BuiltIndex
     from equipoise.domains.phenotypes.index.files import IndexMetadata, TermIndex
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.models.embedder import Embedder
     from equipoise.models.retriever import Retriever
     from equipoise.runs.executors import Executor
 
@@ -38,8 +39,8 @@ COMMANDS = {
 
 PHENOTYPES_HELP = """
 \b
-  eq phenotypes query "seizures" --multi-vector
-  eq phenotypes benchmark run --models minilm use --multi-vector
+  eq phenotypes query "seizures"
+  eq phenotypes benchmark run --models minilm use
 
 Retrieve the terms of an ontology (the Human Phenotype Ontology, or your own file) for clinical text, and
 evaluate which model retrieves them best.
@@ -66,28 +67,15 @@ model_option = options.model_option(
 )
 
 
-def num_results_option(text: str) -> options.Decorator:
-    """``-k``: the number of terms."""
-    return click.option(
-        "-k",
-        "--top-k",
-        cls=options.AliasOption,
-        aliases=("--num-results",),
-        type=click.IntRange(min=1),
-        default=10,
-        show_default=True,
-        help=text,
-    )
-
-
 index_dir_option = click.option(
     "--index-dir", metavar="FOLDER", help="The folder of indexes; by default in your data folder."
 )
 
 multi_vector_option = click.option(
-    "--multi-vector",
-    is_flag=True,
-    help="One vector per label, synonym and definition, instead of one per term.",
+    "--multi-vector/--single-vector",
+    default=True,
+    show_default=True,
+    help="One vector per label, synonym and definition, or one per term.",
 )
 
 strategy_option = click.option(
@@ -96,6 +84,28 @@ strategy_option = click.option(
 
 weights_option = click.option(
     "--weights", metavar="L,S,D", help="Weights of label, synonyms and definition, for all_weighted."
+)
+
+
+translate_option = click.option(
+    "--translate/--no-translate",
+    default=True,
+    show_default=True,
+    help="Score a text with German words also by its English translation.",
+)
+
+translations_option = click.option(
+    "--translations",
+    cls=options.MultiValueOption,
+    metavar="FILE ...",
+    help="Translated labels that help to translate, such as hp-de.babelon.tsv hp-de.synonyms.tsv.",
+)
+
+
+annotations_option = click.option(
+    "--annotations",
+    metavar="hpo|FILE",
+    help="Information content from annotations: hpo (diseases), a .hpoa file, or a table with hpo_id and count.",
 )
 
 
@@ -118,7 +128,7 @@ def check_strategy_applies(multi_vector: bool, strategy: str | None, weights: st
     if not (strategy is None and weights is None) and not multi_vector:
         raise ParameterError(
             "with one vector per term there is nothing to aggregate",
-            hint="add --multi-vector, or omit the strategy",
+            hint="omit --single-vector, or omit the strategy",
         )
 
 
@@ -131,7 +141,7 @@ def index_folder(index_dir: str | None) -> Path:
 
 INDEX_HELP = """
 \b
-  eq phenotypes index build --multi-vector
+  eq phenotypes index build
   eq phenotypes index list
 
 Embed all terms of an ontology once per model, and store the vectors.
@@ -139,11 +149,11 @@ Embed all terms of an ontology once per model, and store the vectors.
 
 BUILD_HELP = """
 \b
-  eq phenotypes index build --multi-vector
+  eq phenotypes index build
   eq phenotypes index build --engine ray --store pgvector:postgresql://me@host/terms
 
-Embed all terms and store the vectors: one per term, of its label, synonyms and definition together, or with
---multi-vector one for each of them. Both kinds can be stored. The same command after a new release of the
+Embed all terms and store the vectors: one for each label, synonym and definition, or with --single-vector one
+per term, of all of them together. Both kinds can be stored. The same command after a new release of the
 ontology embeds only new and changed texts. Lexical systems need no index; for a fusion such as
 sum:use+tfidf:, the dense models get one. An index is written atomically.
 
@@ -315,7 +325,7 @@ def _query_command(model: str, target: _IndexTarget, ontology: str, index_dir: s
     from equipoise.models.stores.base import without_password
 
     words = ["eq", "phenotypes", "query", "seizures", "--model", model]
-    words += ["--multi-vector"] if target.multi_vector else []
+    words += [] if target.multi_vector else ["--single-vector"]
     words += ["--ontology", ontology] if ontology != "hpo" else []
     words += ["--index-dir", index_dir] if index_dir else []
     return [*words, "--store", without_password(str(target.store))]
@@ -377,26 +387,20 @@ def _table(indexes: list[tuple[Path, IndexMetadata]]) -> Any:
     )
 
 
-UNINDEXED_KINDS = ("hash", "static", "vectors")
-"""Kinds of models that embed all terms in seconds and need no index."""
-
-
 def open_or_build_indexes(
     out: Output, system: Retriever, index_dir: str | None, terms: Ontology, multi_vector: bool
 ) -> tuple[TermIndex, ...]:
     """The indexes of the dense models; a missing one is built and stored, except for fast models."""
-    from equipoise.domains.phenotypes.index.build import build_index, missing_indexes, open_index
-    from equipoise.domains.phenotypes.index.retriever import dense_models
+    from equipoise.domains.phenotypes.index.build import build_index
+    from equipoise.domains.phenotypes.index.build import open_or_build_indexes as open_or_build
     from equipoise.domains.phenotypes.index.term_texts import term_texts
 
     folder = index_folder(index_dir)
-    missing = missing_indexes(folder, terms, system, multi_vector)
-    for model in missing:
-        if model.spec.kind not in UNINDEXED_KINDS:
-            what = f"building the index of {model.card.name}"
-            with out.count(what, len(term_texts(terms, multi_vector))) as count:
-                build_index(terms, model, folder, multi_vector=multi_vector, progress=lambda done, total: count(done))
-            out.note(f"{model.card.name} had no index; it was built and stored")
-    unindexed = [model for model in missing if model.spec.kind in UNINDEXED_KINDS]
-    models = [model for model in dense_models(system) if model not in unindexed]
-    return tuple(open_index(folder, terms, model, multi_vector) for model in models)
+
+    def build(model: Embedder) -> None:
+        what = f"building the index of {model.card.name}"
+        with out.count(what, len(term_texts(terms, multi_vector))) as count:
+            build_index(terms, model, folder, multi_vector=multi_vector, progress=lambda done, total: count(done))
+        out.note(f"{model.card.name} had no index; it was built and stored")
+
+    return open_or_build(folder, terms, system, multi_vector, build=build)

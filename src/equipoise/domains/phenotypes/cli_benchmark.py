@@ -13,12 +13,15 @@ from equipoise.cli import options, output
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    annotations_option,
     check_strategy_applies,
     index_dir_option,
     multi_vector_option,
     ontology_option,
     parse_weights,
     strategy_option,
+    translate_option,
+    translations_option,
     weights_option,
 )
 from equipoise.errors import InputError, ParameterError
@@ -44,7 +47,7 @@ BENCHMARK_COMMANDS = {
 
 BENCHMARK_HELP = """
 \b
-  eq phenotypes benchmark run --models use tfidf: --multi-vector
+  eq phenotypes benchmark run --models use tfidf:
   eq phenotypes benchmark compare-vectors --data cases.json
 
 Evaluate how well models retrieve the terms of a text: MRR, hit rate, nDCG, recall, precision, MAP
@@ -81,10 +84,15 @@ class BenchmarkOptions:
     reranker: str | None
     rerank_depth: int | None
     weights: str | None
+    translate: bool
+    translations: tuple[str, ...]
     gpu: bool
     device: str | None
     index_dir: str | None
     similarity_measure: str
+    annotations: str | None
+    metrics: tuple[str, ...]
+    plugins: tuple[str, ...]
     n_diagnosed_labels: int
     config: StatsConfig
     threads: int
@@ -110,6 +118,9 @@ class BenchmarkOptions:
         return {
             "weights": parse_weights(self.weights),
             "measure": self.similarity_measure,
+            "annotations": self.annotations,
+            "metrics": self.metrics,
+            "plugins": self.plugins,
             "reranker": reranker,
             "rerank_depth": self.rerank_depth or DEFAULT_RERANK_DEPTH,
             "device": self._device,
@@ -118,6 +129,8 @@ class BenchmarkOptions:
             "config": self.config,
             "threads": self.threads,
             "skip_unknown": self.skip_unknown_ids,
+            "translate": self.translate,
+            "translations": self.translations,
         }
 
     @property
@@ -177,15 +190,20 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--gpu", is_flag=True, hidden=True, help="The same as --device cuda."),
     index_dir_option,
     weights_option,
+    translate_option,
+    translations_option,
     options.one_of(
         "--similarity-measure", "similarity measure", bounded_measures, "lin", "Ontology similarity of near misses."
     ),
+    annotations_option,
+    options.metric_option,
+    options.plugin_option,
     click.option(
         "--n-diagnosed-labels",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Also evaluate N labels: self-retrieval, and correlation with ontology similarity.",
+        help="Also evaluate N labels: self-retrieval (also in lower case), correlation with ontology similarity.",
     ),
     options.ties_option,
     options.stats_options(),
@@ -201,12 +219,12 @@ benchmark_options = options.options_as(BenchmarkOptions, "settings", *_BENCHMARK
 
 def show_benchmark(out: Output, evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) -> int:
     """Show the report or JSON, write the files, and return the exit status."""
-    from equipoise.domains.phenotypes.report import phenotype_report
+    from equipoise.domains.phenotypes.report import benchmark_view
 
     if out.json:
         out.data(evaluation.to_dict())
     else:
-        out.show(*phenotype_report(evaluation.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(benchmark_view(evaluation.edition))
     for name in evaluation.resumed:
         out.note(with_label(name, f"loaded from {settings.output}, not computed again"))
     if settings.output is not None:
@@ -254,7 +272,7 @@ def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) ->
 
 BENCHMARK_RUN_HELP = """
 \b
-  eq phenotypes benchmark run --models use tfidf: --multi-vector
+  eq phenotypes benchmark run --models use tfidf:
   eq phenotypes benchmark run --data cases.json --enable-reranker -o results/
 
 Evaluate models on cases and compare them pairwise. A case is a text with the ids of the terms that
@@ -262,6 +280,12 @@ should be found: {"text": "...", "hpo_ids": ["HP:0001250"], "language": "en"} in
 other fields become slices. Every term of the ontology is ranked for every case, so that all models and
 representations are compared at the same depth. A case that fails counts as a miss, is listed, and makes the run
 partial (exit 3).
+
+A text with German words is scored by itself and by its English translation, from a glossary and rules of spelling;
+--translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages.
+--no-translate evaluates the models alone.
+
+-m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads metrics of your own from a Python file.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,17 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    annotations_option,
     check_strategy_applies,
     index_dir_option,
     model_option,
     multi_vector_option,
-    num_results_option,
     ontology_option,
     open_or_build_indexes,
     parse_weights,
     strategy_option,
+    translate_option,
+    translations_option,
     weights_option,
 )
 from equipoise.errors import InputError, ParameterError
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
     from equipoise.domains.phenotypes.ontology.ontology import Ontology, ResolvedId
     from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
+    from equipoise.domains.phenotypes.query import TermMatch
 
 ENGLISH_ONLY_MODELS = ("minilm", "glove", "wordllama")
 """Short names of models that support English only."""
@@ -102,30 +106,48 @@ def _named(spec: str, kind: str) -> str:
 
 QUERY_HELP = """
 \b
-  eq phenotypes query "seizures" --multi-vector
-  eq phenotypes query "Kleinwuchs" --multi-vector --language de --aggregation-strategy all_max
+  eq phenotypes query "seizures"
+  eq phenotypes query "Kleinwuchs" "Krampfanfälle" -k 1
+  eq phenotypes query --file findings.csv -o terms.csv
 
-Retrieve the terms of a text. The score of a term is exact: with --multi-vector it is aggregated
-over its label, all its synonyms and its definition, by a strategy (label_only, label_synonyms_min,
-label_synonyms_max, all_max, all_min, all_weighted) or by an expression such as
-"0.6*label + 0.4*max(synonyms)". The default model adds the cosines of a multilingual model and of
-character n-grams: it is the best offline model for English and German. A dense model gets an
+Retrieve the terms of a text, or of several: --file reads one text per line, or the column "text" of a table. The score
+of a term is exact: it is aggregated over its label, all its synonyms and its definition, by a strategy (label_only,
+label_synonyms_min, label_synonyms_max, all_max, all_min, all_weighted) or by an expression such as
+"0.6*label + 0.4*max(synonyms)"; with --single-vector a term has one text.
+
+The default model adds the cosines of a multilingual model and of character n-grams: it is the best offline model for
+English and German. A text with German words is also scored by its English translation; --translations adds
+translated labels (babelon tables of the Human Phenotype Ontology), also for other languages. A dense model gets an
 index at the first query, which takes a minute or more; tfidf: and bm25: need none.
 """
 
+N_TERMS, N_TERMS_OF_SEVERAL = 10, 3
 
-@click.command(help=QUERY_HELP, short_help="Retrieve the terms of a text.")
-@click.argument("text")
+
+@click.command(cls=options.SeveralCommand, help=QUERY_HELP, short_help="Retrieve the terms of a text.")
+@click.argument("texts", nargs=-1, metavar="TEXT...")
+@click.option(
+    "--file", "file", metavar="FILE", type=click.Path(), help="Read texts from this file; - is standard input."
+)
 @model_option
 @multi_vector_option
 @strategy_option
 @weights_option
+@translate_option
+@translations_option
 @click.option(
     "--language",
     metavar="CODE",
     help="The language of the text, such as en or de, for a warning about the model; scores do not change.",
 )
-@num_results_option("Number of terms.")
+@click.option(
+    "-k",
+    "--top-k",
+    cls=options.AliasOption,
+    aliases=("--num-results",),
+    type=click.IntRange(min=1),
+    help=f"Number of terms per text.  [default: {N_TERMS}; {N_TERMS_OF_SEVERAL} for several texts]",
+)
 @ontology_option
 @index_dir_option
 @click.option("--store", metavar="STORE", help="Take candidates from a store: faiss:hnsw, chroma:FOLDER, ...")
@@ -136,13 +158,16 @@ index at the first query, which takes a minute or more; tfidf: and bm25: need no
 @pass_output
 def query(
     out: Output,
-    text: str,
+    texts: tuple[str, ...],
+    file: str | None,
     model: str | None,
     multi_vector: bool,
     aggregation_strategy: str | None,
     weights: str | None,
+    translate: bool,
+    translations: tuple[str, ...],
     language: str | None,
-    top_k: int,
+    top_k: int | None,
     ontology: str,
     index_dir: str | None,
     store: str | None,
@@ -152,12 +177,12 @@ def query(
     """See ``QUERY_HELP``."""
     from equipoise.domains.phenotypes.config import DEFAULT_MODEL
     from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, parse_strategy
+    from equipoise.domains.phenotypes.index.lexicon import read_translations
     from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
     from equipoise.models.retriever import retriever
 
-    if not text.strip():
-        raise InputError("the text is empty", hint='for example eq phenotypes query "seizures"')
+    queries = _read_texts(texts, file)
     validate_language_code(language)
     check_strategy_applies(multi_vector, aggregation_strategy, weights)
     strategy = DEFAULT_STRATEGY if aggregation_strategy is None else aggregation_strategy
@@ -165,6 +190,7 @@ def query(
     spec = model or DEFAULT_MODEL
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
+        translated_labels = read_translations(translations, terms) if translations else None
     with out.working(f"loading {spec}"):
         text_system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
     indexes = open_or_build_indexes(out, text_system, index_dir, terms, multi_vector)
@@ -176,14 +202,29 @@ def query(
             strategy=strategy,
             weights=parse_weights(weights),
             index=indexes,
+            translate=translate,
+            translations=translated_labels,
         )
-        depth = min(top_k, len(terms))
-        hits = system.search([text], depth) if store is None else _search_store(system, store, text, depth)
-    _show(out, text, system, hits, language)
+        several = file is not None or len(queries) > 1
+        depth = min(top_k or (N_TERMS_OF_SEVERAL if several else N_TERMS), len(terms))
+        hits = system.search(queries, depth) if store is None else _search_store(system, store, queries, depth)
+    _show(out, queries, system, hits, language, several=several)
     return output.DONE
 
 
-def _search_store(system: TermRetriever, store: str, text: str, depth: int) -> TermHits:
+def _read_texts(texts: tuple[str, ...], file: str | None) -> list[str]:
+    from equipoise.domains.phenotypes.query import read_queries
+
+    if texts and file is not None:
+        raise ParameterError("texts are given, and --file", hint="omit one of them")
+    if file is not None:
+        return read_queries(file)
+    if not texts or not all(text.strip() for text in texts):
+        raise InputError("the text is empty", hint='for example eq phenotypes query "seizures"')
+    return list(texts)
+
+
+def _search_store(system: TermRetriever, store: str, texts: list[str], depth: int) -> TermHits:
     from equipoise.domains.phenotypes.index.vector_store import fill_store, search_with_store
     from equipoise.models.dense import DenseRetriever
 
@@ -194,74 +235,83 @@ def _search_store(system: TermRetriever, store: str, text: str, depth: int) -> T
         )
     filled = fill_store(system.indexes[0], system.system, store)
     try:
-        return search_with_store(system, filled, [text], depth)
+        return search_with_store(system, filled, texts, depth)
     finally:
         filled.store.close()
 
 
-def _show(out: Output, text: str, system: TermRetriever, hits: TermHits, language: str | None) -> None:
-    rows = _rows(system, hits)
+def _show(
+    out: Output, texts: list[str], system: TermRetriever, hits: TermHits, language: str | None, *, several: bool
+) -> None:
+    from equipoise.domains.phenotypes.query import term_matches
+
+    matches = term_matches(system, hits)
     if out.json:
-        out.data(
-            {
-                "query": text,
-                "language": language,
-                "model": system.card.spec,
-                "multi_vector": system.multi_vector,
-                "aggregation_strategy": system.strategy if system.multi_vector else None,
-                "ontology": {"name": system.ontology.name, "release": system.ontology.release},
-                "citation": system.ontology.citation,
-                "results": rows,
-            }
-        )
+        out.data(_query_record(texts, system, matches, language, several=several))
         return
-    if rows:
-        out.show(_table(system, rows, verbose=out.verbose))
-    else:
+    if any(matches):
+        out.show(_table(system, texts, matches, several=several, verbose=out.verbose))
+    unmatched = [text for text, found in zip(texts, matches, strict=True) if not found]
+    if unmatched and not several:
         out.text("no term shares words or letters with the text")
+    elif unmatched:
+        out.note(f"no term shares words or letters with: {', '.join(unmatched)}")
+    if not several and (english := system.translation(texts[0])):
+        out.note(f"also scored by its translation: {english}")
     for line in _notes(system, language):
         out.note(line)
 
 
-def _table(system: TermRetriever, rows: list[dict[str, Any]], *, verbose: bool) -> Any:
+def _query_record(
+    texts: list[str],
+    system: TermRetriever,
+    matches: list[list[TermMatch]],
+    language: str | None,
+    *,
+    several: bool,
+) -> dict[str, Any]:
+    queries = [
+        {"query": text, "translation": system.translation(text), "results": [asdict(match) for match in found]}
+        for text, found in zip(texts, matches, strict=True)
+    ]
+    return {
+        **({"queries": queries} if several else queries[0]),
+        "language": language,
+        "model": system.card.spec,
+        "multi_vector": system.multi_vector,
+        "aggregation_strategy": system.strategy if system.multi_vector else None,
+        "ontology": {"name": system.ontology.name, "release": system.ontology.release},
+        "citation": system.ontology.citation,
+    }
+
+
+def _table(
+    system: TermRetriever, texts: list[str], matches: list[list[TermMatch]], *, several: bool, verbose: bool
+) -> Any:
     """The terms, best first, with the best component if there are several per term."""
     from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    columns = [
-        ReportColumn("term", [row["id"] for row in rows]),
-        ReportColumn("label", [row["label"] for row in rows], shortens="end"),
-        ReportColumn("score", [format_value(row["score"], 3) for row in rows], right=True),
+    rows = [(text, match) for text, found in zip(texts, matches, strict=True) for match in found]
+    columns = []
+    if several:
+        columns = [
+            ReportColumn("text", [text for text, _ in rows], shortens="end"),
+            ReportColumn("rank", [str(match.rank) for _, match in rows], right=True),
+        ]
+    columns += [
+        ReportColumn("term", [match.id for _, match in rows]),
+        ReportColumn("label", [match.label for _, match in rows], shortens="end"),
+        ReportColumn("score", [format_value(match.score, 3) for _, match in rows], right=True),
     ]
     if system.multi_vector:
-        matched = [f"{row['component']}: {row['text']}" for row in rows]
+        matched = [f"{match.component}: {match.text}" for _, match in rows]
         columns.append(ReportColumn("best match", matched, rank=1, shortens="end"))
     if verbose:
-        definitions = [system.ontology.definitions[system.ontology.index_of(row["id"])] for row in rows]
+        ontology = system.ontology
+        definitions = [ontology.definitions[ontology.index_of(match.id)] for _, match in rows]
         columns.append(ReportColumn("definition", definitions, rank=2, shortens="end"))
     return TerminalTable(columns)
-
-
-def _rows(system: TermRetriever, hits: TermHits) -> list[dict[str, Any]]:
-    """The retrieved terms; of a lexical system only those with a score above 0."""
-    from equipoise.domains.phenotypes.index.retriever import dense_models
-    from equipoise.domains.phenotypes.index.term_texts import ComponentKind
-
-    lexical = not dense_models(system.system)
-    texts, kinds, ontology = system.components.texts, system.components.kind, system.ontology
-    rows = zip(hits.terms[0].tolist(), hits.scores[0].tolist(), hits.component[0].tolist(), strict=True)
-    return [
-        {
-            "rank": rank,
-            "id": ontology.ids[term],
-            "label": ontology.labels[term],
-            "score": score,
-            "component": ComponentKind(int(kinds[component])).name.lower(),
-            "text": texts[component],
-        }
-        for rank, (term, score, component) in enumerate(rows, start=1)
-        if score or not lexical
-    ]
 
 
 def _notes(system: TermRetriever, language: str | None) -> list[str]:
@@ -282,7 +332,8 @@ SIMILARITY_HELP = """
 
 Show the similarity of all pairs of terms and their best common ancestor. The measures are lin (the default),
 resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim describes their use. The
-information content is computed from the graph alone.
+information content is computed from the graph alone, or with --annotations from the use of the terms: hpo are the
+disease annotations of the Human Phenotype Ontology.
 
 Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.
 """
@@ -310,10 +361,9 @@ _MAX_MEASURE_COLUMNS = 3
         "information content",
         options.names_in("equipoise.domains.phenotypes.ontology.similarity", "INFORMATION_CONTENT_KINDS"),
     ),
-    default="descendants",
-    show_default=True,
-    help="Kind of information content.",
+    help="Kind of information content from the graph.  [default: descendants]",
 )
+@annotations_option
 @click.option(
     "--as-published", is_flag=True, help="The hybrid measure as published, which can be 1.0 for distinct terms."
 )
@@ -325,7 +375,8 @@ def similarity(
     out: Output,
     terms: tuple[str, ...],
     measures: tuple[str, ...],
-    information_content: str,
+    information_content: str | None,
+    annotations: str | None,
     as_published: bool,
     ontology: str,
 ) -> None:
@@ -340,18 +391,22 @@ def similarity(
         )
     if as_published and "hybrid" not in measures:
         raise ParameterError("--as-published applies to the hybrid measure only", hint="add --measure hybrid")
+    if annotations is not None and information_content is not None:
+        raise ParameterError("--annotations and --information-content are both given", hint="omit one of them")
     with out.working(f"reading the ontology {ontology}"):
         loaded = load_ontology(ontology)
+        information = information_content or arithmetic.information_values(loaded, annotations)
     resolved = [loaded.resolve(term) for term in terms]
     similarities = [
         arithmetic.term_similarity(
-            loaded, name, information=information_content, as_published=as_published and name == "hybrid"
+            loaded, name, information=information, as_published=as_published and name == "hybrid"
         )
         for name in dict.fromkeys(measures)
     ]
     rows = [_pair_record(similarities, left, right) for left, right in combinations(resolved, 2)]
     if out.json:
-        out.data(_similarity_record(loaded, information_content, resolved, rows))
+        kind = f"annotations {annotations}" if annotations else similarities[0].information
+        out.data(_similarity_record(loaded, kind, resolved, rows))
     else:
         out.show(*_similarity_report(loaded, similarities, resolved, rows))
 

@@ -1,24 +1,30 @@
-"""The report of a term-retrieval benchmark: comparison, all metrics, slices and diagnosis."""
+"""The view of a term-retrieval benchmark: comparison, all metrics, slices and diagnosis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.report.answer import INCOMPLETE_MARK, Answer, AnswerOptions, comparison_answer, single_answer
-from equipoise.report.findings import findings_section, sort_by_severity
+from equipoise.report.answer import (
+    INCOMPLETE_MARK,
+    Answer,
+    AnswerOptions,
+    comparison_answer,
+    metric_columns,
+    single_answer,
+)
 from equipoise.report.pairwise import (
     chance_note,
     comparison_caption,
-    metric_columns,
     primary_columns,
 )
 from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import score_columns
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import ReportTable, Section, View
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value
 from equipoise.stats.verdict import Vocabulary
 
@@ -70,6 +76,8 @@ class BenchmarkReportData:
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    metrics: tuple[str, ...] = ()
+    """Further metrics that were requested."""
 
     @property
     def model(self) -> str:
@@ -87,15 +95,11 @@ ANSWER_METRICS = ("HR@1", "HR@10", "MaxOntSim@10")
 """Further columns of the answer."""
 
 
-def phenotype_report(edition: BenchmarkReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The answer; with ``verbose``, also all metrics, methods, slices, the label diagnosis and the findings."""
+def benchmark_view(edition: BenchmarkReportData) -> View:
+    """The answer, then all metrics, methods, slices and the label diagnosis."""
     results = [part.result for part in edition.systems]
-    parts = phenotype_answer(edition).parts(quiet=quiet, verbose=verbose)
-    if not verbose:
-        return parts if quiet else [*parts, *diagnosis_table(edition)]
-    parts += [Paragraph(""), *_all_metrics(edition, results), Paragraph(""), Paragraph(_caption(edition, results))]
-    parts += [*slice_table(edition), *diagnosis_table(edition), Paragraph(""), Paragraph(edition.citation)]
-    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=True)]
+    sections = (*_metric_sections(edition, results), *slice_section(edition), *diagnosis_section(edition))
+    return View(phenotype_answer(edition), sections, citation=edition.citation)
 
 
 def phenotype_answer(edition: BenchmarkReportData) -> Answer:
@@ -111,39 +115,37 @@ def phenotype_answer(edition: BenchmarkReportData) -> Answer:
     )
     if comparison is None:
         result = edition.systems[0].result
-        estimates = [result[name] for name in ANSWER_METRICS if name in result.estimates]
+        estimates = [result[name] for name in _answer_metrics(edition) if name in result.estimates]
         columns = [
             ReportColumn(estimate.metric, [format_value(estimate.value, _DECIMALS)], right=True)
             for estimate in estimates
         ]
         return single_answer(result.system, result[result.names[0]], replace(options, columns=tuple(columns)))
-    shown = [name for name in ANSWER_METRICS if name in comparison.metrics and name != comparison.primary]
+    shown = [name for name in _answer_metrics(edition) if name in comparison.metrics and name != comparison.primary]
     answer = comparison_answer(comparison, replace(options, columns=tuple(metric_columns(comparison, shown))))
     return replace(answer, columns=tuple(_short_names(edition, answer.columns)))
 
 
-def _all_metrics(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Any]:
+def _answer_metrics(edition: BenchmarkReportData) -> dict[str, None]:
+    """The further columns of the answer, each once."""
+    return dict.fromkeys((*ANSWER_METRICS, *edition.metrics))
+
+
+def _metric_sections(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Section]:
     """Every metric of every system; before it the comparison with a summary, if there are several systems."""
     comparison = edition.comparison
-    table = _table(edition, _with_exact_chance(score_columns(results), results))
+    every = _table(edition, _with_exact_chance(score_columns(results), results))
+    sections = [Section("Every metric", (every,), (_caption(edition, results),))]
     if comparison is None:
-        return [heading("Every metric"), Paragraph(""), table]
-    return [
-        heading(f"{comparison.primary}, best first"),
-        Paragraph(""),
-        _table(edition, primary_columns(comparison)),
-        Paragraph(""),
-        _table(edition, metric_summary_table(comparison)),
-        Paragraph(""),
-        heading("Every metric"),
-        Paragraph(""),
-        table,
-    ]
+        return sections
+    tables = (_table(edition, primary_columns(comparison)), _table(edition, metric_summary_table(comparison)))
+    return [Section(f"{comparison.primary}, best first", tables), *sections]
 
 
-def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> TerminalTable:
-    """The table with short system names."""
-    return TerminalTable(_short_names(edition, columns))
+def _table(edition: BenchmarkReportData, columns: Sequence[ReportColumn], *notes: str) -> ReportTable:
+    """The table with short system names; without the column of the system if there is one system."""
+    shown = [column for column in columns if len(edition.systems) > 1 or column.head != "system"]
+    return ReportTable.of(_short_names(edition, shown), *notes)
 
 
 def _short_names(edition: BenchmarkReportData, columns: Sequence[ReportColumn]) -> list[ReportColumn]:
@@ -210,7 +212,7 @@ def _caption(edition: BenchmarkReportData, results: Sequence[Result]) -> str:
     )
 
 
-def slice_table(edition: BenchmarkReportData) -> list[Any]:
+def slice_section(edition: BenchmarkReportData) -> list[Section]:
     """The primary metric by slice, one row per slice and system."""
     first = edition.systems[0].slices
     if not first:
@@ -238,19 +240,11 @@ def slice_table(edition: BenchmarkReportData) -> list[Any]:
         ReportColumn(metric, estimates, right=True),
         ReportColumn(f"{confidence_level} interval", intervals, right=True, rank=1),
     ]
-    alone = len(edition.systems) == 1
-    parts: list[Any] = [
-        Paragraph(""),
-        heading(f"{metric} on parts of the cases"),
-        Paragraph(""),
-        _table(edition, [column for column in columns if not (alone and column.head == "system")]),
-    ]
-    if any(row.few for row in first):
-        parts.append(Paragraph(f"{_FEW_CASES_MARK} few cases, low precision."))
-    return parts
+    note = f"{_FEW_CASES_MARK} few cases, low precision." if any(row.few for row in first) else ""
+    return [Section(f"{metric} on parts of the cases", (_table(edition, columns, note),))]
 
 
-def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
+def diagnosis_section(edition: BenchmarkReportData) -> list[Section]:
     """The label diagnosis, one row per metric and system."""
     diagnosed = [part for part in edition.systems if part.diagnosis]
     if not diagnosed:
@@ -276,15 +270,9 @@ def diagnosis_table(edition: BenchmarkReportData) -> list[Any]:
         ReportColumn("chance", chance_levels, right=True, rank=3),
         ReportColumn("n", sizes, right=True, rank=2),
     ]
-    alone = len(edition.systems) == 1
-    return [
-        Paragraph(""),
-        heading("What the systems make of the ontology"),
-        Paragraph(""),
-        _table(edition, [column for column in columns if not (alone and column.head == "system")]),
-        Paragraph(
-            "The labels of a random sample of terms are the queries. Self-match: the term itself ranks first. "
-            "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
-            "of the system's distance with path length, of its score with Resnik; means over terms."
-        ),
-    ]
+    note = (
+        "The labels of a random sample of terms are the queries. Self-match: the term itself ranks first. "
+        "Branch purity: the share of the 10 nearest terms in a common top-level branch. Correlations: "
+        "of the system's distance with path length, of its score with Resnik; means over terms."
+    )
+    return [Section("What the systems make of the ontology", (_table(edition, columns, note),), always=True)]

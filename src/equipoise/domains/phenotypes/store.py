@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.domains.phenotypes.scoring import failure_message
-from equipoise.errors import MissingExtraError, StoreError
-from equipoise.io.atomic import write_bytes
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, folder_name
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.store import save_run
@@ -63,30 +61,15 @@ def _manifest(outcome: TermSystemResult, bench: BenchmarkContext, command: Seque
 
 def write_benchmark(folder: Path, benchmark: PhenotypeBenchmark, *, runs: bool = True) -> list[Path]:
     """Write all files of a benchmark; ``runs``: also the run directories."""
+    from equipoise.domains.phenotypes.charts import benchmark_charts
+    from equipoise.domains.phenotypes.report import benchmark_view
+    from equipoise.report.charts.render import write_charts
+
     target = ExperimentFolder(folder)
     target.check_writable()
     if runs:
         write_system_runs(target, benchmark.outcomes, benchmark.bench, benchmark.command)
-    return [target.write_results(benchmark.to_dict()), *write_charts(folder / VISUALIZATIONS, benchmark)]
-
-
-def write_charts(folder: Path, benchmark: PhenotypeBenchmark) -> list[Path]:
-    """Write every chart as PNG and SVG; none without the rendering extra."""
-    from equipoise.domains.phenotypes.charts import benchmark_charts
-    from equipoise.report.charts.render import render_png, render_svg
-
-    written: list[Path] = []
-    try:
-        for chart in benchmark_charts(benchmark):
-            for suffix, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
-                file = folder / f"{chart.name}.{suffix}"
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_bytes(file, content)
-                written.append(file)
-    except MissingExtraError:
-        return []
-    except OSError as error:
-        raise StoreError(
-            f"the charts cannot be written to {folder}: {error.strerror}", hint="choose another folder"
-        ) from error
-    return written
+    view = benchmark_view(benchmark.edition).with_charts(benchmark_charts(benchmark))
+    view.write(folder)
+    drawn = write_charts(view.charts, folder / VISUALIZATIONS, required=False)
+    return [target.write_results(benchmark.to_dict()), *drawn]

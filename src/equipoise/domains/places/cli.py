@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,15 @@ from equipoise.runs.experiment_folder import check_writable
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.domains.places.demo import PlacesDemo
-    from equipoise.domains.places.history import VisitHistory
+    from equipoise.domains.places.prediction_files import ScoredPredictions
     from equipoise.domains.places.score import PlaceScores
     from equipoise.domains.places.seed_comparison import SeedComparison
+    from equipoise.domains.places.visit_files import TestSequences
 
 COMMANDS = {
     "score": CommandEntry("equipoise.domains.places.cli:score", "Score a model of the next place, with baselines."),
     "compare": CommandEntry("equipoise.domains.places.cli:compare", "Compare models over seeds and users."),
+    "check": CommandEntry("equipoise.domains.places.cli:check", "Check training and test visits before training."),
     "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on simulated visits."),
 }
 
@@ -34,6 +37,7 @@ GROUP_HELP = """
 \b
   eq places score --logits logits.npy --targets y.npy --padding 0 -o results/
   eq places compare modelA/seed*/ modelB/seed*/
+  eq places check --history train.parquet --sequences test.parquet
 
 Score models that predict the next place: accuracy, MRR, nDCG and F1 with confidence intervals,
 and random, majority and per-user baselines.
@@ -47,46 +51,107 @@ def places() -> None:
 
 HELP = """
 \b
-  eq places score --logits logits.npy --targets y.npy --padding 0 --unseen 1 --train-counts counts.npy
-  eq places score --logits all.npz:logits --targets all.npz:y --user user.npy --slice hour=hour.npy
+  eq places score --logits lstm/logits.npy --targets y.npy --padding 0 --train-counts counts.npy
+  eq places score --logits all.npz --sequences test.parquet --history train.parquet --coordinates places.csv
   eq places score --predictions top10.parquet --n-classes 1187
 
-Score a model that predicts the next place. Logits are .npy, .npz or .safetensors, also larger than
-memory; top-k predictions are parquet or JSONL. With training counts or unseen classes, scores are
+Score a model that predicts the next place. Logits are .npy, .npz, .safetensors or .pt, also larger than
+memory; an archive may hold the targets and users, too. Predictions are top-k lists (parquet or JSONL),
+or files of LibCity (uid, loc_true, loc_pred). With training counts, a history or unseen classes, scores are
 given for all visits and for those whose target is in the training data. Baselines: random, majority,
 most frequent place per user, and a first-order Markov model, as far as the data allow. A column is an
 array file or a column of a table: user.npy, units.csv:user. With -o a run directory is written, which
-eq places compare reads.
+eq places compare and eq report read.
 """
+
+CALIBRATION = ("auto", "logits", "probabilities", "none")
 
 
 @dataclass(frozen=True)
 class ScoreInputs:
     """The options about the visits."""
 
+    name: str | None
     padding: tuple[int, ...]
     unseen: tuple[int, ...]
     top_ks: tuple[int, ...]
     train_counts: str | None
     user: str | None
     slices: tuple[str, ...]
+    sequences: str | None
     history: str | None
     previous_places: str | None
+    coordinates: str | None
+    calibration: str
     unit_ids: str | None
+
+    @cached_property
+    def test(self) -> TestSequences | None:
+        """The visits to be predicted, if a table of them is given."""
+        from equipoise.domains.places.visit_files import read_test_sequences
+
+        return None if self.sequences is None else read_test_sequences(self.sequences)
+
+    def system(self, word: str) -> tuple[str, str]:
+        """The name of the system and its path: from ``--name``, ``NAME=path``, the folder or the file."""
+        from equipoise.domains.places.prediction_files import system_name
+
+        given = SystemInput.of(word)
+        name = self.name or (given.name if given.is_named else system_name(given.path))
+        return SystemInput.of(f"{name}=x").name, given.path
+
+    def columns(self, n_classes: int | None, users: Any = None) -> dict[str, Any]:
+        """Users, slices, history, previous places and coordinates; columns that are named replace those of files."""
+        from equipoise.domains.places.geography import read_coordinates
+        from equipoise.domains.places.visit_files import read_history
+
+        test = self.test
+        slices = {} if test is None else dict(test.columns)
+        if self.coordinates is not None and n_classes is None:
+            raise ParameterError("--coordinates needs the number of places", hint="add --n-classes N")
+        previous = _optional(self.previous_places, "--previous-places", read_class_codes)
+        history = None if self.history is None else read_history(self.history, n_classes)
+        if previous is None and test is not None and history is not None:
+            previous = test.previous
+        if self.user is not None:
+            users = read_column(self.user, "--user")
+        elif users is None and test is not None:
+            users = test.users
+        return {
+            "padding": list(self.padding) or None,
+            "unseen": list(self.unseen) or None,
+            "train_counts": _optional(self.train_counts, "--train-counts", read_class_codes),
+            "ks": self.top_ks or None,
+            "users": users,
+            "slices": slices | dict(named_column(word, "--slice") for word in self.slices),
+            "history": history,
+            "previous": previous,
+            "coordinates": None if self.coordinates is None else read_coordinates(self.coordinates, n_classes or 0),
+        }
 
 
 @click.command(cls=SeveralCommand, help=HELP, short_help="Score a model of the next place, with baselines.")
 @click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
-@click.option("--targets", metavar="FILE", help="The true place of each row.")
-@click.option("--predictions", metavar="FILE", help="The top-k places of each visit, instead of logits.")
-@click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for --predictions.")
+@click.option("--targets", metavar="FILE", help="The true place of each row, if the file of the logits lacks it.")
+@click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a file of LibCity.")
+@click.option("--name", metavar="NAME", help="The name of the system; default: its file or folder.")
+@click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for top-k predictions.")
 @click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A class id to exclude (padding).")
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @click.option("--user", metavar="COLUMN", help="The user of each row; the bootstrap resamples whole users.")
 @click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="A property of each row.")
-@click.option("--history", metavar="FILE", help="Training visits: a table with columns user and place.")
+@click.option("--sequences", metavar="FILE", help="A table of the rows: target, user, places before it, time.")
+@click.option("--history", metavar="FILE", help="Training visits: a table with user and place, or with sequences.")
 @click.option("--previous-places", metavar="COLUMN", help="The place before each row; -1 for none.")
+@click.option("--coordinates", metavar="FILE", help="Latitude and longitude of each place, for distances in km.")
+@click.option(
+    "--calibration",
+    type=click.Choice(CALIBRATION),
+    default="auto",
+    show_default=True,
+    help="What the scores are, for calibration errors; auto looks at the first rows.",
+)
 @click.option("--unit-ids", metavar="COLUMN", help="The id of each row, to compare it with other systems.")
 @click.option(
     "-k",
@@ -131,42 +196,71 @@ def score(
             hint="give one of --logits logits.npy and --predictions top10.parquet",
         )
     with out.working("ranking the places and resampling the visits"):
-        if logits is not None:
-            scores, files = _from_logits(logits, targets, inputs, config, device)
-        else:
-            scores, files = _from_predictions(str(predictions), n_classes, inputs, config)
+        scores, files = _scores(logits, predictions, targets, n_classes, inputs, config, device)
     written = [] if output is None else _write(scores, output, files, out, config)
     _show(out, scores, written)
     return exits.gate(out, scores.findings, fail_on)
 
 
-def _from_logits(
-    logits: str, targets: str | None, inputs: ScoreInputs, config: StatsConfig, device: str | None
+def _scores(
+    logits: str | None,
+    predictions: str | None,
+    targets: str | None,
+    n_classes: int | None,
+    inputs: ScoreInputs,
+    config: StatsConfig,
+    device: str | None,
+) -> tuple[PlaceScores, list[str]]:
+    """The scores of logits, LibCity predictions or top-k lists, and the files that were read."""
+    from equipoise.domains.places.prediction_files import TopKPredictions, read_predictions, read_score_arrays
+    from equipoise.domains.places.score import score_top_k
+
+    name, path = inputs.system(str(logits if predictions is None else predictions))
+    read = read_predictions(path) if logits is None else read_score_arrays(path)
+    if not isinstance(read, TopKPredictions):
+        return _from_scores(read, targets, name, path, inputs, config, device)
+    options = inputs.columns(n_classes)
+    for column in ("padding", "coordinates"):
+        if options.get(column) is None:
+            del options[column]
+    return score_top_k(read, classes=n_classes, system=name, config=config, **options), [path]
+
+
+def _from_scores(
+    read: ScoredPredictions,
+    targets: str | None,
+    name: str,
+    path: str,
+    inputs: ScoreInputs,
+    config: StatsConfig,
+    device: str | None,
 ) -> tuple[PlaceScores, list[str]]:
     from equipoise.domains.places.score import score_places
-    from equipoise.io.arrays import read_matrix
 
-    if targets is None:
-        raise ParameterError(f"the logits in {logits} need targets", hint="add --targets y.npy")
-    system = SystemInput.of(logits)
-    matrix = read_matrix(system.path)
-    with errors_name_file(system.path):
+    true = read.targets
+    if targets is not None:
+        true = read_class_codes(targets, "--targets")
+    elif true is None and inputs.test is not None:
+        true = inputs.test.targets
+    if true is None:
+        raise ParameterError(
+            f"the logits in {path} need targets", hint="add --targets y.npy, or --sequences test.parquet"
+        )
+    with errors_name_file(path):
         scores = score_places(
-            matrix if device is None else _on_device(matrix, device),
-            read_class_codes(targets, "--targets"),
-            padding=list(inputs.padding) or None,
-            unseen=list(inputs.unseen) or None,
-            train_counts=_optional(inputs.train_counts, "--train-counts", read_class_codes),
+            read.scores if device is None else _on_device(read.scores, device),
+            true,
             unit_ids=_optional(inputs.unit_ids, "--unit-ids", read_column),
-            ks=inputs.top_ks or None,
-            system=system.name,
-            **_columns(inputs, matrix.shape[1]),
+            system=name,
+            calibration=inputs.calibration != "none",
+            probabilities={"logits": False, "probabilities": True}.get(inputs.calibration),
+            **inputs.columns(read.scores.shape[1], read.users),
             ties=config.ties,
             confidence_level=config.confidence_level,
             n_resamples=config.n_resamples,
             seed=config.seed,
         )
-    return scores, [system.path, targets]
+    return scores, [path, *(file for file in (targets, inputs.sequences) if file is not None)]
 
 
 def _on_device(matrix: Any, device: str) -> Any:
@@ -180,46 +274,8 @@ def _on_device(matrix: Any, device: str) -> Any:
     return torch.from_numpy(np.array(matrix)).to(where)
 
 
-def _from_predictions(
-    path: str, n_classes: int | None, inputs: ScoreInputs, config: StatsConfig
-) -> tuple[PlaceScores, list[str]]:
-    from equipoise.domains.places.score import score_top_k
-    from equipoise.domains.places.topk_predictions import read_topk_predictions
-
-    system = SystemInput.of(path)
-    scores = score_top_k(
-        read_topk_predictions(system.path),
-        classes=n_classes,
-        padding=list(inputs.padding) or None,
-        unseen=list(inputs.unseen) or None,
-        train_counts=_optional(inputs.train_counts, "--train-counts", read_class_codes),
-        ks=inputs.top_ks or None,
-        system=system.name,
-        config=config,
-        **_columns(inputs, n_classes),
-    )
-    return scores, [system.path]
-
-
 def _optional(word: str | None, option: str, read: Any) -> Any:
     return None if word is None else read(word, option)
-
-
-def _columns(inputs: ScoreInputs, n_classes: int | None) -> dict[str, Any]:
-    """Users, slices and histories."""
-    return {
-        "users": _optional(inputs.user, "--user", read_column),
-        "slices": dict(named_column(word, "--slice") for word in inputs.slices),
-        "history": None if inputs.history is None else _history(inputs.history, n_classes),
-        "previous": _optional(inputs.previous_places, "--previous-places", read_class_codes),
-    }
-
-
-def _history(path: str, n_classes: int | None) -> VisitHistory:
-    from equipoise.domains.places.history import VisitHistory
-
-    users, places = read_column(f"{path}:user", "--history"), read_class_codes(f"{path}:place", "--history")
-    return VisitHistory.of(users, places, classes=n_classes)
 
 
 def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, config: StatsConfig) -> list[str]:
@@ -243,20 +299,19 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
     for name, result in results.items():
         unit_details = None if details is None else {unit: details[unit] for unit in result.unit_ids.tolist()}
         written.append(str(save_run(Path(folder) / name, result, manifest=manifest, details=unit_details)))
+    scores.view(charts=True).write(written[0])
     return written
 
 
 def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
-    from equipoise.domains.places.report import places_report
-
     if out.json:
         out.data({**scores.to_dict(), "written": written})
     else:
-        out.show(*places_report(scores.edition, verbose=out.verbose, quiet=out.quiet))
+        out.view(scores.view())
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json and written:
-        out.text(suggestion(["eq", "report", written[0]]))
+        out.text(suggestion(["eq", "report", str(Path(written[0]).parent)]))
 
 
 # ``eq places compare``: models trained with several seeds, compared over seeds and over users.
@@ -285,6 +340,7 @@ for other seeds and these users?) and over users (is it the same for other users
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @options.stats_options(omit=("test",))
+@options.device_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -299,6 +355,7 @@ def compare(
     unseen: tuple[int, ...],
     train_counts: str | None,
     config: StatsConfig,
+    device: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
     from equipoise.domains.places.seed_comparison import (
@@ -320,6 +377,7 @@ def compare(
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
         users=None if user is None else read_column(user, "--user"),
         answerable=answerable,
+        device=device,
     )
     with out.working("reading the seeds and comparing the models"):
         comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
@@ -328,14 +386,51 @@ def compare(
 
 
 def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
-    from equipoise.domains.places.report import replicate_report
+    from equipoise.domains.places.report import seed_comparison_view
 
     for caution in cautions:
         out.note(f"caution: {caution}")
     if out.json:
         out.data(comparison.to_dict() | {"cautions": cautions})
     else:
-        out.show(*replicate_report(comparison.edition, quiet=out.quiet))
+        out.view(seed_comparison_view(comparison.edition))
+
+
+# ``eq places check``: training and test visits, before a model is trained.
+
+CHECK_HELP = """
+\b
+  eq places check --history train.parquet --sequences test.parquet
+  eq places check --history visits.csv --sequences test.csv --fail-on issue
+
+Check a data set of visits: targets that do not occur in training, users without training visits, features that
+equal the target, test rows that are training rows, and targets that equal the previous place. A table has
+one row per visit (user, place, time) or per example (user, sequence, target); other columns are features.
+"""
+
+
+@click.command(help=CHECK_HELP, short_help="Check training and test visits before training.")
+@click.option("--history", required=True, metavar="FILE", help="Training visits or training examples.")
+@click.option("--sequences", required=True, metavar="FILE", help="The visits to be predicted.")
+@options.fail_option
+@options.table_options(file=False)
+@options.output_options
+@pass_output
+def check(out: Output, history: str, sequences: str, fail_on: str | None) -> int:
+    """See ``CHECK_HELP``."""
+    from equipoise.checks.base import run_checks
+    from equipoise.domains.places.checks import read_mobility_data
+    from equipoise.domains.places.report import dataset_view
+
+    with out.working("reading the visits"):
+        data = read_mobility_data(history, sequences)
+    findings = run_checks(data)
+    view = dataset_view(data, findings)
+    if out.json:
+        out.data({**data.to_dict(), "findings": [asdict(finding) for finding in findings]})
+    else:
+        out.view(view)
+    return exits.gate(out, findings, fail_on)
 
 
 # ``eq places demo``: a Markov model trained on simulated visits, scored against baselines.
@@ -375,55 +470,39 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
 
 
 def _demo_show(out: Output, simulated: PlacesDemo) -> None:
-    from equipoise.domains.places.report import places_report
-    from equipoise.report.terminal import Paragraph
-
-    reliability = simulated.reliability
     if out.json:
-        calibration = {
-            "ece": reliability.ece,
-            "calibrated": reliability.calibrated,
-            "calibrated_high": reliability.calibrated_high,
-        }
-        out.data({**simulated.scores.to_dict(), "reliability": calibration})
+        out.data(simulated.scores.to_dict())
         return
     history = simulated.learned
     out.note(
         f"{len(history.names)} simulated users made {len(history):,} training visits to {history.classes} places; "
         f"{len(simulated.cases):,} visits are predicted.\n"
     )
-    out.show(*places_report(simulated.scores.edition, verbose=out.verbose, quiet=out.quiet))
-    if not out.quiet:
-        verdict = "worse than" if reliability.ece > reliability.calibrated_high else "not significantly worse than"
-        out.show(
-            Paragraph(""),
-            Paragraph(
-                f"The expected calibration error is {reliability.ece:.3f}, {verdict} that of a calibrated model, "
-                f"which is {reliability.calibrated:.3f} on these visits (95th percentile: "
-                f"{reliability.calibrated_high:.3f})."
-            ),
-        )
+    out.view(simulated.scores.view())
 
 
 def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     """Write the files, a run directory and the charts, and suggest the command that scores them."""
     from equipoise.config import DEFAULT_STATS
-    from equipoise.io.atomic import write_bytes
-    from equipoise.report.charts.render import render_png, render_svg
+    from equipoise.report.charts.render import write_charts
 
     try:
         simulated.write(folder)
         inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
         _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
-        for chart in simulated.charts():
-            write_bytes(folder / f"{chart.name}.svg", render_svg(chart).encode())
-            write_bytes(folder / f"{chart.name}.png", render_png(chart))
+        write_charts(simulated.charts(), folder)
     except MissingExtraError as error:
         out.note(f"For charts: {error.hint}")
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror}", hint="choose another folder") from error
     out.note(f"wrote {folder}/")
     if not out.quiet and not out.json:
-        files = {"logits": "logits", "targets": "targets", "user": "user", "previous-places": "previous"}
+        files = {
+            "logits": "logits",
+            "targets": "targets",
+            "user": "user",
+            "previous-places": "previous",
+            "coordinates": "coordinates",
+        }
         words = [word for option, file in files.items() for word in (f"--{option}", str(folder / f"{file}.npy"))]
         out.text(suggestion(["eq", "places", "score", *words, "--history", str(folder / "visits.csv")]))

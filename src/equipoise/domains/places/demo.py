@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.domains.places.baselines import guess_majority, guess_per_user
 from equipoise.domains.places.history import (
     ContextCounts,
     PredictionCases,
@@ -20,21 +19,15 @@ from equipoise.domains.places.history import (
     user_transition_counts,
     user_visit_counts,
 )
-from equipoise.domains.places.metrics import accuracy_curve, confusion_counts, rank_histogram
 from equipoise.domains.places.score import PlaceScores, score_places
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import segment_indices
 from equipoise.io.atomic import write_bytes
-from equipoise.metrics.ranking import HitRate
-from equipoise.report.charts.bars import CalibrationPoint, rank_histogram_chart, reliability_chart
-from equipoise.report.charts.curves import accuracy_at_k_chart
-from equipoise.report.charts.heatmap import confusion_chart
-from equipoise.stats.calibration_curve import CalibrationCurve, reliability
 from equipoise.stats.resampling import checked_seed
-from equipoise.tasks.classification import ClassificationOutput, classify
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
+    from equipoise.stats.calibration_curve import CalibrationCurve
     from equipoise.types import Floats, Ids, Ints
 
 # Simulated users with a home, work, habits, and occasional new places.
@@ -45,7 +38,10 @@ EXPLORATION_PROBABILITY = 0.1
 """How often an outing leads somewhere by popularity alone, and not to a habit."""
 GOES_TO_WORK, LUNCHES_OUT, GOES_OUT_AFTER, GOES_OUT_AGAIN, RETURNS_BETWEEN = 0.88, 0.45, 0.5, 0.3, 0.4
 FEWEST_PLACES = 10
-_TOWN, _PERSON = range(2)
+CITY = (47.38, 8.54)
+"""Latitude and longitude of the centre of the simulated city."""
+CITY_RADIUS_DEGREES = 0.05
+_TOWN, _PERSON, _MAP = range(3)
 """Streams of randomness."""
 
 
@@ -256,51 +252,37 @@ class PlacesDemo:
             history=self.learned,
             previous=self.cases.previous,
             slices=None if hours is None else {"hour": part_of_day(hours)},
+            coordinates=self.coordinates,
             system=MODEL,
             seed=self.seed,
         )
 
     @cached_property
-    def classified(self) -> ClassificationOutput:
-        """The target ranks under the model's probabilities."""
-        return classify(self.logits, self.cases.targets, probabilities=True)
+    def coordinates(self) -> Floats:
+        """Latitude and longitude of every place, normally distributed around the centre of the city."""
+        spread = np.random.default_rng([self.seed, _MAP]).normal(0.0, CITY_RADIUS_DEGREES, (self.learned.classes, 2))
+        return spread + CITY
 
-    @cached_property
+    @property
     def reliability(self) -> CalibrationCurve:
-        """How far the model can be taken at its word."""
-        right = HitRate(1).per_unit(self.classified.ranking)
-        return reliability(self.classified.confidence, right, clusters=self.cases.users, seed=self.seed)
+        """The reliability diagram of the first place."""
+        calibration = self.scores.calibration
+        assert calibration is not None, "the logits of the demo are finite"
+        return calibration.curves[1]
 
     def charts(self) -> tuple[Chart, ...]:
-        """Accuracy over k, the ranks, the reliability diagram, and the confusion of frequent places."""
-        options: dict[str, Any] = {"unit_ids": self.cases.unit_ids}
-        targets = self.cases.targets
-        rankings = {
-            MODEL: self.classified.ranking,
-            "most frequent per user": guess_per_user(self.learned, self.cases.users, targets, **options).ranking,
-            "majority": guess_majority(self.learned.counts, targets, **options).ranking,
-        }
-        chance_curve = accuracy_curve(self.classified.ranking.uninformed()).tolist()
-        curves = {name: accuracy_curve(ranking).tolist() for name, ranking in rankings.items()}
-        ranks = {name: rank_histogram(ranking) for name, ranking in rankings.items()}
-        mixed, calibration = confusion_counts(self.classified.labels), self.reliability
-        return (
-            accuracy_at_k_chart(curves, chance_curve),
-            rank_histogram_chart(
-                ranks[MODEL].names, {name: histogram.shares.tolist() for name, histogram in ranks.items()}
-            ),
-            reliability_chart(MODEL, calibration_points(calibration), calibration.ece, calibration.calibrated),
-            confusion_chart(MODEL, mixed.classes, mixed.counts.tolist()),
-        )
+        """Accuracy over k, ranks, reliability, confusion of frequent places, and the map of the distances."""
+        return self.scores.charts()
 
     def write(self, folder: Path) -> list[Path]:
-        """The files that ``eq places score`` takes: logits, targets, users, the previous places, the visits."""
+        """The files that ``eq places score`` takes: logits, targets, users, previous places, coordinates, visits."""
         folder.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, NDArray[Any]] = {
             "logits.npy": self.logits,
             "targets.npy": self.cases.targets,
             "user.npy": self.cases.users.astype(str),
             "previous.npy": self.cases.previous,
+            "coordinates.npy": self.coordinates,
             "hour.npy": np.array([]) if self.cases.hours is None else self.cases.hours,
         }
         for name, array in arrays.items():
@@ -320,19 +302,3 @@ def part_of_day(hours: NDArray[Any]) -> Ids:
     ends = np.array([end for end, _ in DAY])
     names = np.array([name for _, name in DAY], dtype=object)
     return names[np.searchsorted(ends, hours, side="right")]
-
-
-def calibration_points(curve: CalibrationCurve) -> list[CalibrationPoint]:
-    """The bins as points of the diagram."""
-    return [
-        CalibrationPoint(
-            bucket.low,
-            bucket.high,
-            bucket.confidence,
-            bucket.accuracy,
-            bucket.interval.low if bucket.interval.known else None,
-            bucket.interval.high if bucket.interval.known else None,
-            bucket.n,
-        )
-        for bucket in curve.bins
-    ]

@@ -102,8 +102,13 @@ class VisitHistory:
 
     def codes_of(self, users: Ids) -> Ints:
         """The places of these users among ``names``; -1 for one who has no visit here."""
-        code_of = {name: at for at, name in enumerate(self.names.tolist())}
-        return np.array([code_of.get(name, -1) for name in users.tolist()], dtype=np.int64)
+        names, wanted = self.names.tolist(), users.tolist()
+        if {str} == set(map(type, names)) != set(map(type, wanted)):  # 7 in an array is "7" in a text table
+            wanted = [str(name) for name in wanted]
+        elif {str} == set(map(type, wanted)) != set(map(type, names)):
+            names = [str(name) for name in names]
+        code_of = {name: at for at, name in enumerate(names)}
+        return np.array([code_of.get(name, -1) for name in wanted], dtype=np.int64)
 
     def take(self, index: Ints) -> VisitHistory:
         """The visits at ``index``, which should keep the order of time."""

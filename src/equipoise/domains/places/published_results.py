@@ -246,6 +246,7 @@ SYMBOLS = ("HR", "MRR", "nDCG", "F1")
 AVERAGES = ("weighted", "macro", "micro")
 _HITS = re.compile(r"(?:n_)?(?:correct|hits?)(?:_?@|_at_|_)(\d+)")
 _TOTAL = re.compile(r"total|n|n_test|num_samples|samples|n_samples|units|visits")
+_LIBCITY = re.compile(r"(?P<symbol>precision|recall|f1|mrr|map|ndcg)@(?:(?P<k>\d+)|\[(?P<ks>\d+(?:,_?\d+)*)\])")
 _SUMS = re.compile(r"(?P<symbol>rr|mrr|ndcg|dcg)(?P<sum>_sum)?|sum_(?P<other>rr|mrr|ndcg|dcg)")
 
 
@@ -300,7 +301,7 @@ def read_published_results(
     ----------
     source
         A file (JSON, CSV, Markdown, LaTeX), or values as JSON has them. ``correct@k``, ``rr`` and ``total`` are counts
-        over units.
+        over units. Files of LibCity's evaluator are recognised by their names: Recall@k is Acc@k.
     total
         Number of units if the file does not have it.
     f1
@@ -323,19 +324,70 @@ def read_published_results(
         raise ParameterError(f"no F1 is averaged by {f1}", hint=f"choose one of {', '.join(AVERAGES)}")
     if total is not None and total < 1:
         raise ParameterError(f"the number of units is {total}", hint="give at least 1")
-    rows = [
-        _scores(name, cells, total, f1)
-        for published in read_published(source, _is_score_label)
-        for record in published.records
-        for name, cells in _groups(record, published.name)
-    ]
+    rows: list[PublishedScores] = []
+    for published in read_published(source, _is_score_label):
+        for record in published.records:
+            if _is_libcity(record.cells):
+                rows.append(_libcity_scores(record.name or published.name, record.cells, total))
+                continue
+            rows += [_scores(name, cells, total, f1) for name, cells in _groups(record, published.name)]
     if not rows:
         raise InputError("it has no next-location metric", hint="it looks for acc@k, mrr, ndcg, f1 and correct@k")
     return tuple(rows)
 
 
 def _is_score_label(label: str) -> bool:
-    return _written_as(label) is not None or _HITS.fullmatch(_key(label)) is not None
+    return (
+        _written_as(label) is not None or _HITS.fullmatch(_key(label)) is not None or _libcity_metric(label) is not None
+    )
+
+
+LIBCITY_PROOF = "LibCity writes fractions"
+
+
+def _libcity_metric(label: str) -> tuple[str, int] | None:
+    """Symbol and cutoff of a metric of LibCity's evaluator; None for a name that it does not use.
+
+    Recall of one target is the accuracy at k. With a list of cutoffs, MRR and NDCG are named after the list and
+    computed with its first cutoff. F1 is that of precision and recall at k, not of classes; precision and MAP follow
+    from the others.
+
+    >>> _libcity_metric("Recall@5"), _libcity_metric("MRR@[1, 5, 10]"), _libcity_metric("F1@5"), _libcity_metric("acc")
+    (('HR', 5), ('MRR', 1), ('F1@k', 5), None)
+    """
+    match = _LIBCITY.fullmatch(_key(label))
+    if match is None:
+        return None
+    symbol = {"recall": "HR", "mrr": "MRR", "ndcg": "nDCG", "f1": "F1@k"}.get(match["symbol"], match["symbol"])
+    return symbol, int(match["k"] or match["ks"].split(",")[0])
+
+
+def _is_libcity(cells: Sequence[TableCell]) -> bool:
+    """Whether LibCity wrote the row: it has recall at a cutoff, only names that LibCity uses, and only fractions."""
+    names = [_libcity_metric(cell.label) for cell in cells]
+    numbers = [parse_printed(cell.text) for cell in cells]
+    has_recall = any(name is not None and name[0] == "HR" for name in names)
+    return has_recall and all(
+        name is not None and number is not None and 0.0 <= number.value <= 1.0 and not number.percent
+        for name, number in zip(names, numbers, strict=True)
+    )
+
+
+def _libcity_scores(name: str, cells: Sequence[TableCell], total: int | None) -> PublishedScores:
+    accepted, rejected = [], []
+    for cell in cells:
+        metric, number = _libcity_metric(cell.label), parse_printed(cell.text)
+        if metric is None or number is None:
+            continue
+        symbol, k = metric
+        if symbol in ("HR", "MRR", "nDCG"):
+            accepted.append(
+                AcceptedValue(f"{symbol}@{k}", number.value, cell.label, number.text, "fraction", LIBCITY_PROOF)
+            )
+        elif symbol == "F1@k":
+            reason = "LibCity's F1@k is 2PR/(P + R) of the k best places, not the F1 of classes"
+            rejected.append(RejectedValue("F1", cell.label, number.text, reason))
+    return PublishedScores(name, total, tuple(accepted), tuple(rejected), ())
 
 
 def _key(label: str) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.domains.places.baselines import BaselineInputs, run_baselines
+from equipoise.domains.places.calibration import PlaceCalibration, ProbabilityColumns, calibrate, probability_columns
+from equipoise.domains.places.charts import place_charts
+from equipoise.domains.places.geography import DistanceErrors, check_coordinates, distance_errors
 from equipoise.domains.places.metrics import (
     default_cutoffs,
     frequency_slices,
@@ -21,11 +24,10 @@ from equipoise.domains.places.metrics import (
     unseen_classes,
     user_means,
 )
-from equipoise.domains.places.report import PlacesReportData, UnitSubset, to_percent
-from equipoise.errors import InputError, ParameterError, ShapeError
+from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
+from equipoise.domains.places.report import PlacesReportData, UnitSubset, in_percent, places_view, to_percent
+from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
-from equipoise.evidence.labels import Labels
-from equipoise.evidence.ranking import Ranking
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.unit_table import UnitContent
 from equipoise.stats.estimate import result_from_values
@@ -36,7 +38,9 @@ from equipoise.types import Finding, Floats, Ids, Ints, Severity
 
 if TYPE_CHECKING:
     from equipoise.domains.places.history import VisitHistory
-    from equipoise.domains.places.topk_predictions import TopKPredictions
+    from equipoise.domains.places.prediction_files import TopKPredictions
+    from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import View
     from equipoise.stats.result import Result
 
 # The scores of one next-location system.
@@ -55,9 +59,10 @@ class TieReport:
 
 @dataclass(frozen=True)
 class PlaceScores:
-    """Scores of all units and of the answerable ones, with baselines, users and slices.
+    """Scores of all units and of the answerable ones, with baselines, users, slices, calibration and distances.
 
-    ``answerable`` is None if the training classes are unknown, or no target was in training.
+    ``answerable`` is None if the training classes are unknown, or no target was in training, ``calibration``
+    if the scores of all classes are unknown, ``distances`` without coordinates.
     """
 
     classified: ClassificationOutput = field(repr=False)
@@ -69,6 +74,9 @@ class PlaceScores:
     slices: tuple[Slice, ...]
     columns: Mapping[str, Ids] = field(repr=False)
     ties: TieReport
+    calibration: PlaceCalibration | None = None
+    distances: DistanceErrors | None = None
+    guesses: Mapping[str, ClassificationOutput] = field(default_factory=dict, repr=False)
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -104,6 +112,8 @@ class PlaceScores:
             tied_top=ties.tops,
             tie_range=(ties.low, ties.high),
             tie_metric=ties.metric,
+            calibration=self.calibration,
+            distances=self.distances,
             notes=(*self.notes, *self._about_answers()),
             findings=self.findings,
         )
@@ -117,6 +127,14 @@ class PlaceScores:
         if not self.classified.answerable.any():
             return ("No target was seen in training, so no unit is answerable",)
         return ("The training classes are unknown (no train counts or unseen classes)",)
+
+    def charts(self) -> tuple[Chart, ...]:
+        """Accuracy over k, ranks, reliability, confusion of the most frequent places, and a map of the distances."""
+        return place_charts(self).all
+
+    def view(self, *, charts: bool = False) -> View:
+        """The view of the scores, for the terminal or, with ``charts``, for a page."""
+        return places_view(self.edition, place_charts(self) if charts else None)
 
     def details(self) -> dict[str | int, UnitContent]:
         """The row of each unit in the report: target, first prediction, and slices."""
@@ -146,7 +164,9 @@ class PlaceScores:
             "baselines": {name: dict(scores) for name, scores in self.baselines.items()},
             "answerable_baselines": {name: dict(scores) for name, scores in self.answerable_baselines.items()},
             "by_user": None if self.by_user is None else self.by_user.to_dict(),
-            "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
+            "calibration": None if self.calibration is None else self.calibration.to_dict(),
+            "distances": None if self.distances is None else self.distances.to_dict(),
+            "slices": [{"name": part.name, "slice": part.value, **part.estimate.to_dict()} for part in self.slices],
             "ties": {
                 "targets": self.ties.targets,
                 "tops": self.ties.tops,
@@ -156,70 +176,6 @@ class PlaceScores:
             },
             "notes": list(self.edition.notes),
         }
-
-
-# Top-k predictions, classified like full logits.
-
-TRUNCATED_NOTE = "MRR and nDCG count a target beyond the predicted classes as 0"
-
-
-def evidence_from_top_k(
-    top: TopKPredictions, *, classes: int | None = None, unseen: Any = None, ks: Iterable[int] = ()
-) -> ClassificationOutput:
-    """The rank of each target in its list; a target that is not in the list has no rank and scores 0.
-
-    ``classes`` is how many there are; without it only those that occur are known. A cutoff deeper than the
-    shortest list is an error: the following predictions are unknown.
-
-    >>> from equipoise.domains.places.topk_predictions import TopKPredictions
-    >>> found = evidence_from_top_k(TopKPredictions("t", [2, 5], [[2, 1], [1, 0]]), classes=9)
-    >>> found.ranking.ranks.tolist(), found.labels.predicted.tolist()
-    ([1.0, inf], [2, 1])
-    """
-    for k in ks:
-        if k > top.depth:
-            raise ParameterError(
-                f"Acc@{k} is unknown: {top.name} has a row with {top.depth} predicted classes only",
-                hint=f"ask for cutoffs up to {top.depth}, or write more classes",
-            )
-    size = _class_count(top, classes)
-    true = np.array(top.targets, dtype=np.int64)
-    ranking = Ranking.from_lists(
-        top.predictions,
-        [[target] for target in top.targets],
-        scores=top.scores,
-        unit_ids=top.unit_ids,
-        corpus_size=size if classes is not None else None,
-    )
-    predicted, tied = _firsts(top)
-    labels = Labels(ranking.unit_ids, true, predicted, np.arange(size), tied)
-    answerable = np.ones(len(true), dtype=bool) if unseen is None else ~np.isin(true, unseen)
-    return ClassificationOutput(ranking, labels, answerable, size)
-
-
-def _class_count(top: TopKPredictions, classes: int | None) -> int:
-    codes = [*top.targets, *chain.from_iterable(top.predictions)]
-    smallest, largest = min(codes), max(codes)
-    if smallest < 0 or (classes is not None and largest >= classes):
-        wrong = smallest if smallest < 0 else largest
-        raise InputError(
-            f"{top.name} names the class {wrong}, which is none of {classes or largest + 1}",
-            hint="classes are numbered from 0",
-        )
-    return classes or largest + 1
-
-
-def _firsts(top: TopKPredictions) -> tuple[Any, Any]:
-    """The first class of each list and whether it shares its score; the lowest code of those that do."""
-    if top.scores is None:
-        return np.array([row[0] for row in top.predictions], dtype=np.int64), None
-    best = [max(scores) for scores in top.scores]
-    leaders = [
-        [code for code, score in zip(row, scores, strict=True) if score == most]
-        for row, scores, most in zip(top.predictions, top.scores, best, strict=True)
-    ]
-    firsts = np.array([min(codes) for codes in leaders], dtype=np.int64)
-    return firsts, np.array([len(codes) > 1 for codes in leaders])
 
 
 SEEN = "seen in training"
@@ -239,6 +195,9 @@ def score_places(
     slices: Mapping[str, Any] | None = None,
     history: VisitHistory | None = None,
     previous: Any = None,
+    coordinates: Any = None,
+    calibration: bool = True,
+    probabilities: bool | None = None,
     unit_ids: Any = None,
     ks: Iterable[int] | None = None,
     system: str = "system",
@@ -273,6 +232,12 @@ def score_places(
         Visits in training, for the baselines.
     previous
         The previous place of each row, -1 if there is none.
+    coordinates
+        Latitude and longitude of each class in degrees, for distances between predicted and true places.
+    calibration
+        Whether log loss, Brier score and calibration errors are computed, which reads the logits once more.
+    probabilities
+        Whether the scores are probabilities, not logits. By default the first rows decide.
     unit_ids
         Ids of the rows.
     ks
@@ -292,7 +257,7 @@ def score_places(
     Returns
     -------
     PlaceScores
-        Results for all units and for the answerable ones, baselines, slices and findings.
+        Results for all units and for the answerable ones, baselines, slices, calibration, distances and findings.
 
     Examples
     --------
@@ -309,8 +274,15 @@ def score_places(
         )
     hidden = None if unseen is None and counts is None else unseen_classes(unseen, counts)
     classified = classify(logits, targets, padding=padding, unseen=hidden, unit_ids=unit_ids, ks=cutoffs or ())
+    columns: ProbabilityColumns | None = None
+    notes: tuple[str, ...] = ()
+    if calibration and len(classified):
+        columns, notes = _probability_columns(logits, classified, padding, cutoffs, probabilities)
     return score_evidence(
         classified,
+        probability=columns,
+        coordinates=coordinates,
+        notes=notes,
         train_counts=counts,
         padding=padding,
         users=users,
@@ -322,6 +294,27 @@ def score_places(
         system=system,
         config=StatsConfig(ties=ties, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed),
     )
+
+
+def _probability_columns(
+    logits: Any,
+    classified: ClassificationOutput,
+    padding: Any,
+    cutoffs: tuple[int, ...] | None,
+    probabilities: bool | None,
+) -> tuple[ProbabilityColumns | None, tuple[str, ...]]:
+    """The probabilities; None and a note if the scores have none, unless ``probabilities`` says what they are."""
+    ks = default_cutoffs(classified.classes) if cutoffs is None else cutoffs
+    scores = logits if hasattr(logits, "shape") else np.asarray(logits)
+    try:
+        columns = probability_columns(
+            scores, classified.labels.true, padding=padding, ks=sorted({1, *ks}), probabilities=probabilities
+        )
+    except InputError as error:
+        if probabilities is not None:
+            raise
+        return None, (f"Calibration was left out: {error.message}",)
+    return columns, ()
 
 
 def score_top_k(
@@ -360,7 +353,7 @@ def score_top_k(
 
     Examples
     --------
-    >>> from equipoise.domains.places.topk_predictions import TopKPredictions
+    >>> from equipoise.domains.places.prediction_files import TopKPredictions
     >>> top = TopKPredictions("t", [2, 1], [[2, 1, 0], [0, 1, 2]])
     >>> score_top_k(top, classes=9, ks=(1, 3)).all["Acc@1"].value
     0.5
@@ -386,10 +379,8 @@ def score_top_k(
         **others,
     )
     omitted = omitted_cutoffs_note(top.depth, f"the shortest list has {top.depth} classes")
-    return replace(
-        scores,
-        notes=(*(() if evidence.ranking.complete else (TRUNCATED_NOTE,)), *(omitted if ks is None else ())),
-    )
+    truncated = () if evidence.ranking.complete else (TRUNCATED_NOTE,)
+    return replace(scores, notes=(*truncated, *(omitted if ks is None else ())))
 
 
 def score_evidence(
@@ -405,6 +396,9 @@ def score_evidence(
     ks: Iterable[int] | None = None,
     system: str = "system",
     config: StatsConfig = DEFAULT_STATS,
+    probability: ProbabilityColumns | None = None,
+    coordinates: Any = None,
+    notes: tuple[str, ...] = (),
 ) -> PlaceScores:
     """``score_places`` for classified units; ``split`` tells whether the training classes are known."""
     if not len(classified):
@@ -422,6 +416,8 @@ def score_evidence(
     partly = split and 0 < len(index) < len(classified)
     baseline_inputs = BaselineInputs(padding, train_counts, history, user_ids, previous)
     baselines = run_baselines(classified, baseline_inputs, cutoffs)
+    guesses = {name: guess for name, guess in baselines.items() if isinstance(guess, ClassificationOutput)}
+    points = None if coordinates is None else check_coordinates(coordinates, len(classified.labels.classes))
     return PlaceScores(
         classified=classified,
         all=result,
@@ -442,8 +438,11 @@ def score_evidence(
         slices=_slices(result, columns, config),
         columns=columns if user_ids is None else {"user": user_ids, **columns},
         ties=_tie_report(classified, cutoffs[0]),
+        calibration=None if probability is None else calibrate(probability, classified, user_ids, system, config),
+        distances=None if points is None else distance_errors(classified, guesses, points, user_ids, system, config),
+        guesses=guesses,
         findings=result.findings,
-        notes=omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else (),
+        notes=(*notes, *(omitted_cutoffs_note(classes, f"there are {classes} classes") if ks is None else ())),
     )
 
 
@@ -474,7 +473,8 @@ def _result(
     config = replace(config, clusters=users)
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
-    findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
+    core_findings = map(in_percent, (*ranks.findings, *labels.findings))
+    findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     settings = {**ranks.settings, UNIT_NOUN: "visit"}
     return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
 
@@ -503,17 +503,7 @@ def _slices(result: Result, columns: Mapping[str, Ids], config: StatsConfig) -> 
     properties = {
         unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
     }
-    estimates = slice_estimates(result, result.names[0], properties, seed=config.seed)
-    order = {name: position for position, name in enumerate(columns)}
-    return tuple(sorted(estimates, key=lambda part: (order[part.name], _natural(part.value))))
-
-
-def _natural(value: str) -> tuple[int, float, str]:
-    """Numbers by their size, before names."""
-    try:
-        return 0, float(value.split(maxsplit=1)[0]), value
-    except (ValueError, IndexError):
-        return 1, 0.0, value
+    return slice_estimates(result, result.names[0], properties, seed=config.seed)
 
 
 def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:
@@ -538,9 +528,9 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             code="EQ301",
             severity=Severity.TIP,
             subject=system,
-            message=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
-            "F1 takes the one of the lowest code",
+            message=f"{pluralize(tied, 'visit')} of {len(classified):,} {'has' if tied == 1 else 'have'} several "
+            "places with the largest score; F1 takes the one of the lowest code",
             hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
-            evidence=(f"first such unit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
+            evidence=(f"first such visit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 SUM_NAMES = (*(f"correct@{k}" for k in CUTOFFS), "rr", "ndcg", "total")
 """The names of the sums that ``calculate_correct_total_prediction`` returns, in their order."""
 
-MAX_CACHED_CLASSES = 1 << 14
-"""Maximum number of classes for cached gains per rank: less than a megabyte."""
+MAX_CACHED_CLASSES = 100_000
+"""Maximum number of classes for cached gains per rank: about 5 MB."""
 
 
 def calculate_correct_total_prediction(
@@ -59,7 +59,7 @@ def calculate_correct_total_prediction(
     ties
         The order of equal scores.
     compiled
-        Whether the compiled kernel is used (extra ``fast``); by default for very large matrices.
+        Whether the compiled kernel is used (extra ``fast``); by default once many scores were counted.
 
     Returns
     -------
@@ -227,14 +227,17 @@ def _percent(share: float, name: str) -> float:
 
 
 def _sums(ranks: TargetRanks, ties: Ties) -> Floats:
-    """All sums except the number of rows, from the histogram of target ranks.
-
-    With ties a single rank is not sufficient, and each unit is evaluated.
-    """
-    if ranks.counts.has_ties or ranks.classes > MAX_CACHED_CLASSES:
+    """All sums except the number of rows: by the histogram of ranks, and one by one for rows with ties."""
+    counts = ranks.counts
+    if ranks.classes > MAX_CACHED_CLASSES:
         return _unit_gains(ranks.ranking().ordered(ties)).sum(axis=1)
-    times = np.bincount(ranks.counts.above)
+    tied = np.flatnonzero(counts.tied)
+    times = np.bincount(np.delete(counts.above, tied) if len(tied) else counts.above)
     sums: Floats = (_gains_by_rank(ranks.classes)[:, : len(times)] * times).sum(axis=1)
+    if len(tied):
+        above, equal, before = counts.above[tied], counts.tied[tied], counts.before[tied]
+        rows = Ranking.of_targets(None, above=above, tied=equal, before=before, candidates=ranks.classes)
+        sums = sums + _unit_gains(rows.ordered(ties)).sum(axis=1)
     return sums
 
 
@@ -402,7 +405,7 @@ class PlaceMeter:
             self._refuse_another_kind(batch, id_columns)
         self.batches.append(MeterBatch(batch, **id_columns))
 
-    def merge(self, other: PlaceMeter) -> None:
+    def merge_state(self, other: PlaceMeter) -> None:
         """Add all rows of another meter."""
         if self._settings() != other._settings():
             raise ParameterError(
@@ -414,6 +417,23 @@ class PlaceMeter:
             self._refuse_another_kind(first.seen, {"users": first.users, "unit_ids": first.unit_ids})
         self.batches.extend(other.batches)
         self.ignored += other.ignored
+
+    def sync(self, gather: Callable[[PlaceMeter], Iterable[PlaceMeter]]) -> PlaceMeter:
+        """A meter with the rows of all processes; this one keeps its own.
+
+        ``gather`` takes the meter of this process and returns those of all processes, such as ``comm.allgather`` of
+        mpi4py, or a function around ``torch.distributed.all_gather_object``. A meter holds a few numbers per row.
+
+        >>> here, there = PlaceMeter(ks=(1,)), PlaceMeter(ks=(1,))
+        >>> here.update(np.eye(3), [0, 1, 2])
+        >>> there.update(np.eye(3), [0, 0, 0])
+        >>> round(here.sync(lambda meter: [meter, there]).compute()["acc@1"], 3)
+        0.667
+        """
+        whole = replace(self, batches=[], ignored=0)
+        for meter in gather(self):
+            whole.merge_state(meter)
+        return whole
 
     def reset(self) -> None:
         """Remove all rows, for the next epoch."""

@@ -10,7 +10,7 @@ The expected rank under random tie breaking is ``above + tied / 2 + 1``. Nothing
 | array | kernel | 20,000 x 1,000 float32 | 5,000 x 50,000 float32 |
 |---|---|---|---|
 | host memory | ``NumpyRankCounter`` | 0.0153 s | 0.158 s |
-| host memory, large, numba installed | ``LlvmRankCounter``, one thread | 0.0034 s | 0.0417 s |
+| host memory, many scores, llvmlite installed | ``LlvmRankCounter``, one thread | 0.0034 s | 0.0417 s |
 | another device | ``GpuRankCounter`` | see benchmarks/gpu.md | |
 
 Sorting with torch (topk and argsort) takes 3.01 s and 21.8 s (benchmarks/README.md, section places).
@@ -226,7 +226,7 @@ def _count_blocks(scores: Any, targets: Ints, columns: ClassColumns, plan: _Bloc
     """The counts of all rows, one block at a time."""
     pages = MappedPages(scores) if isinstance(scores, np.ndarray) else None
     counter, step = plan.kernel(scores, columns, mapped=pages is not None and pages.mapping is not None)
-    if isinstance(counter, NumpyRankCounter) and 0 < len(targets) <= step:
+    if 0 < len(targets) <= step:
         return _count_block(counter, _candidate_scores(scores, columns), targets, 0)
     counts = RankCounts.empty(len(targets), probabilities=plan.probabilities)
     for start in range(0, len(targets), step):

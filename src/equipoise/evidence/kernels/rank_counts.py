@@ -200,11 +200,6 @@ class RankCounts:
     confidence: Floats | None = None
     target_probability: Floats | None = None
 
-    @property
-    def has_ties(self) -> bool:
-        """Whether any target shares its score with another class."""
-        return bool(self.tied.any())
-
     @classmethod
     def empty(cls, rows: int, *, probabilities: bool) -> Self:
         """Zeros for this number of rows."""

@@ -2,19 +2,18 @@
 
 The shapes and the counts are those of ``rank_counts.NumpyRankCounter``. Threads take ranges of rows from a queue.
 Measured on 5,000 x 50,000 float32 (benchmarks/README.md): 0.158 s with numpy, 0.0417 s compiled with one thread,
-0.0225 s with two; one pass of numpy's maximum takes 0.0386 s. Loading numba and the kernel takes about a second,
-so the kernel is used from ``MIN_SCORES_TO_COMPILE`` scores on, or once it is loaded.
+0.0225 s with two; one pass of numpy's maximum takes 0.0386 s. Loading llvmlite and compiling the kernel takes about
+0.1 s, so the kernel is used from ``MIN_SCORES_TO_COMPILE`` scores on, or once it is loaded.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from equipoise.evidence.base import constant_column
 from equipoise.evidence.kernels.rank_counts import NanTargetError, NumpyRankCounter, RankCounts, softmax
-from equipoise.types import Floats, Ints, require_extra
+from equipoise.types import Floats, Ints, install_command, require_extra
 
 R = TypeVar("R")
 
@@ -92,37 +91,70 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="equipoise-rows")
 
 
-MIN_SCORES_TO_COMPILE = 1 << 31
-"""Number of scores from which loading numba (about one second) is repaid, at half a nanosecond per score."""
+MIN_SCORES_TO_COMPILE = 1 << 26
+"""Number of scores, in one array or in several, from which loading and compiling the kernel (about 0.1 s) is repaid:
+numpy takes more than a nanosecond longer per score."""
 
 
-_KERNEL = "equipoise.evidence.kernels.rank_counts_llvm"
+_LOGGER = logging.getLogger("equipoise")
+
+
+class _KernelUse:
+    """The types of scores with a compiled kernel, and how many scores of each type numpy has counted so far."""
+
+    def __init__(self) -> None:
+        self.compiled: set[np.dtype[Any]] = set()
+        self.counted: dict[np.dtype[Any], int] = {}
+        self.available = True
+
+    def compile(self, dtype: np.dtype[Any]) -> None:
+        """Load llvmlite and compile the kernel for this type of scores."""
+        from equipoise.evidence.kernels.rank_counts_llvm import rank_rows
+
+        rank_rows(dtype)
+        self.compiled.add(dtype)
+
+    def is_worthwhile(self, scores: NDArray[Any]) -> bool:
+        """Whether the scores that were counted, including these, are enough to repay the compilation."""
+        self.counted[scores.dtype] = self.counted.get(scores.dtype, 0) + scores.size
+        return self.available and self.counted[scores.dtype] >= MIN_SCORES_TO_COMPILE
+
+
+_USE = _KernelUse()
 
 
 def should_use_llvm(scores: NDArray[Any], requested: bool | None = None) -> bool:
     """Whether to use the compiled kernel: it supports the array, and it was requested or is faster.
 
-    It is faster for very large arrays, and for any array once it is loaded for that dtype.
+    It is faster once it is compiled for this type of scores, and for scores that are many, together with those that
+    this process counted before. Without llvmlite, which the extra ``fast`` installs, this is logged once.
 
     >>> should_use_llvm(np.zeros((2, 3), dtype=np.int8), True)
     False
     """
+    if requested:
+        require_extra("llvmlite", extra="fast")
     supported = (
         scores.dtype in (np.float32, np.float64)
         and scores.dtype.isnative
         and scores.flags.aligned
         and scores.strides[1] == scores.itemsize
     )
-    kernel = sys.modules.get(_KERNEL)
-    if requested:
-        if kernel is None:
-            require_extra("numba", extra="fast")
-        return supported
     if requested is False or not supported:
         return False
-    if kernel is not None and kernel.supports_dtype(scores.dtype):
+    if scores.dtype in _USE.compiled:
         return True
-    return scores.size >= MIN_SCORES_TO_COMPILE and find_spec("numba") is not None
+    if not requested and not _USE.is_worthwhile(scores):
+        return False
+    try:
+        _USE.compile(scores.dtype)
+    except (ImportError, RuntimeError, AttributeError):  # no llvmlite, or one that does not know this assembly
+        if requested:
+            raise
+        _USE.available = False
+        _LOGGER.warning("Large score matrices are read several times faster with %s.", install_command("fast"))
+        return False
+    return True
 
 
 class LlvmRankCounter(NumpyRankCounter):
@@ -135,12 +167,14 @@ class LlvmRankCounter(NumpyRankCounter):
         rows, width = block.shape
         above, tied, predicted = (np.empty(rows, dtype=np.int64) for _ in range(3))
         shared = np.empty(rows, dtype=bool)
-        scores = block.__array_interface__["data"][0], block.strides[0], width
-        like = np.empty(0, dtype=block.dtype)
+        targets = np.ascontiguousarray(targets, dtype=np.int64)
+        addresses = [_address(column) for column in (targets, above, tied, predicted, shared)]
+        count_rows = rank_rows(block.dtype)
 
         def count(part: tuple[int, int]) -> tuple[int, int]:
-            nan_row_and_ties: tuple[int, int] = rank_rows(scores, like, targets, above, tied, predicted, shared, part)
-            return nan_row_and_ties
+            n_tied = np.zeros(1, dtype=np.int64)
+            nan_row = count_rows(_address(block), block.strides[0], width, *addresses, *part, _address(n_tied))
+            return int(nan_row), int(n_tied[0])
 
         nan_rows, ties = zip(*map_row_ranges(count, rows, width * block.itemsize), strict=True)
         if max(nan_rows) >= 0:
@@ -154,3 +188,8 @@ class LlvmRankCounter(NumpyRankCounter):
             every = np.arange(rows)
             shares = softmax(block, block[every, predicted], block[every, targets])
         return RankCounts(above, tied, before, predicted, shared, *shares)
+
+
+def _address(column: NDArray[Any]) -> int:
+    """The address of the first element."""
+    return int(column.__array_interface__["data"][0])

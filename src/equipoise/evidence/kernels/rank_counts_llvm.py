@@ -1,308 +1,346 @@
-"""The compiled rank kernel: numba with hand-written LLVM vector code for the inner loop.
+"""Rank counts of one target per row in one pass, written in LLVM assembly and compiled when it is first used.
 
-For each row of scores (rows, width), float32 or float64, and its target: the scores above the target, the scores
-equal to it, and the index of the largest score. One pass over the row does nearly all of this. Each SIMD lane
-keeps its largest score and two counts packed into one integer: above in the low half, not below in the high half.
-The index of the maximum is then searched in the one lane that holds it. A second pass over the row, which is in
-the cache, is needed only if another score equals the target's or is NaN.
+Needed per row: the scores above the target's, those equal to it, and the index of the largest score. One pass over
+the row does nearly all of this. Each SIMD lane keeps its largest score and two counts packed into one integer: above
+in the low half, not below in the high half. The index of the maximum is then searched in the one lane that holds it.
+A second pass over the row, which is in the cache, is needed only if another score equals the target's or is NaN.
 
 Reason for LLVM code: numba does not vectorise this loop, because a float maximum must handle NaN and the lane of
-the maximum is lost. Measured on 20,000 x 1,000 float32: 0.0034 s, against 0.0147 s for three plain numba loops and
-0.0025 s for numpy's maximum of the array (benchmarks/README.md, section places).
-
-numba caches the compiled code on disk until this file changes, so all code of the kernel is in this file.
+the maximum is lost; it also takes a second to load and several to compile, where llvmlite alone needs
+0.1 s in all. Measured times are in ``dispatch`` and in benchmarks/README.md, section places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+import ctypes
+from functools import lru_cache
+from typing import Any
 
-import llvmlite.binding
-import llvmlite.ir
-import numba.core.cgutils
-import numba.extending
-import numba.np.arrayobj
+import llvmlite.binding as llvm
 import numpy as np
-from numpy.typing import NDArray
-
-from equipoise.types import Bools, Ints
-
-ir: Any = llvmlite.ir
-types: Any = numba.types
-intrinsic: Any = numba.extending.intrinsic
-F = TypeVar("F", bound=Callable[..., Any])
-compiled: Callable[[F], F] = cast(Any, numba.njit(cache=True, nogil=True))
-
-BYTES_PER_STEP = 256 if llvmlite.binding.get_host_cpu_features().get("avx512f") else 128
-"""Bytes per step of the loop: the state of one step fills half of the vector registers."""
 
 MAX_STEPS = 64
 """Maximum steps per scan: each count must fit into half of a 32-bit integer."""
 
-_ABOVE_INCREMENT = 2
-"""Increment of the lower count: LLVM emits two instructions for adding 1, one for adding 2."""
+_ARGUMENTS = (
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    *(ctypes.c_void_p,) * 5,
+    *(ctypes.c_int64,) * 2,
+    ctypes.c_void_p,
+)
 
-_BIT, _INT, _LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
-_ONE = np.uint64(1)
+_ROWS = """
+define i64 @rank_rows(ptr %scores, i64 %stride, i64 %width, ptr %targets, ptr %above, ptr %tied, ptr %predicted,
+                      ptr %shared, i64 %first, i64 %last, ptr %n_tied) {
+entry:
+  br label %next_row
+
+next_row:                                  ; ties: targets of the rows so far that share their score
+  %i = phi i64 [%first, %entry], [%i.1, %row_done]
+  %ties = phi i64 [0, %entry], [%ties.1, %row_done]
+  %inside = icmp slt i64 %i, %last
+  br i1 %inside, label %row_start, label %finished
+
+row_start:
+  %offset = mul i64 %i, %stride
+  %row = getelementptr i8, ptr %scores, i64 %offset
+  %target.at = getelementptr i64, ptr %targets, i64 %i
+  %target = load i64, ptr %target.at
+  %limit.at = getelementptr $T, ptr %row, i64 %target
+  %limit = load $T, ptr %limit.at
+  %limit.0 = insertelement $V poison, $T %limit, i32 0
+  %limits = shufflevector $V %limit.0, $V poison, $L zeroinitializer
+  br label %segment
+
+segment:                                   ; a row is scanned in segments of at most $SEGMENT scores
+  %start = phi i64 [0, %row_start], [%stop, %segment_done]
+  %n_above = phi i64 [0, %row_start], [%n_above.1, %segment_done]
+  %n_left = phi i64 [0, %row_start], [%n_left.1, %segment_done]
+  %top = phi $T [$MINUS_INF, %row_start], [%top.1, %segment_done]
+  %lanes = phi i64 [1, %row_start], [%lanes.1, %segment_done]
+  %position = phi i64 [0, %row_start], [%position.1, %segment_done]
+  %again = phi i1 [false, %row_start], [%again.1, %segment_done]
+  %remaining = sub i64 %width, %start
+  %length = call i64 @llvm.smin.i64(i64 %remaining, i64 $SEGMENT)
+  %stop = add i64 %start, %length
+  %full = and i64 %length, -$N
+  %full.stop = add i64 %start, %full
+  br label %step
+
+step:                                      ; for all lanes: the largest score, and packed counts
+  %j = phi i64 [%start, %segment], [%j.1, %scan]
+  %largest = phi $V [$ALL_MINUS_INF, %segment], [%largest.1, %scan]
+  %counts = phi $C [zeroinitializer, %segment], [%counts.1, %scan]
+  %is_full = icmp slt i64 %j, %full.stop
+  br i1 %is_full, label %scan, label %rest
+
+scan:
+  %s.at = getelementptr $T, ptr %row, i64 %j
+  %s = load $V, ptr %s.at, align $B
+  %gt = fcmp ogt $V %s, %limits
+  %ge = fcmp uge $V %s, %limits
+  %c.gt = add $C %counts, $ALL_TWO
+  %c.1 = select $M %gt, $C %c.gt, $C %counts
+  %c.ge = add $C %c.1, $ALL_HIGH
+  %counts.1 = select $M %ge, $C %c.ge, $C %c.1
+  %larger = fcmp ogt $V %s, %largest
+  %largest.1 = select $M %larger, $V %s, $V %largest
+  %j.1 = add i64 %j, $N
+  br label %step
+
+rest:                                      ; the last scores of the segment, by a mask
+  %r.at = getelementptr $T, ptr %row, i64 %full.stop
+  %n_rest = sub i64 %length, %full
+  %n_rest.32 = trunc i64 %n_rest to i32
+  %n_rest.0 = insertelement $L poison, i32 %n_rest.32, i32 0
+  %n_rest.v = shufflevector $L %n_rest.0, $L poison, $L zeroinitializer
+  %mask = icmp slt $L $INDICES, %n_rest.v
+  %r = call $V @llvm.masked.load.$VN.p0(ptr %r.at, i32 $B, $M %mask, $V $ALL_MINUS_INF)
+  %r.gt = fcmp ogt $V %r, %limits
+  %r.gt.m = and $M %r.gt, %mask
+  %r.ge = fcmp uge $V %r, %limits
+  %r.ge.m = and $M %r.ge, %mask
+  %rc.gt = add $C %counts, $ALL_TWO
+  %rc.1 = select $M %r.gt.m, $C %rc.gt, $C %counts
+  %rc.ge = add $C %rc.1, $ALL_HIGH
+  %rc = select $M %r.ge.m, $C %rc.ge, $C %rc.1
+  %r.larger = fcmp ogt $V %r, %largest
+  %rl = select $M %r.larger, $V %r, $V %largest
+  %total = call $I @llvm.vector.reduce.add.$CN($C %rc)
+  %low = and $I %total, $LOW_MASK
+  %seg.above.i = lshr $I %low, 1
+  %seg.left.i = lshr $I %total, $HALF
+  %seg.above = $EXTEND $I %seg.above.i to i64
+  %seg.left = $EXTEND $I %seg.left.i to i64
+  %seg.top = call nnan nsz $T @llvm.vector.reduce.fmax.$VN($V %rl)
+  %seg.top.0 = insertelement $V poison, $T %seg.top, i32 0
+  %seg.tops = shufflevector $V %seg.top.0, $V poison, $L zeroinitializer
+  %seg.has = fcmp oeq $V %rl, %seg.tops
+  %seg.bits = bitcast $M %seg.has to $MASK_INT
+  %seg.lanes = $EXTEND_MASK $MASK_INT %seg.bits to i64
+  br label %segment_done
+
+segment_done:
+  %n_above.1 = add i64 %n_above, %seg.above
+  %n_left.1 = add i64 %n_left, %seg.left
+  %is_first = icmp eq i64 %start, 0
+  %is_higher.0 = fcmp ogt $T %seg.top, %top
+  %is_higher = or i1 %is_higher.0, %is_first
+  %is_equal = fcmp oeq $T %seg.top, %top
+  %again.0 = or i1 %again, %is_equal
+  %again.1 = select i1 %is_higher, i1 false, i1 %again.0
+  %top.1 = select i1 %is_higher, $T %seg.top, $T %top
+  %lanes.1 = select i1 %is_higher, i64 %seg.lanes, i64 %lanes
+  %position.1 = select i1 %is_higher, i64 %start, i64 %position
+  %more = icmp slt i64 %stop, %width
+  br i1 %more, label %segment, label %row_scanned
+
+row_scanned:
+  %left_over = sub i64 %n_left.1, %n_above.1
+  %one = icmp eq i64 %left_over, 1
+  %ordered = fcmp ord $T %limit, %limit
+  %alone = and i1 %one, %ordered
+  br i1 %alone, label %find_top, label %count_ties, !prof !0
+
+count_ties:
+  %equal = call i64 @count_equal(ptr %row, i64 %width, $T %limit)
+  %has_nan = icmp slt i64 %equal, 0
+  br i1 %has_nan, label %nan_row, label %find_top
+
+find_top:                                  ; all steps of the lane: leaving on a match is mispredicted in most rows
+  %same = phi i64 [1, %row_scanned], [%equal, %count_ties]
+  %lane = call i64 @llvm.cttz.i64(i64 %lanes.1, i1 true)
+  %top.stop.0 = add i64 %position.1, $SEGMENT
+  %top.stop = call i64 @llvm.smin.i64(i64 %top.stop.0, i64 %width)
+  %lane.first = add i64 %position.1, %lane
+  br label %lane_step
+
+lane_step:
+  %k = phi i64 [%lane.first, %find_top], [%k.1, %lane_step]
+  %hits = phi i64 [0, %find_top], [%hits.1, %lane_step]
+  %index = phi i64 [0, %find_top], [%index.1, %lane_step]
+  %k.at = getelementptr $T, ptr %row, i64 %k
+  %k.score = load $T, ptr %k.at
+  %k.is_top = fcmp oeq $T %k.score, %top.1
+  %k.one = zext i1 %k.is_top to i64
+  %hits.1 = add i64 %hits, %k.one
+  %index.1 = select i1 %k.is_top, i64 %k, i64 %index
+  %k.1 = add i64 %k, $N
+  %k.more = icmp slt i64 %k.1, %top.stop
+  br i1 %k.more, label %lane_step, label %lane_done
+
+lane_done:
+  %once = icmp eq i64 %hits.1, 1
+  %lanes.less = sub i64 %lanes.1, 1
+  %lanes.other = and i64 %lanes.1, %lanes.less
+  %one_lane = icmp eq i64 %lanes.other, 0
+  %unique = and i1 %once, %one_lane
+  br i1 %unique, label %row_done, label %search_top, !prof !0
+
+search_top:
+  %packed = call i64 @first_equal(ptr %row, i64 %position.1, i64 %top.stop, $T %top.1)
+  %found = lshr i64 %packed, 1
+  %twice = trunc i64 %packed to i1
+  %found.shared = or i1 %again.1, %twice
+  br label %row_done
+
+row_done:
+  %chosen = phi i64 [%index.1, %lane_done], [%found, %search_top]
+  %is_shared = phi i1 [%again.1, %lane_done], [%found.shared, %search_top]
+  %above.at = getelementptr i64, ptr %above, i64 %i
+  store i64 %n_above.1, ptr %above.at
+  %others = sub i64 %same, 1
+  %tied.at = getelementptr i64, ptr %tied, i64 %i
+  store i64 %others, ptr %tied.at
+  %predicted.at = getelementptr i64, ptr %predicted, i64 %i
+  store i64 %chosen, ptr %predicted.at
+  %shared.at = getelementptr i8, ptr %shared, i64 %i
+  %is_shared.8 = zext i1 %is_shared to i8
+  store i8 %is_shared.8, ptr %shared.at
+  %is_tied = icmp ne i64 %others, 0
+  %is_tied.64 = zext i1 %is_tied to i64
+  %ties.1 = add i64 %ties, %is_tied.64
+  %i.1 = add i64 %i, 1
+  br label %next_row
+
+nan_row:
+  store i64 %ties, ptr %n_tied
+  ret i64 %i
+
+finished:
+  store i64 %ties, ptr %n_tied
+  ret i64 -1
+}
+
+; How many scores equal the limit, including itself; -1 if a score is NaN.
+define internal i64 @count_equal(ptr %row, i64 %width, $T %limit) noinline {
+entry:
+  br label %loop
+loop:
+  %j = phi i64 [0, %entry], [%j.1, %loop]
+  %equal = phi i64 [0, %entry], [%equal.1, %loop]
+  %nans = phi i64 [0, %entry], [%nans.1, %loop]
+  %at = getelementptr $T, ptr %row, i64 %j
+  %s = load $T, ptr %at
+  %is_equal = fcmp oeq $T %s, %limit
+  %is_nan = fcmp uno $T %s, %s
+  %one = zext i1 %is_equal to i64
+  %nan = zext i1 %is_nan to i64
+  %equal.1 = add i64 %equal, %one
+  %nans.1 = add i64 %nans, %nan
+  %j.1 = add i64 %j, 1
+  %more = icmp slt i64 %j.1, %width
+  br i1 %more, label %loop, label %done
+done:
+  %any_nan = icmp ne i64 %nans.1, 0
+  %result = select i1 %any_nan, i64 -1, i64 %equal.1
+  ret i64 %result
+}
+
+; Twice the first index of a score that occurs from start to stop, plus 1 if it occurs again.
+define internal i64 @first_equal(ptr %row, i64 %start, i64 %stop, $T %top) noinline {
+entry:
+  br label %loop
+loop:
+  %j = phi i64 [%start, %entry], [%j.1, %loop]
+  %first = phi i64 [%stop, %entry], [%first.1, %loop]
+  %last = phi i64 [-1, %entry], [%last.1, %loop]
+  %at = getelementptr $T, ptr %row, i64 %j
+  %s = load $T, ptr %at
+  %is_top = fcmp oeq $T %s, %top
+  %first.j = select i1 %is_top, i64 %j, i64 %stop
+  %last.j = select i1 %is_top, i64 %j, i64 -1
+  %first.1 = call i64 @llvm.smin.i64(i64 %first, i64 %first.j)
+  %last.1 = call i64 @llvm.smax.i64(i64 %last, i64 %last.j)
+  %j.1 = add i64 %j, 1
+  %more = icmp slt i64 %j.1, %stop
+  br i1 %more, label %loop, label %done
+done:
+  %twice = icmp ne i64 %first.1, %last.1
+  %bit = zext i1 %twice to i64
+  %double = shl i64 %first.1, 1
+  %result = or i64 %double, %bit
+  ret i64 %result
+}
+
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.cttz.i64(i64, i1)
+declare $V @llvm.masked.load.$VN.p0(ptr, i32, $M, $V)
+declare $I @llvm.vector.reduce.add.$CN($C)
+declare $T @llvm.vector.reduce.fmax.$VN($V)
+!0 = !{!"branch_weights", i32 1000, i32 1}
+"""
 
 
-class _Vectors:
-    """Emits LLVM code for vectors of one step; the loop state is the largest score and the counts of each lane.
+def assembly(dtype: np.dtype[Any], step_bytes: int) -> str:
+    """The code for scores of a type; each step of the loop reads ``step_bytes`` bytes of them."""
+    size = dtype.itemsize
+    number, integer, lanes = {4: "float", 8: "double"}[size], f"i{8 * size}", step_bytes // size
 
-    The low half of a count is for scores above the limit, the high half for scores not below it (NaN included).
+    def constant(kind: str, value: Any) -> str:
+        return "<" + ", ".join([f"{kind} {value}"] * lanes) + ">"
+
+    minus_inf = "0xFFF0000000000000"
+    words = {
+        "$ALL_MINUS_INF": constant(number, minus_inf),
+        "$MINUS_INF": minus_inf,
+        # LLVM emits two instructions for adding 1 and one for adding 2.
+        "$ALL_TWO": constant(integer, 2),
+        "$ALL_HIGH": constant(integer, 1 << 4 * size),
+        "$LOW_MASK": (1 << 4 * size) - 1,
+        "$HALF": 4 * size,
+        "$INDICES": "<" + ", ".join(f"i32 {lane}" for lane in range(lanes)) + ">",
+        "$SEGMENT": MAX_STEPS * lanes,
+        "$EXTEND_MASK": "zext" if lanes < 64 else "bitcast",
+        "$EXTEND": "zext" if size < 8 else "bitcast",
+        "$MASK_INT": f"i{lanes}",
+        "$VN": f"v{lanes}f{8 * size}",
+        "$CN": f"v{lanes}i{8 * size}",
+        "$V": f"<{lanes} x {number}>",
+        "$C": f"<{lanes} x {integer}>",
+        "$M": f"<{lanes} x i1>",
+        "$L": f"<{lanes} x i32>",
+        "$B": size,
+        "$N": lanes,
+        "$T": number,
+        "$I": integer,
+    }
+    code = _ROWS
+    for word, text in words.items():
+        code = code.replace(word, str(text))
+    return code
+
+
+_ENGINES: list[Any] = []
+"""The owners of the compiled code, which must not be freed."""
+
+
+@lru_cache(maxsize=2)
+def rank_rows(dtype: np.dtype[Any]) -> Any:
+    """The compiled function for float32 or float64 scores; calls release the interpreter lock.
+
+    Its arguments are the address of the first row, the bytes between rows, the scores per row, the addresses of the
+    targets and of the columns above, tied, predicted and shared, the first and last row, and the address of an integer
+    for the number of tied targets. It returns the first row that contains NaN, or -1.
     """
-
-    def __init__(self, builder: Any, limit: Any) -> None:
-        self.builder = builder
-        self.size = 4 if limit.type == ir.FloatType() else 8
-        self.lanes = BYTES_PER_STEP // self.size
-        self.whole, self.half = ir.IntType(8 * self.size), 4 * self.size
-        self.scores = ir.VectorType(limit.type, self.lanes)
-        self.counts = ir.VectorType(self.whole, self.lanes)
-        self.nothing = [self.all(self.scores, float("-inf")), self.all(self.counts, 0)]
-        self.limit = self.spread(limit)
-
-    def all(self, kind: Any, value: Any) -> Any:
-        """A constant in all lanes."""
-        return ir.Constant(kind, [value] * self.lanes)
-
-    def spread(self, value: Any) -> Any:
-        """A value in all lanes."""
-        unset = ir.Constant(ir.VectorType(value.type, self.lanes), ir.Undefined)
-        first = self.builder.insert_element(unset, value, _INT(0))
-        return self.builder.shuffle_vector(first, unset, self.all(ir.VectorType(_INT, self.lanes), 0))
-
-    def load(self, pointer: Any) -> Any:
-        """Load one step of scores."""
-        return self.builder.load(self.builder.bitcast(pointer, self.scores.as_pointer()), align=self.size)
-
-    def load_some(self, pointer: Any, inside: Any) -> Any:
-        """Load the scores of the lanes in the mask; the others are not read."""
-        kinds = [self.scores.as_pointer(), _INT, ir.VectorType(_BIT, self.lanes), self.scores]
-        load = self.function(f"masked.load.v{self.lanes}f{self.whole.width}.p0", self.scores, kinds)
-        address = self.builder.bitcast(pointer, self.scores.as_pointer())
-        return self.builder.call(load, [address, _INT(self.size), inside, self.nothing[0]])
-
-    def update(self, state: list[Any], score: Any, inside: Any = None) -> list[Any]:
-        """The loop state after these scores, or after those of the lanes in the mask."""
-        builder, (largest, counts) = self.builder, state
-        above = builder.fcmp_ordered(">", score, self.limit)
-        left = builder.fcmp_unordered(">=", score, self.limit)
-        for mask, one in ((above, _ABOVE_INCREMENT), (left, 1 << self.half)):
-            more = builder.add(counts, self.all(self.counts, one))
-            counts = builder.select(mask if inside is None else builder.and_(mask, inside), more, counts)
-        return [builder.select(builder.fcmp_ordered(">", score, largest), score, largest), counts]
-
-    def walk(self, pointer: Any, length: Any) -> list[Any]:
-        """The state after all scores: full steps, then a masked step for the remainder."""
-        builder, start = self.builder, self.builder.block
-        vector_length = builder.and_(length, _LONG(-self.lanes))
-        head, body, after = (builder.append_basic_block() for _ in range(3))
-        builder.branch(head)
-        builder.position_at_end(head)
-        begin = [_LONG(0), *self.nothing]
-        at, *state = now = [builder.phi(value.type) for value in begin]
-        builder.cbranch(builder.icmp_signed("<", at, vector_length), body, after)
-        builder.position_at_end(body)
-        then = [builder.add(at, _LONG(self.lanes)), *self.update(state, self.load(builder.gep(pointer, [at])))]
-        builder.branch(head)
-        for value, first, following in zip(now, begin, then, strict=True):
-            value.add_incoming(first, start)
-            value.add_incoming(following, body)
-        builder.position_at_end(after)
-        lanes = ir.Constant(ir.VectorType(_INT, self.lanes), list(range(self.lanes)))
-        rest = self.spread(builder.trunc(builder.sub(length, vector_length), _INT))
-        inside = builder.icmp_signed("<", lanes, rest)
-        return self.update(state, self.load_some(builder.gep(pointer, [vector_length]), inside), inside)
-
-    def totals(self, counts: Any) -> tuple[Any, Any]:
-        """How many scores of all lanes are above the limit, and how many are not below it."""
-        builder, name = self.builder, f"vector.reduce.add.v{self.lanes}i{self.whole.width}"
-        total = builder.call(self.function(name, self.whole, [self.counts]), [counts])
-        low = builder.and_(total, self.whole((1 << self.half) - 1))
-        above = builder.udiv(low, self.whole(_ABOVE_INCREMENT))
-        return self.long(above), self.long(builder.lshr(total, self.whole(self.half)))
-
-    def top(self, largest: Any) -> tuple[Any, Any]:
-        """The largest score of all lanes, and a bit mask of the lanes that have it."""
-        builder, name = self.builder, f"vector.reduce.fmax.v{self.lanes}f{self.whole.width}"
-        find = self.function(name, self.scores.element, [self.scores])
-        top = builder.call(find, [largest], fastmath=("nnan", "nsz"))  # no lane holds NaN
-        at = builder.fcmp_ordered("==", largest, self.spread(top))
-        return top, self.long(builder.bitcast(at, ir.IntType(self.lanes)))
-
-    def long(self, value: Any) -> Any:
-        """The integer extended to 64 bits."""
-        return value if value.type == _LONG else self.builder.zext(value, _LONG)
-
-    def function(self, name: str, result: Any, arguments: list[Any]) -> Any:
-        """An LLVM vector intrinsic."""
-        kind = ir.FunctionType(result, arguments)
-        insert: Any = numba.core.cgutils.get_or_insert_function
-        return insert(self.builder.module, kind, f"llvm.{name}")
-
-
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def scan_row(typing: Any, row: Any, start: Any, stop: Any, limit: Any) -> Any:
-    """Scan ``row[start:stop]``, contiguous scores of at most ``MAX_STEPS`` steps.
-
-    Returns the number of scores above the limit, the number not below it (NaN included), the largest score that
-    is not NaN, and a bit mask of the lanes that have it. Lane ``l`` holds the indices ``start + l + k * step``.
-    """
-    result = types.Tuple((types.int64, types.int64, row.dtype, types.uint64))
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        scores, first, last, threshold = values
-        data = context.make_array(signature.args[0])(context, builder, scores).data
-        vectors = _Vectors(builder, threshold)
-        largest, counts = vectors.walk(builder.gep(data, [first]), builder.sub(last, first))
-        return context.make_tuple(builder, result, [*vectors.totals(counts), *vectors.top(largest)])
-
-    return result(row, types.int64, types.int64, row.dtype), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def lowest_bit(typing: Any, bits: Any) -> Any:
-    """The index of the lowest set bit; at least one bit must be set."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.cttz(values[0], _BIT(1))
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-def scores_at(typing: Any, address: Any, length: Any, like: Any) -> Any:
-    """An array of ``length`` contiguous scores at an address, with the dtype of ``like``."""
-    array_type = types.Array(like.dtype, 1, "C")
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        array = context.make_array(array_type)(context, builder)
-        size = _LONG(like.dtype.bitwidth // 8)
-        fill: Any = numba.np.arrayobj.populate_array
-        pointer = builder.inttoptr(values[0], array.data.type)
-        fill(array, data=pointer, shape=[values[1]], strides=[size], itemsize=size, meminfo=None)
-        return array._getvalue()
-
-    return array_type(types.int64, types.int64, like), generate
-
-
-@compiled
-def rank_rows(
-    scores: tuple[int, int, int],
-    like: NDArray[Any],
-    targets: Ints,
-    above: Ints,
-    tied: Ints,
-    predicted: Ints,
-    shared: Bools,
-    part: tuple[int, int],
-) -> tuple[int, int]:
-    """Fill the output columns for the rows of ``part``.
-
-    Returns the first row that contains NaN, or -1, and the number of tied targets.
-
-    ``scores`` is (address of the first row, bytes between rows, scores per row). With an array instead, numba
-    would compile one kernel per memory layout.
-    """
-    address, stride, width = scores
-    stretch = MAX_STEPS * BYTES_PER_STEP // like.itemsize
-    ties = 0
-    if width <= stretch:  # a separate loop is 10 % faster
-        for i in range(part[0], part[1]):
-            row = scores_at(address + i * stride, width, like)
-            higher, left, top, lanes = scan_row(row, 0, width, row[targets[i]])
-            same = count_equal(row, row[targets[i]], left - higher)
-            if same == 0:
-                return i, ties
-            above[i], tied[i] = higher, same - 1
-            ties += same > 1
-            predicted[i], shared[i] = first_max_index(row, top, lanes, 0, width)
-        return -1, ties
-    for i in range(part[0], part[1]):
-        row = scores_at(address + i * stride, width, like)
-        higher, left, top, lanes, position, again = scan_segments(row, row[targets[i]], stretch)
-        same = count_equal(row, row[targets[i]], left - higher)
-        if same == 0:
-            return i, ties
-        above[i], tied[i] = higher, same - 1
-        ties += same > 1
-        first, twice = first_max_index(row, top, lanes, position, min(position + stretch, width))
-        predicted[i], shared[i] = first, again or twice
-    return -1, ties
-
-
-@compiled
-def scan_segments(row: NDArray[Any], limit: Any, stretch: int) -> tuple[int, int, Any, Any, int, bool]:
-    """Scan a row longer than one scan allows; also the segment of its maximum, and whether others have it too."""
-    above, left, top, lanes = scan_row(row, 0, stretch, limit)
-    position, again = 0, False
-    for start in range(stretch, row.shape[0], stretch):
-        more_over, more_left, best, its_lanes = scan_row(row, start, min(start + stretch, row.shape[0]), limit)
-        above, left = above + more_over, left + more_left
-        if best > top:
-            top, lanes, position, again = best, its_lanes, start, False
-        elif best == top:
-            again = True
-    return above, left, top, lanes, position, again
-
-
-@compiled
-def count_equal(row: NDArray[Any], limit: Any, same: int) -> int:
-    """How many scores equal the limit, including itself; 0 if a score is NaN, which ``scan_row`` counts as equal."""
-    if same == 1 and limit == limit:
-        return 1
-    equal, unknown = count_equal_and_nan(row, limit)
-    return 0 if unknown else equal
-
-
-def supports_dtype(dtype: Any) -> bool:
-    """Whether the kernel is compiled for scores of this type."""
-    kind_of: Any = numba.from_dtype
-    kind = kind_of(dtype)
-    return any(kinds[1].dtype == kind for kinds in cast(Any, rank_rows).overloads)
-
-
-@compiled
-def count_equal_and_nan(row: NDArray[Any], limit: Any) -> tuple[int, int]:
-    """How many scores equal the limit, and how many are NaN."""
-    equal, unknown = 0, 0
-    for score in row:
-        equal += score == limit
-        unknown += score != score
-    return equal, unknown
-
-
-@compiled
-def first_max_index(row: NDArray[Any], top: Any, lanes: Any, start: int, stop: int) -> tuple[int, bool]:
-    """The first index of the maximum of a segment, and whether it occurs again; ``lanes`` marks its lanes.
-
-    All indices of the lane are compared: leaving the loop early would cause a branch misprediction in every row.
-    """
-    step, lane = BYTES_PER_STEP // row.itemsize, start + lowest_bit(lanes)
-    n_steps = (stop - start) // step
-    position, nth = 0, 0
-    for k in range(n_steps):
-        here = row[lane + k * step] == top
-        position += here
-        nth += k if here else 0
-    last = lane + n_steps * step
-    here = (last < stop) & (row[min(last, stop - 1)] == top)
-    position += here
-    nth += n_steps if here else 0
-    if position == 1 and lanes & (lanes - _ONE) == 0:
-        return lane + nth * step, False
-    first, other = first_and_last_index(row[start:stop], top)
-    return start + first, first != other
-
-
-@compiled
-def first_and_last_index(row: NDArray[Any], top: Any) -> tuple[Any, Any]:
-    """The first and the last index of a score that occurs in the row."""
-    first, last = np.int32(row.shape[0]), np.int32(-1)
-    for j in range(row.shape[0]):
-        is_top = row[j] == top
-        first = min(first, np.int32(j) if is_top else np.int32(2147483647))
-        last = max(last, np.int32(j) if is_top else np.int32(-1))
-    return first, last
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=3
+    )
+    # The state of one step fills half of the vector registers.
+    module = llvm.parse_assembly(assembly(dtype, 256 if features.get("avx512f") else 128))
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)(engine.get_function_address("rank_rows"))
+    _ENGINES.append(engine)
+    return function

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import InputError, ParameterError
+from equipoise.geometry.gpu_search import has_cuda_device
 from equipoise.io.dataset import file_sha256
 from equipoise.models.backends.model_files import (
     PACKAGES,
@@ -29,7 +31,7 @@ from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.types import Role, require_extra
 
-OPTIONS = ("pooling", "max_tokens", "batch_tokens")
+OPTIONS = ("pooling", "max_tokens", "batch_tokens", "device", "precision")
 BATCH_TOKENS = 512
 """Padded tokens run at once: enough to keep the processor busy, few enough to fit in its cache."""
 
@@ -97,7 +99,12 @@ class OnnxEncoder(LocalEncoder):
 
 
 def load(spec: ModelSpec) -> Encoder:
-    """The model of a folder, or one in a package."""
+    """The model of a folder, or one in a package; MiniLM runs by torch where there is a GPU."""
+    if spec.name == "minilm" and _runs_on_gpu(spec):
+        from equipoise.models.backends.sentence_transformers import load_packaged_minilm
+
+        return load_packaged_minilm(spec)
+    _require_cpu(spec)
     if spec.name in PACKAGES and spec.name.startswith("minilm"):
         return _load_packaged(spec)
     if not spec.name:
@@ -119,6 +126,21 @@ def load(spec: ModelSpec) -> Encoder:
     revision = f"{engine.weights} settings:{folder.settings()}"
     card = ModelCard(folder.path.name, str(spec), origin=f"folder {folder.path}", revision=revision)
     return _encoder(spec, folder, engine, card)
+
+
+def _runs_on_gpu(spec: ModelSpec) -> bool:
+    """Whether a GPU was requested, or there is one, with torch to use it, and the processor was not requested."""
+    if "device" in spec.options:
+        return spec.options["device"] != "cpu"
+    return find_spec("torch") is not None and find_spec("sentence_transformers") is not None and has_cuda_device()
+
+
+def _require_cpu(spec: ModelSpec) -> None:
+    """onnxruntime runs on the processor, in float32."""
+    if spec.options.get("device", "cpu") != "cpu" or spec.options.get("precision", "float32") != "float32":
+        raise ParameterError(
+            f"{spec} runs on the processor in float32", hint="st:FOLDER,device=cuda runs a model on a GPU"
+        )
 
 
 def _load_packaged(spec: ModelSpec) -> Encoder:

@@ -1,7 +1,8 @@
 """``openai:``: the OpenAI protocol through its SDK, at OpenAI or at any compatible server.
 
-``openai:text-embedding-3-small`` calls OpenAI; ``openai:nomic-embed-text,base_url=http://localhost:11434/v1``
-calls Ollama, and similarly vLLM, LM Studio and TEI. With ``api_version`` it is Azure, and the model is the name
+``openai:text-embedding-3-small`` calls OpenAI; ``openai:NAME,base_url=http://localhost:1234/v1`` calls LM Studio or
+any other server. ``ollama:``, ``vllm:``, ``tei:`` and ``infinity:`` are the same protocol at the usual local address
+of these servers, or at ``base_url``. With ``api_version`` it is Azure, and the model is the name
 of a deployment. Keys come from the environment: ``OPENAI_API_KEY``, for Azure ``AZURE_OPENAI_API_KEY``, or
 the variable that ``key_env`` names.
 """
@@ -40,6 +41,14 @@ if TYPE_CHECKING:
 OPTIONS = (*SERVICE_OPTIONS, "base_url", "api_version", "dimensions", "encoding", "key_env")
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 DEFAULT_MODEL = "text-embedding-3-small"
+LOCAL_SERVERS = {
+    "ollama": "http://localhost:11434/v1",
+    "vllm": "http://localhost:8000/v1",
+    "tei": "http://localhost:8080/v1",
+    "infinity": "http://localhost:7997",
+}
+"""Servers that speak the OpenAI protocol, by kind of spec, and the address that each listens on by default."""
+_ADDRESS_VARIABLES = {"ollama": "OLLAMA_HOST"}
 CONNECT_SECONDS = 10.0
 NO_KEY = "none"
 
@@ -108,6 +117,11 @@ def load(spec: ModelSpec, *, patience: RetryPolicy | None = None) -> OpenAIEncod
     return OpenAIEncoder(client, spec, card, identity, patience or retry_policy_from(spec))
 
 
+def open_client(spec: ModelSpec) -> Any:
+    """The client of the SDK for the server that a spec names."""
+    return _client(spec, _base_url(spec), api_key_from_env(*_key_names(spec)))
+
+
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
@@ -117,6 +131,8 @@ def _key_names(spec: ModelSpec) -> list[str]:
     key_variable = spec.options.get("key_env")
     if key_variable:
         return [key_variable]
+    if spec.kind in LOCAL_SERVERS:  # the key of OpenAI is not sent to another server
+        return [f"{spec.kind.upper()}_API_KEY"]
     return (["AZURE_OPENAI_API_KEY"] if "api_version" in spec.options else []) + ["OPENAI_API_KEY"]
 
 
@@ -138,8 +154,13 @@ def _client(spec: ModelSpec, url: str, key: str | None) -> Any:
 
 
 def _base_url(spec: ModelSpec) -> str:
-    """Where the server is: the option, the environment, or OpenAI."""
+    """Where the server is: the option, the environment, the usual address of a local server, or OpenAI."""
     base_url = spec.options.get("base_url")
+    if spec.kind in LOCAL_SERVERS:
+        host = os.environ.get(_ADDRESS_VARIABLES.get(spec.kind, ""), "")
+        if host and not base_url:
+            base_url = f"{host if '//' in host else f'http://{host}'}".rstrip("/") + "/v1"
+        return checked_url((base_url or LOCAL_SERVERS[spec.kind]).rstrip("/"))
     fallback = "AZURE_OPENAI_ENDPOINT" if "api_version" in spec.options else "OPENAI_BASE_URL"
     return checked_url((base_url or os.environ.get(fallback) or OPENAI_BASE_URL).rstrip("/"))
 

@@ -6,7 +6,9 @@ parquet file has a column of each.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -31,7 +33,7 @@ Matrix = NDArray[Any]
 
 
 class PrecomputedEncoder(LocalEncoder):
-    """A table of vectors by key."""
+    """A table of vectors by key; a text without a row may differ from its key by white space at the ends."""
 
     block_texts = 65_536
     cacheable = False
@@ -42,10 +44,20 @@ class PrecomputedEncoder(LocalEncoder):
         self._matrix = matrix
         self._row_of = row_of
 
+    @cached_property
+    def _row_of_stripped(self) -> dict[str, int]:
+        """The rows by keys without white space at their ends; keys that are then equal are left out."""
+        counts = Counter(key.strip() for key in self._row_of)
+        return {key.strip(): row for key, row in self._row_of.items() if counts[key.strip()] == 1}
+
+    def _row(self, text: str) -> int:
+        row = self._row_of.get(text)
+        return self._row_of_stripped[text.strip()] if row is None else row
+
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The stored vector of each text; a text without one is an error."""
         try:
-            rows = [self._row_of[text] for text in texts]
+            rows = [self._row(text) for text in texts]
         except KeyError as error:
             key = str(error.args[0])
             excerpt = key if len(key) <= 80 else f"{key[:80]}..."

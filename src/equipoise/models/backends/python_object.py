@@ -1,4 +1,4 @@
-"""``py:module.attr`` or a Python object: any object with ``encode`` or ``embed`` is a model."""
+"""``py:module.attr`` or a Python object: models of other libraries, objects with ``encode``, and functions of texts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from inspect import signature
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -22,20 +26,39 @@ if TYPE_CHECKING:
 OPTIONS = ("identity",)
 """``identity`` is the caller's word that equal names give equal vectors; without it nothing is cached."""
 
-_CALLS = ("encode", "embed")
-_ENCODE_BY_ROLE = {Role.QUERY: "encode_query", Role.DOCUMENT: "encode_document"}
-_BY_ROLE = {Role.QUERY: "embed_query", Role.DOCUMENT: "embed_documents"}
+
+@dataclass(frozen=True, slots=True)
+class CallingConvention:
+    """The methods of a library that embed queries and documents, and whether the query method takes one text."""
+
+    library: str
+    query: str
+    document: str
+    one_query: bool = False
+
+    def fits(self, model: object) -> bool:
+        """Whether the object has both methods."""
+        return _has(model, self.query) and _has(model, self.document)
+
+
+CONVENTIONS = (
+    CallingConvention("sentence-transformers", "encode_query", "encode_document"),
+    CallingConvention("LlamaIndex", "get_query_embedding", "get_text_embedding_batch", one_query=True),
+    CallingConvention("LangChain", "embed_query", "embed_documents", one_query=True),
+    CallingConvention("fastembed", "query_embed", "passage_embed"),
+    CallingConvention("model2vec, mteb and others", "encode", "encode"),
+    CallingConvention("others", "embed", "embed"),
+)
+"""What is tried, in this order: methods by role come first."""
 
 
 class PythonObjectEncoder(LocalEncoder):
-    """An object with ``encode(texts)`` or ``embed(texts)``, or with two methods by role.
-
-    The two are ``encode_query`` and ``encode_document``, as in sentence-transformers, or those of LangChain.
-    """
+    """An object with the methods of one of ``CONVENTIONS``, or a function from a list of texts to vectors."""
 
     def __init__(self, model: Any, card: ModelCard) -> None:
         self.card = card
         self._model = model
+        self._convention = next((each for each in CONVENTIONS if each.fits(model)), None)
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """Call the object, and hold it to one row of numbers a text."""
@@ -48,20 +71,19 @@ class PythonObjectEncoder(LocalEncoder):
         return EncodedBatch(rows, None)
 
     def _call(self, texts: list[str], role: Role) -> Vectors:
-        if all(_has(self._model, name) for name in _ENCODE_BY_ROLE.values()):
-            return _as_rows(getattr(self._model, _ENCODE_BY_ROLE[role])(texts))
-        method = next((getattr(self._model, name) for name in _CALLS if _has(self._model, name)), None)
-        if method is not None:
-            return _as_rows(method(texts))
-        if role is Role.QUERY:
-            return _as_rows([self._model.embed_query(text) for text in texts])
-        return _as_rows(self._model.embed_documents(texts))
+        if self._convention is None:
+            return _as_rows(self._model(texts))
+        name = self._convention.query if role is Role.QUERY else self._convention.document
+        method = getattr(self._model, name)
+        if role is Role.QUERY and self._convention.one_query:
+            return _as_rows([method(text) for text in texts])
+        return _as_rows(method(texts))
 
 
 def load(spec: ModelSpec) -> Encoder:
     """Import the object; a class is made without arguments, a function that returns a model is called."""
     model = _import_object(spec.name)
-    if isinstance(model, type) or (callable(model) and not is_model(model)):
+    if isinstance(model, type) or (is_function(model) and not _takes_texts(model)):
         model = model()
     return from_object(model, name=spec.name, spec=str(spec), identity=spec.options.get("identity", ""))
 
@@ -70,7 +92,7 @@ def from_object(model: object, *, name: str = "", spec: str = "", identity: str 
     """Take any object that embeds."""
     if isinstance(model, Encoder):
         return model
-    label = name or f"{type(model).__module__}.{type(model).__qualname__}"
+    label = name or object_name(model)
     if not is_model(model):
         raise ParameterError(f"{label} has neither encode nor embed", hint="give it encode(texts) -> vectors")
     card = ModelCard(label, spec or f"py:{label}", origin="object")
@@ -81,9 +103,39 @@ def from_object(model: object, *, name: str = "", spec: str = "", identity: str 
 
 
 def is_model(model: object) -> bool:
-    """Whether an object can embed."""
-    pairs = (_ENCODE_BY_ROLE.values(), _BY_ROLE.values())
-    return any(_has(model, name) for name in _CALLS) or any(all(_has(model, name) for name in pair) for pair in pairs)
+    """Whether an object can embed: it has the methods of a known library, or it is a function.
+
+    >>> is_model(lambda texts: [[1.0] for _ in texts]), is_model(3)
+    (True, False)
+    """
+    return any(convention.fits(model) for convention in CONVENTIONS) or is_function(model)
+
+
+def is_function(model: object) -> bool:
+    """Whether an object is a function, a method, or a partial function."""
+    return isinstance(model, FunctionType | MethodType | partial)
+
+
+def object_name(model: object) -> str:
+    """The module and name of a function or class, and the model name that the object states.
+
+    >>> object_name(is_model)
+    'equipoise.models.backends.python_object.is_model'
+    """
+    named: Any = model.func if isinstance(model, partial) else model
+    if not is_function(named):
+        named = type(model)
+    stated = next((value for name in _MODEL_NAMES if isinstance(value := getattr(model, name, None), str)), "")
+    return f"{named.__module__}.{named.__qualname__}{f' ({stated})' if stated else ''}"
+
+
+_MODEL_NAMES = ("model_name", "model_id", "model", "base_model_name")
+
+
+def _takes_texts(function: Any) -> bool:
+    """Whether a function needs an argument: then it embeds, otherwise it returns a model."""
+    parameters = signature(function).parameters.values()
+    return any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
 
 
 def _has(model: object, name: str) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 import numpy as np
 
 from equipoise.errors import InputError, MissingExtraError, ParameterError, did_you_mean
 from equipoise.models.backends.model_files import ModelFolder, find_packaged_model
+from equipoise.models.backends.python_object import object_name
 from equipoise.models.backends.sentence_transformers import (
     hub_revision,
     suppress_hub_output,
@@ -30,6 +32,8 @@ CROSS_ENCODER_BATCH_SIZE = 32
 
 class CrossEncoderReranker(Reranker):
     """The logit of a model with one label. A sigmoid would round the best ones to the same 1.0."""
+
+    pairwise = True
 
     def __init__(self, model: Any, card: ModelCard, *, batch: int = CROSS_ENCODER_BATCH_SIZE, threads: int = 1) -> None:
         labels = int(model.num_labels)
@@ -70,6 +74,19 @@ class CrossEncoderReranker(Reranker):
         return cls(
             model, card, batch=spec.count("batch") or CROSS_ENCODER_BATCH_SIZE, threads=spec.count("threads") or 1
         )
+
+    @classmethod
+    def of_model(cls, model: Any) -> CrossEncoderReranker:
+        """From a ``CrossEncoder`` object. Its weights may change, so its fingerprint is new every time."""
+        if not callable(getattr(model, "predict", None)) or not hasattr(model, "num_labels"):
+            raise ParameterError(
+                f"a {type(model).__name__} is not a reranker",
+                hint="give a spec such as maxsim:minilm, or a CrossEncoder object",
+            )
+        name = object_name(model)
+        window = getattr(model, "max_seq_length", None) or getattr(model, "max_length", None)
+        card = ModelCard(name, f"py:{name}", max_tokens=window, origin="object", revision=f"object {uuid4().hex}")
+        return cls(model, card)
 
     @property
     def card(self) -> ModelCard:
@@ -141,6 +158,8 @@ class TokenEncoder(Protocol):
 
 class MaxSimReranker(Reranker):
     """The mean over the query's tokens of the largest cosine with a token of the document; in [-1, 1]."""
+
+    pairwise = True
 
     def __init__(self, encoder: TokenEncoder) -> None:
         self._encoder = encoder

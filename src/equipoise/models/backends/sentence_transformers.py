@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from equipoise.models.backends.model_files import (
     is_installed,
     prompts_by_role,
 )
+from equipoise.models.backends.token_batches import MIN_POOL_CHARACTERS, TokenRunner
 from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard
 from equipoise.models.registry import BY_HUB_NAME, ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
@@ -106,19 +107,32 @@ def _hub_is_reachable() -> bool:
     return True
 
 
-OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch")
+OPTIONS = ("revision", "device", "trust_remote_code", "max_tokens", "batch", "precision")
 BATCH_SIZE = 32
+"""Texts per batch where the library's own ``encode`` is used."""
+
+PLAIN_MODULES = {"Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize"}
+"""Modules that treat queries and documents equally and take nothing but tokens."""
+
+GPU_BLOCK_TEXTS = 4096
+PRECISIONS = ("float32", "float16", "bfloat16")
 
 
 class SentenceTransformersEncoder(LocalEncoder):
-    """The library's ``encode`` with the requested number of threads.
+    """A model of the library on token ids; models with other inputs are left to the library's ``encode``.
 
-    ``threads`` of None leaves torch as it is.
+    ``threads`` of None leaves torch as it is. ``precision`` is that of the weights.
     """
 
-    def __init__(self, model: Any, card: ModelCard, *, threads: int | None, batch: int = BATCH_SIZE) -> None:
-        self.card = card
-        self.identity = f"st {card.revision} window={card.max_tokens}"
+    def __init__(
+        self,
+        model: Any,
+        card: ModelCard,
+        *,
+        threads: int | None,
+        batch: int = BATCH_SIZE,
+        precision: str = "float32",
+    ) -> None:
         self.prompts = prompts_by_role(
             getattr(model, "prompts", None) or {}, getattr(model, "default_prompt_name", None)
         )
@@ -132,19 +146,64 @@ class SentenceTransformersEncoder(LocalEncoder):
             Role.QUERY: getattr(model, "encode_query", model.encode),
             Role.DOCUMENT: getattr(model, "encode_document", model.encode),
         }
+        with self._limited_threads():
+            self._runner = _token_runner(model, self._window)
+            if precision == "auto":
+                precision = self._runner.lower_precision() if self._runner and self._runner.on_gpu else "float32"
+        self.card = _with_device(card, model, precision)
+        self.identity = f"st {card.revision} window={card.max_tokens}"
+        if precision != "float32":
+            self.identity += f" precision={precision}"
+        if self._runner is not None and self._runner.on_gpu:
+            self.block_texts = GPU_BLOCK_TEXTS
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The prompt is in the text already, so the library must not add one."""
-        heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
-        with nullcontext() if self._threads is None else torch_threads(self._threads):
+        with self._limited_threads():
+            if self._runner is not None:
+                return self._runner.encode(texts)
+            heads = list(texts) if self._window is None else [self._window.head(text) for text in texts]
             vectors = self._calls[role](
                 heads, batch_size=self._batch, prompt="", show_progress_bar=False, convert_to_numpy=True
             )
         return EncodedBatch(np.asarray(vectors, dtype=np.float32), self.token_counts(texts))
 
+    def encode_blocks(self, blocks: Iterable[list[str]], role: Role) -> Iterator[tuple[int, EncodedBatch]]:
+        """Blocks in order; on a GPU, other processes tokenise the next ones meanwhile."""
+        if self._runner is None or not self._runner.on_gpu:
+            return super().encode_blocks(blocks, role)
+        listed = list(blocks)
+        if sum(len(text) for texts in listed for text in texts) < MIN_POOL_CHARACTERS:
+            return super().encode_blocks(listed, role)
+        return self._runner.encode_blocks(listed)
+
     def token_counts(self, texts: Sequence[str]) -> list[int] | None:
         """Lengths by the tokenizer of the model, if it is available."""
         return None if self._window is None else self._window.cut(texts).counts
+
+    def close(self) -> None:
+        """End the tokenizing processes."""
+        if self._runner is not None:
+            self._runner.close()
+
+    def _limited_threads(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._threads is None else torch_threads(self._threads)
+
+
+def _token_runner(model: Any, window: TruncatingTokenizer | None) -> TokenRunner | None:
+    """How to run the model on token ids, if that gives the vectors of the library."""
+    modules = [type(module).__name__ for module in model.children()]
+    has_plain_modules = modules[:1] == ["Transformer"] and set(modules) <= PLAIN_MODULES
+    if window is None or not has_plain_modules or getattr(model, "truncate_dim", None):
+        return None
+    runner = TokenRunner(model, window, _backend_tokenizer(model))
+    return runner if runner.agrees() else None
+
+
+def _with_device(card: ModelCard, model: Any, precision: str) -> ModelCard:
+    """The card with the device and the precision, if the device is not the processor."""
+    device = str(getattr(model, "device", "cpu"))
+    return card if device == "cpu" else replace(card, device=f"{device} ({precision})")
 
 
 def load(spec: ModelSpec) -> Encoder:
@@ -158,11 +217,7 @@ def load(spec: ModelSpec) -> Encoder:
         and "revision" not in spec.options
         and is_installed("minilm")
     ):
-        package = find_packaged_model("minilm")
-        card = ModelCard(
-            spec.name, str(spec), licence=hub_model.licence, origin=package.origin, revision=package.revision
-        )
-        return _load_model(spec, package.folder / "model", card)
+        return load_packaged_minilm(spec)
     path = as_path(spec.name)
     if path.exists() or spec.name.startswith(("/", ".", "~")):
         folder = ModelFolder.open(path)
@@ -176,6 +231,14 @@ def load(spec: ModelSpec) -> Encoder:
         return _load_model(spec, path, card)
     card = ModelCard(spec.name, str(spec), licence=hub_model.licence if hub_model else "", origin="Hugging Face hub")
     return _load_model(spec, None, card)
+
+
+def load_packaged_minilm(spec: ModelSpec) -> Encoder:
+    """MiniLM from its package."""
+    files = find_packaged_model("minilm")
+    name = spec.name if spec.kind == "st" else files.package.title
+    card = ModelCard(name, str(spec), licence=files.package.licence, origin=files.origin, revision=files.revision)
+    return _load_model(spec, files.folder / "model", card)
 
 
 def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encoder:
@@ -195,8 +258,23 @@ def _load_model(spec: ModelSpec, folder: Path | None, card: ModelCard) -> Encode
     requested = f"{spec.name}@{spec.options.get('revision', 'main')}"
     card = replace(_with_model_sizes(card, model), revision=card.revision or hub_revision(model, requested))
     return SentenceTransformersEncoder(
-        model, card, threads=spec.count("threads") or 1, batch=spec.count("batch") or BATCH_SIZE
+        model,
+        card,
+        threads=spec.count("threads") or 1,
+        batch=spec.count("batch") or BATCH_SIZE,
+        precision=_set_precision(model, spec),
     )
+
+
+def _set_precision(model: Any, spec: ModelSpec) -> str:
+    """Convert the weights to the requested precision; without a request, the encoder chooses one on a GPU."""
+    precision = spec.options.get("precision")
+    if precision is None:
+        return "auto"
+    if precision not in PRECISIONS:
+        raise ParameterError(f"precision is {precision!r} in {spec}", hint=f"it is one of {', '.join(PRECISIONS)}")
+    model.to(getattr(require_extra("torch", extra="st"), precision))
+    return precision
 
 
 def is_sentence_transformer(model: object) -> bool:
@@ -234,8 +312,13 @@ def _load_error(spec: ModelSpec, folder: Path | None, error: Exception) -> Excep
 
 def _window(model: Any, max_tokens: int | None, threads: int) -> TruncatingTokenizer | None:
     """A window over a copy of the tokenizer: the settings of the library's tokenizer are not changed."""
-    tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
+    tokenizer = _backend_tokenizer(model)
     if not callable(getattr(tokenizer, "to_str", None)):
         return None
     engine = require_extra("tokenizers", extra="st")
     return TruncatingTokenizer(engine.Tokenizer.from_str(tokenizer.to_str()), max_tokens, threads=threads)
+
+
+def _backend_tokenizer(model: Any) -> Any:
+    """The tokenizer of the Rust library, if the model has one."""
+    return getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)

@@ -41,6 +41,8 @@ def _charts(report: Report) -> Iterator[Chart]:
         yield cost_frontier_chart(views, report.systems)
     for projection in report.projections:
         yield projection_chart(projection)
+    if report.view is not None:
+        yield from report.view.charts
 
 
 def _by_cost(report: Report) -> list[list[TuningView]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import isfinite, log10
 from typing import TYPE_CHECKING
 
+from equipoise.config import CONFIDENCE_LEVEL
 from equipoise.report.charts.chart import Chart, chart, slug
 from equipoise.report.charts.marks import (
     FRACTION_TICKS,
@@ -154,7 +155,7 @@ def metric_by_dimension_chart(
     *,
     better: str,
     chance: float | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> Chart:
     """One line per embedding: the metric at every dimension with its interval; dashed is the chance level."""
     curves = {name: [point for point in curve if isfinite(point.value)] for name, curve in curves.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from json import dumps
 from pathlib import Path
@@ -14,13 +14,13 @@ from equipoise.errors import MissingExtraError, StoreError
 from equipoise.io.atomic import write_bytes
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.theme import DARK, LIGHT
+from equipoise.runs.experiment_folder import VISUALIZATIONS
 from equipoise.runs.store import load_run
 from equipoise.types import require_extra
 
 if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.report.charts.chart import Chart
-    from equipoise.report.view_model import Report
     from equipoise.stats.comparison import Comparison
 
 SVG = "http://www.w3.org/2000/svg"
@@ -73,17 +73,23 @@ def render_png(chart: Chart, scale: float = 2, dark: bool = False) -> bytes:
     return image
 
 
-def write_charts(report: Report, folder: PathLike) -> list[Path]:
-    """Write every chart of a report as PNG and SVG into a folder, and return the paths."""
+def write_charts(charts: Iterable[Chart], folder: PathLike, *, required: bool = True) -> list[Path]:
+    """Write charts as PNG and SVG into a folder, and return the paths.
+
+    Without the converter it is an error, unless the charts are not ``required``: then nothing is written.
+    """
     target = Path(folder)
     written = []
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        for chart in report_charts(report):
+        for chart in charts:
+            target.mkdir(parents=True, exist_ok=True)
             for suffix, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
                 file = target / f"{chart.name}.{suffix}"
                 write_bytes(file, content)
                 written.append(file)
+    except MissingExtraError:
+        if required:
+            raise
     except OSError as error:
         message = f"the charts cannot be written to {folder}: {error.strerror}"
         raise StoreError(message, hint="choose another folder") from error
@@ -142,15 +148,9 @@ def _cleaned(value: object) -> object:
     return value
 
 
-CHART_FOLDER = "visualizations"
-
-
 def write_run_charts(folder: Path, runs: Sequence[Path], comparison: Comparison | None) -> list[Path]:
     """Every chart of these run directories as PNG and SVG; none if the converter is not installed."""
     from equipoise.report.build import build_report
 
     report = build_report([load_run(path, evidence=False) for path in runs], comparison, exports=False)
-    try:
-        return write_charts(report, folder / CHART_FOLDER)
-    except MissingExtraError:
-        return []
+    return write_charts(report_charts(report), folder / VISUALIZATIONS, required=False)

@@ -55,7 +55,11 @@ _PUNCTUATION = frozenset("–—‘’“”…")
 
 def as_latex(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     """One row of scores and one of intervals per system, best first; then the chance level."""
-    sheet = PaperTable.of(runs, comparison)
+    return latex_table(PaperTable.of(runs, comparison))
+
+
+def latex_table(sheet: PaperTable) -> str:
+    """The sheet in LaTeX."""
     body = _long(sheet) if len(sheet.systems) > LONG else _float(sheet)
     glyphs = [GLYPH] if r"\eqglyph" in body else []
     packages = "booktabs, longtable" if len(sheet.systems) > LONG else "booktabs"

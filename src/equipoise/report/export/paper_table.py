@@ -26,7 +26,7 @@ from equipoise.types import Direction
 if TYPE_CHECKING:
     from equipoise.runs.store import StoredRun
     from equipoise.stats.comparison import Comparison
-    from equipoise.stats.result import Estimate
+    from equipoise.stats.result import Estimate, Result
 
 PARTIAL = "*"
 """Appended to the name of a system whose run is incomplete."""
@@ -79,14 +79,18 @@ class PaperTable:
                 emulated_library(runs),
                 Vocabulary(comparison.unit_noun),
             )
-        result = single_run(runs).result
+        return cls.of_result(single_run(runs).result, cautions)
+
+    @classmethod
+    def of_result(cls, result: Result, cautions: Mapping[str, str] | None = None) -> PaperTable:
+        """The sheet of one result."""
         clusters = None if result.clusters is None else len(set(result.clusters.tolist()))
         bounded = frozenset(bounded_systems(result.findings))
         estimates = {result.system: result.estimates}
         units = len(result.unit_ids)
         return cls(
-            *((result.system,), result.names, estimates, {}, units, clusters, cautions, bounded),
-            like=emulated_library(runs),
+            *((result.system,), result.names, estimates, {}, units, clusters, cautions or {}, bounded),
+            like=str(result.settings.get("like") or ""),
             words=Vocabulary(unit_noun([result])),
         )
 
@@ -252,7 +256,11 @@ _LIST = re.compile(r"^(\d*)([-+.)])(?=\s|$)")
 
 def as_markdown(runs: Sequence[StoredRun], comparison: Comparison | None) -> str:
     """The table, its caption below, and the verdict where there is one."""
-    sheet = PaperTable.of(runs, comparison)
+    return markdown_table(PaperTable.of(runs, comparison))
+
+
+def markdown_table(sheet: PaperTable) -> str:
+    """The sheet in Markdown."""
     heads = [
         "system",
         *(f"{escape_markdown(metric)} {ARROWS[sheet.better(metric)]}" for metric in sheet.metrics),
@@ -263,7 +271,7 @@ def as_markdown(runs: Sequence[StoredRun], comparison: Comparison | None) -> str
         cells = [_cell(sheet.cell(system, metric)) for metric in sheet.metrics]
         lines.append(_row([escape_markdown(system) + mark, *cells]))
     lines.append(_row(["*chance*", *(escape_markdown(sheet.chance(metric)) for metric in sheet.metrics)]))
-    verdict = [] if comparison is None else ["", escape_markdown(comparison.verdict())]
+    verdict = [] if sheet.comparison is None else ["", escape_markdown(sheet.comparison.verdict())]
     return "\n".join([*lines, *verdict, "", escape_markdown(" ".join(table_caption(sheet))), ""])
 
 

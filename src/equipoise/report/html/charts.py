@@ -11,7 +11,7 @@ to screen readers, and zooms projections.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypedDict
@@ -144,13 +144,25 @@ class PageCharts:
 
 def page_charts(report: Report) -> PageCharts:
     """Every chart of the report; none if the converter is not installed."""
+    charts = report_charts(report)
+    # The charts of the view are the last ones, and each is shown in its own section.
+    sections = [
+        f"details-{number}"
+        for number, section in enumerate(report.view.sections if report.view else ())
+        for _ in section.charts
+    ]
+    kinds = [section_of(chart.name) for chart in charts[: len(charts) - len(sections)]]
+    return embed_charts(zip([*kinds, *sections], charts, strict=True))
+
+
+def embed_charts(placed: Iterable[tuple[str, Chart]]) -> PageCharts:
+    """Charts with the ids of their sections; none if the converter is not installed."""
     by_section: dict[str, list[EmbeddedChart]] = {}
-    for chart in report_charts(report):
+    for section, chart in placed:
         try:
-            embedded = embed_chart(chart)
+            by_section.setdefault(section, []).append(embed_chart(chart))
         except MissingExtraError as error:
             return PageCharts({}, f"The charts are missing: {error.message}. To add them: {error.hint}")
-        by_section.setdefault(section_of(chart.name), []).append(embedded)
     return PageCharts({section: tuple(charts) for section, charts in by_section.items()})
 
 

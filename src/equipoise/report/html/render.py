@@ -9,18 +9,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from equipoise import __version__
 from equipoise.redaction import inert
-from equipoise.report.html.charts import PageCharts, chart_script, chart_style, page_charts
+from equipoise.report.answer import SAMPLE_SIZE
+from equipoise.report.findings import sort_by_severity
+from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
 from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
 
 if TYPE_CHECKING:
+    from equipoise.report.view import View
     from equipoise.report.view_model import (
         AxisScale,
         HeatCell,
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
         UnitDetail,
         UnitExplorer,
     )
+    from equipoise.types import Finding
 
 
 def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[LeaderboardRow]]]:
@@ -42,7 +47,7 @@ def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[Leaderb
     tied = [row for row in rows if share_tie_group(best, row.tie_groups)]
     worse = [row for row in rows if row.tie_groups and not share_tie_group(best, row.tie_groups)]
     groups = [
-        ("Best" if len(tied) == 1 else "Tied for first", tied),
+        ("Best" if len(tied) == 1 else "Tied with the best", tied),
         ("Worse than the best", worse),
         ("Without a score", [row for row in rows if not row.tie_groups]),
     ]
@@ -235,9 +240,12 @@ def shown_value(value: Any) -> Any:
 PACKAGE = "equipoise.report.html"
 TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
+MAX_OPEN_FINDINGS = 2
+"""With more kinds of findings than this, tips and notes are folded; issues are always open."""
 MAX_OPEN_PAIRS = 6
 """With more pairs than this, only those with the best system are shown unfolded."""
 SCRIPTS = ("page.js", "tables.js", "downloads.js", "units.js")
+VIEW_SCRIPTS = SCRIPTS[:2]
 
 
 def render_html(report: Report, *, charts: bool = True, links: PageLinks | None = None) -> str:
@@ -253,6 +261,8 @@ def render_html(report: Report, *, charts: bool = True, links: PageLinks | None 
         .get_template("page.html")
         .render(
             report=report,
+            title=report.title,
+            program=report.program,
             letters={system.name: system.letter for system in report.systems},
             positions={system.name: index for index, system in enumerate(report.systems)},
             charts=drawn,
@@ -267,12 +277,51 @@ def render_html(report: Report, *, charts: bool = True, links: PageLinks | None 
     return text
 
 
+def render_views(
+    title: str, views: Sequence[View], *, links: Mapping[str, str] | None = None, charts: bool = True
+) -> str:
+    """Views as one self-contained page; ``links`` are the full reports by the titles of the views."""
+    placed = [
+        (f"view-{number}-{index}", chart)
+        for number, view in enumerate(views)
+        for index, section in enumerate(view.sections)
+        for chart in section.charts
+    ]
+    style, script = chart_style() + _asset("style.css"), _script(VIEW_SCRIPTS)
+    shown = [replace(view, answer=replace(view.answer, findings=_shown_findings(view))) for view in views]
+    text: str = (
+        _environment()
+        .get_template("views.html")
+        .render(
+            title=title,
+            program=f"equipoise {__version__}",
+            views=shown,
+            links=links or {},
+            charts=embed_charts(placed) if charts else PageCharts({}),
+            sections=[(f"view-{number}", _view_heading(view, views)) for number, view in enumerate(views)],
+            policy=content_security_policy(style, script),
+            style=style,
+            script=script,
+        )
+    )
+    return text
+
+
+def _view_heading(view: View, views: Sequence[View]) -> str:
+    """The title of a view; on a page of one view it would repeat that of the page."""
+    return view.title if len(views) > 1 else "Result"
+
+
+def _shown_findings(view: View) -> tuple[Finding, ...]:
+    """The findings without the one that the notes of the answer state."""
+    return tuple(sort_by_severity(finding for finding in view.answer.findings if finding.code != SAMPLE_SIZE))
+
+
 def _sections(report: Report) -> list[tuple[str, str]]:
     """The ids and headings of the sections of this report, in order."""
     sections: list[tuple[str, str, object]] = [
-        # Findings come before the verdict.
-        ("findings", "Findings", report.findings),
         ("verdict", "Verdict", True),
+        ("findings", "Findings", report.findings),
         ("leaderboard", "Leaderboard" if report.pairwise else "Scores", report.leaderboards),
         ("costs", "Quality and cost" if report.costs else "Parameters", report.costs or report.parameters),
         ("pairwise", "Paired differences", report.pairwise),
@@ -281,6 +330,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
         ("distributions", "Distributions", report.distributions),
         ("tuning", "Tuning", report.tuning),
         ("projections", "Projection", report.projections),
+        ("details", "Details of the experiment", report.view),
         ("findings", "Findings", not report.findings),
         ("protocol", "Protocol and provenance", True),
         ("downloads", "Downloads", report.downloads or report.notes),
@@ -313,7 +363,8 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         finalize=shown_value,
     )
-    environment.globals.update(MARKS=MARKS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, PixelScale=PixelScale)
+    environment.globals.update(MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS)
+    environment.globals.update(PixelScale=PixelScale)
     for function in (
         heat_class,
         grid_symbol,
@@ -328,10 +379,10 @@ def _environment() -> Any:
     return environment
 
 
-@lru_cache(maxsize=1)
-def _script() -> str:
+@lru_cache(maxsize=2)
+def _script(names: tuple[str, ...] = SCRIPTS) -> str:
     """All scripts as one, in a function scope."""
-    source = "\n".join(_asset(name) for name in SCRIPTS)
+    source = "\n".join(_asset(name) for name in names)
     return f'(() => {{\n"use strict";\n{source}}})();\n{chart_script()}'
 
 

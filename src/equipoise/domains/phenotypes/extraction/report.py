@@ -1,11 +1,11 @@
-"""Reports of extraction runs and of extraction tunings."""
+"""Views of extraction runs and of extraction tunings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.metrics.sets import (
@@ -17,8 +17,9 @@ from equipoise.metrics.sets import (
     SetPrecision,
     SetRecall,
 )
-from equipoise.report.findings import findings_section, sort_by_severity
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.answer import Answer
+from equipoise.report.terminal import ReportColumn
+from equipoise.report.view import Section, View
 from equipoise.stats.formatting import (
     format_count,
     format_difference,
@@ -29,6 +30,7 @@ from equipoise.stats.formatting import (
 )
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.experiment import DictionaryBaseline
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
     from equipoise.tuning.grid import Params, TuningRecord
@@ -40,9 +42,10 @@ SCORES: tuple[tuple[str, Callable[..., SetAverageMetric]], ...] = (
     ("recall", SetRecall),
     ("F1", SetF1),
 )
-MAX_LISTED = 5
-"""Number of listed problems without --verbose."""
+MAX_LISTED = 100
+"""Number of problems that are listed one by one."""
 _SCORE_DECIMALS = 3
+DETAILS = "Details: add -v (modes and averages, stages, errors by kind, gold spans, findings with hints)."
 
 
 @dataclass(frozen=True)
@@ -64,52 +67,92 @@ class ExtractionReportData:
     errors_by_kind: Mapping[str, Mapping[str, int]]
     spans: tuple[Estimate, ...]
     split: tuple[int, ...]
+    baseline: DictionaryBaseline | None
     notes: tuple[str, ...]
     problems: tuple[str, ...]
     citation: str
     findings: tuple[Finding, ...]
 
 
-def extraction_report(edition: ExtractionReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The whole report, part by part."""
-    parts = _primary_table(edition)
-    if quiet:
-        return parts
-    parts += [Paragraph(""), Paragraph(_run_caption(edition))]
-    parts += [Paragraph(f"{note}.") for note in edition.notes]
-    parts += [*_mode_table(edition), *_stage_table(edition), *_error_table(edition), *_gold_span_table(edition)]
-    parts += data_problem_notes(edition.problems, verbose=verbose)
-    parts += [Paragraph(""), Paragraph(edition.citation)]
-    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
+def extraction_view(edition: ExtractionReportData) -> View:
+    """The primary scores, then all modes and averages, where gold entries were lost, errors, and the gold spans."""
+    sections = (
+        _mode_section(edition),
+        *_stage_section(edition),
+        _error_section(edition),
+        *_gold_span_section(edition),
+        *problem_section(edition.problems),
+    )
+    return View(extraction_answer(edition), sections, citation=edition.citation)
 
 
-def data_problem_notes(problems: tuple[str, ...], *, verbose: bool = False) -> list[Any]:
+def extraction_answer(edition: ExtractionReportData) -> Answer:
+    """The F1 with its interval, and the primary precision, recall and F1, exact and soft."""
+    f1 = edition.result[SetF1(edition.averaging, edition.mode).name]
+    level = format_percent(f1.interval.confidence_level)
+    interval = format_interval(f1.interval, _SCORE_DECIMALS) if f1.interval.known else "n/a"
+    return Answer(
+        headline=(
+            f"{edition.result.system}: {edition.averaging} F1 {format_value(f1.value, _SCORE_DECIMALS)} on "
+            f"{pluralize(edition.documents, 'document')} ({level} interval {interval}; chance "
+            f"{format_value(f1.chance, _SCORE_DECIMALS)})."
+        ),
+        columns=tuple(_primary_columns(edition)),
+        notes=(
+            *_baseline_note(edition),
+            _run_caption(edition),
+            *(f"{note}." for note in edition.notes),
+            *_problem_note(edition.problems),
+        ),
+        findings=edition.findings,
+        details=DETAILS,
+    )
+
+
+def _baseline_note(edition: ExtractionReportData) -> list[str]:
+    """The paired difference from the dictionary alone."""
+    if edition.baseline is None:
+        return []
+    contrast = edition.baseline.contrast
+    interval = format_interval(contrast.interval, _SCORE_DECIMALS) if contrast.interval.known else "n/a"
+    return [
+        f"Difference from the dictionary alone (dict:) in {edition.averaging} F1, paired by document: "
+        f"{format_difference(contrast.difference, _SCORE_DECIMALS)} ({interval}), p {format_p(contrast.p)}."
+    ]
+
+
+def _problem_note(problems: tuple[str, ...]) -> list[str]:
+    return [f"{pluralize(len(problems), 'problem')} in the documents: -v lists them."] if problems else []
+
+
+def problem_section(problems: tuple[str, ...]) -> list[Section]:
     """What did not fit in the documents, line by line."""
     if not problems:
         return []
-    shown = problems if verbose else problems[:MAX_LISTED]
-    parts: list[Any] = [Paragraph(""), heading("What did not fit in the documents"), Paragraph("")]
-    parts += [Paragraph(note) for note in shown]
-    if len(shown) < len(problems):
-        parts.append(Paragraph(f"and {len(problems) - len(shown)} more: --verbose lists them."))
-    return parts
+    more = len(problems) - MAX_LISTED
+    rest = (f"and {more} more.",) if more > 0 else ()
+    return [Section("What did not fit in the documents", notes=(*problems[:MAX_LISTED], *rest))]
 
 
 def _primary_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimate]]:
-    """One row per score: title, kind of match, and estimate."""
-    return [
+    """One row per score: title, kind of match, and estimate; the last row is the F1 of the dictionary alone."""
+    rows = [
         (title, "soft" if soft else "exact", edition.result[kind(edition.averaging, edition.mode, soft).name])
         for soft in (False, True)
         for title, kind in SCORES
     ]
+    if edition.baseline is not None:
+        f1 = SetF1(edition.averaging, edition.mode).name
+        rows.append(("F1 of dict:", "exact", edition.baseline.result[f1]))
+    return rows
 
 
-def _primary_table(edition: ExtractionReportData) -> list[Any]:
+def _primary_columns(edition: ExtractionReportData) -> list[ReportColumn]:
     """The primary precision, recall and F1, exact and soft."""
     rows = _primary_rows(edition)
     estimates = [estimate for _, _, estimate in rows]
     level = format_percent(estimates[0].interval.confidence_level)
-    columns = [
+    return [
         ReportColumn(edition.averaging, [title for title, _, _ in rows]),
         ReportColumn("match", [match for _, match, _ in rows]),
         ReportColumn("estimate", [format_value(estimate.value, _SCORE_DECIMALS) for estimate in estimates], right=True),
@@ -126,8 +169,6 @@ def _primary_table(edition: ExtractionReportData) -> list[Any]:
             rank=2,
         ),
     ]
-    title = f"{edition.result.system} on {pluralize(edition.documents, 'document')}"
-    return [heading(title), Paragraph(""), TerminalTable(columns)]
 
 
 def _run_caption(edition: ExtractionReportData) -> str:
@@ -139,13 +180,12 @@ def _run_caption(edition: ExtractionReportData) -> str:
     return (
         f"Counted are {edition.counted}. Soft scores match one to one and give near terms part of a hit. "
         f"{how}Chance is what the same findings would score if they were dealt to the documents at random. "
-        f"{format_count(edition.chunks)} chunks in {format_value(edition.seconds, 1)} s, "
-        f"{format_value(rate, 1)} documents a "
-        "second."
+        f"{format_count(edition.chunks)} phrases in {format_value(edition.seconds, 1)} s, "
+        f"{format_value(rate, 1)} documents per second."
     )
 
 
-def _mode_table(edition: ExtractionReportData) -> list[Any]:
+def _mode_section(edition: ExtractionReportData) -> Section:
     """P, R and F1 by every mode and average."""
     rows = [(mode, average) for mode in TITLES for average in AVERAGES]
     columns = [
@@ -168,10 +208,10 @@ def _mode_table(edition: ExtractionReportData) -> list[Any]:
     )
     undefined = [str(estimate.undefined) for estimate in of_f1]
     columns.append(ReportColumn("undefined", undefined, right=True, rank=2))
-    return [Paragraph(""), heading("By mode and average"), Paragraph(""), TerminalTable(columns)]
+    return Section.of_table("By mode and average", columns)
 
 
-def _stage_table(edition: ExtractionReportData) -> list[Any]:
+def _stage_section(edition: ExtractionReportData) -> list[Section]:
     """Where the gold entries ended."""
     total = sum(edition.stages.values())
     met = {stage: number for stage, number in edition.stages.items() if number}
@@ -182,10 +222,10 @@ def _stage_table(edition: ExtractionReportData) -> list[Any]:
         ReportColumn("gold entries", [format_count(number) for number in met.values()], right=True),
         ReportColumn("share", [format_value(number / total, _SCORE_DECIMALS) for number in met.values()], right=True),
     ]
-    return [Paragraph(""), heading("What became of the gold"), Paragraph(""), TerminalTable(columns)]
+    return [Section.of_table("What became of the gold", columns)]
 
 
-def _error_table(edition: ExtractionReportData) -> list[Any]:
+def _error_section(edition: ExtractionReportData) -> Section:
     """Predicted and gold entries by kind."""
     kinds = list(edition.errors_by_kind["predicted"])
     columns = [
@@ -195,16 +235,11 @@ def _error_table(edition: ExtractionReportData) -> list[Any]:
         ),
         ReportColumn("gold", [format_count(edition.errors_by_kind["gold"][kind]) for kind in kinds], right=True),
     ]
-    return [
-        Paragraph(""),
-        heading("Errors by kind"),
-        Paragraph(""),
-        TerminalTable(columns),
-        Paragraph("Parent, child, sibling: what was found, seen from the gold term of the same document."),
-    ]
+    note = "Parent, child, sibling: what was found, seen from the gold term of the same document."
+    return Section.of_table("Errors by kind", columns, note)
 
 
-def _gold_span_table(edition: ExtractionReportData) -> list[Any]:
+def _gold_span_section(edition: ExtractionReportData) -> list[Section]:
     """The gold-span oracle."""
     if not edition.spans:
         return []
@@ -219,17 +254,12 @@ def _gold_span_table(edition: ExtractionReportData) -> list[Any]:
         ),
     ]
     n_found, chunker, model = edition.split
-    return [
-        Paragraph(""),
-        heading("The model apart from the chunker"),
-        Paragraph(""),
-        TerminalTable(columns),
-        Paragraph(
-            f"Marked gold terms: {format_count(n_found + chunker + model)}. Found: {format_count(n_found)}. Lost by "
-            f"the chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
-            f"model: {format_count(model)}, which are not found even so."
-        ),
-    ]
+    note = (
+        f"Marked gold terms: {format_count(n_found + chunker + model)}. Found: {format_count(n_found)}. Lost by "
+        f"the chunker: {format_count(chunker)}, which their own words would have found. Lost by the "
+        f"model: {format_count(model)}, which are not found even so."
+    )
+    return [Section.of_table("The model apart from the chunker", columns, note)]
 
 
 _TUNING_DECIMALS = 3
@@ -281,8 +311,8 @@ class TuningReportData:
     findings: tuple[Finding, ...] = ()
 
 
-def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, quiet: bool = False) -> list[Any]:
-    """The whole report, part by part."""
+def tuning_view(edition: TuningReportData) -> View:
+    """The held-out scores and what to deploy, then precision against recall and the folds of every model."""
     first = edition.parts[0].tuning
     nested = bool(first.folds)
     documents = pluralize(edition.documents, "document")
@@ -291,20 +321,22 @@ def build_tuning_report(edition: TuningReportData, *, verbose: bool = False, qui
         if nested
         else f"Optimistic {first.metric} on {documents} (selected and scored on the same documents)"
     )
-    parts: list[Any] = [heading(title), Paragraph(""), TerminalTable(model_table(edition))]
-    parts += [Paragraph(""), *map(Paragraph, _deployment_lines(edition))]
-    if quiet:
-        return parts
-    if edition.comparison is not None:
-        parts = [Paragraph(edition.comparison.verdict("document"), style="bold"), Paragraph(""), *parts]
-    parts += [Paragraph(""), Paragraph(_tuning_caption(edition, nested))]
-    parts += [Paragraph(f"{note}.") for note in edition.notes]
-    for part in edition.parts:
-        parts += _frontier_table(part)
-        if verbose:
-            parts += _fold_table(part)
-    parts += data_problem_notes(edition.problems, verbose=verbose)
-    return [*parts, *findings_section(sort_by_severity(edition.findings), verbose=verbose)]
+    comparison = edition.comparison
+    answer = Answer(
+        headline=title if comparison is None else comparison.verdict("document"),
+        columns=tuple(model_table(edition)),
+        notes=(
+            *(() if comparison is None else (f"{title}.",)),
+            *_deployment_lines(edition),
+            _tuning_caption(edition, nested),
+            *(f"{note}." for note in edition.notes),
+            *_problem_note(edition.problems),
+        ),
+        findings=edition.findings,
+        details="Details: add -v (precision against recall, folds, findings with hints).",
+    )
+    by_model = [section for part in edition.parts for section in (*_frontier_section(part), *_fold_section(part))]
+    return View(answer, (*by_model, *problem_section(edition.problems)))
 
 
 def model_table(edition: TuningReportData) -> list[ReportColumn]:
@@ -418,7 +450,7 @@ def _distinct_outcomes(edition: TuningReportData) -> str:
     return f"{', '.join(sentences)} scored unlike the others"
 
 
-def _frontier_table(part: TunedModelSummary) -> list[Any]:
+def _frontier_section(part: TunedModelSummary) -> list[Section]:
     """The Pareto-optimal trials."""
     edge = part.frontier
     if not edge:
@@ -435,11 +467,12 @@ def _frontier_table(part: TunedModelSummary) -> list[Any]:
         ),
         ReportColumn("parameters", [format_params(part.tuning.trials[place].params) for place in edge], rank=1),
     ]
-    title = heading(f"Precision against recall of {part.name}, on the documents that chose (optimistic)")
-    return [Paragraph(""), title, Paragraph(""), TerminalTable(columns)]
+    title = f"Precision against recall of {part.name}, on the documents that chose (optimistic)"
+    return [Section.of_table(title, columns)]
 
 
-def _fold_table(part: TunedModelSummary) -> list[Any]:
+def _fold_section(part: TunedModelSummary) -> list[Section]:
+    """The trial that each fold selected, with its inner and outer score."""
     folds = part.tuning.folds
     if not folds:
         return []
@@ -450,4 +483,4 @@ def _fold_table(part: TunedModelSummary) -> list[Any]:
         ReportColumn("outer", [format_value(fold.outer, _TUNING_DECIMALS) for fold in folds], right=True),
         ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
     ]
-    return [Paragraph(""), heading(f"Folds of {part.name}"), Paragraph(""), TerminalTable(columns)]
+    return [Section.of_table(f"Folds of {part.name}", columns)]

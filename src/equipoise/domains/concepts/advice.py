@@ -1,0 +1,126 @@
+"""Which model to use for what: the best in the ground-truth metric, and what the published formula would have picked.
+
+Only models that are shown to be better than chance can be recommended. A formula that adds up cosines can rank
+a model of pure noise first: collapsed vectors make every pair look similar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import isnan
+
+from equipoise.domains.concepts.report import Recommendation, ScoreComparison
+from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE
+from equipoise.stats.formatting import format_interval, format_p, format_value, shared_decimals
+from equipoise.stats.result import Estimate
+
+USES = {COMPOSITE: GENERAL_USE} | {score.name: score.use for score in CONCEPT_SCORES.values() if score.use}
+"""What each score decides."""
+
+
+def recommend(
+    score_comparisons: Sequence[ScoreComparison], collapsed: Collection[str] = ()
+) -> tuple[Recommendation, ...]:
+    """For every use, the model with the best ground-truth metric, and all that are not significantly worse.
+
+    A model of ``collapsed``, one at chance, and one whose score does not exceed its chance level are left out.
+    """
+    by_score = {comparison.score: comparison for comparison in score_comparisons}
+    return tuple(_advice(use, by_score[score], collapsed) for score, use in USES.items() if score in by_score)
+
+
+def _advice(use: str, comparison: ScoreComparison, collapsed: Collection[str]) -> Recommendation:
+    metric = comparison.truth
+    estimates = comparison.reference_metrics.get(metric, {})
+    measured = sorted(
+        (name for name, estimate in estimates.items() if not isnan(estimate.value)),
+        key=lambda name: -estimates[name].value,
+    )
+    reasons = {name: _reason_against(name, comparison, collapsed) for name in measured}
+    eligible = [name for name in measured if not reasons[name]]
+    excluded = {name: reason for name, reason in reasons.items() if reason}
+    if not eligible:
+        return Recommendation(
+            use, comparison.score, metric, (), _no_model(comparison, measured, excluded), "", excluded
+        )
+    leader = eligible[0]
+    tied = [name for name in eligible[1:] if not comparison.is_better(leader, name)]
+    message = (
+        f"{join_with([leader, *tied], 'or')}: {describe(metric, estimates[leader])}{' for ' + leader if tied else ''}"
+    )
+    message += _test(comparison, leader, tied, measured)
+    formula = _formula_pick(comparison, (leader, *tied), excluded)
+    return Recommendation(use, comparison.score, metric, (leader, *tied), message, formula, excluded)
+
+
+def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collection[str]) -> str:
+    """Why a model cannot be the answer; empty if it can."""
+    if name in collapsed:
+        return "its vectors are collapsed (EQ310)"
+    truth = comparison.reference_metrics[comparison.truth][name]
+    if not comparison.above_chance(comparison.truth, name):
+        return f"not above chance: {describe(comparison.truth, truth)}"
+    score = comparison.estimates[name]
+    # The composite adds a quality score whose random baseline is above every trained model.
+    if comparison.score != COMPOSITE and score.value <= score.chance:
+        places = shared_decimals([score.interval])
+        value, chance = format_value(score.value, places), format_value(score.chance, places)
+        return f"its {comparison.score} {value} does not exceed its chance level {chance}"
+    return ""
+
+
+def _no_model(comparison: ScoreComparison, measured: Sequence[str], excluded: dict[str, str]) -> str:
+    if not measured:
+        return f"no model: {comparison.truth or comparison.score} is undefined for every model"
+    best = measured[0]
+    return f"no model: the highest is {best}, {excluded[best]}"
+
+
+def _test(comparison: ScoreComparison, leader: str, tied: Sequence[str], measured: Sequence[str]) -> str:
+    """What the paired test says about the leader and the other models."""
+    if len(measured) == 1:
+        return "; the only model measured"
+    if tied:
+        known = _p_values(comparison, leader, tied)
+        least = f" (adjusted p {'' if len(known) == 1 else 'at least '}{format_p(min(known))})" if known else ""
+        return f"; {join_with(tied, 'and')} {'is' if len(tied) == 1 else 'are'} not significantly worse{least}"
+    better = [name for name in measured if name != leader and comparison.is_better(leader, name)]
+    if not better:
+        return "; no other model is above chance"
+    largest = max(_p_values(comparison, leader, better))
+    return f"; significantly better than {join_with(better, 'and')} (adjusted p {format_p(largest)})"
+
+
+def _p_values(comparison: ScoreComparison, leader: str, others: Sequence[str]) -> list[float]:
+    contrasts = [comparison.truth_contrast(leader, name) for name in others]
+    return [contrast.adjusted for contrast in contrasts if contrast is not None and not isnan(contrast.adjusted)]
+
+
+def _formula_pick(comparison: ScoreComparison, recommended: Sequence[str], excluded: dict[str, str]) -> str:
+    """What the score would have picked, and why it is not taken; empty if it picks the same model."""
+    pick = comparison.leader
+    if pick is None or pick == recommended[0]:
+        return ""
+    score = comparison.estimates[pick]
+    value = format_value(score.value, shared_decimals([score.interval]))
+    picked = f"{comparison.score} would pick {pick} ({value})"
+    if pick in recommended:
+        return f"{picked}, which is not significantly worse"
+    worse = f"its {comparison.truth} is significantly lower than that of {recommended[0]}"
+    return f"{picked}, which is not taken: {excluded.get(pick, worse)}"
+
+
+def describe(metric: str, estimate: Estimate) -> str:
+    """A metric with its interval and its chance level: ``ARI 0.13 [0.05, 0.22], chance 0.00``."""
+    places = max(shared_decimals([estimate.interval]), 2)
+    value, interval = format_value(estimate.value, places), format_interval(estimate.interval, places)
+    return f"{metric} {value} {interval}, chance {format_value(estimate.chance, places)}"
+
+
+def join_with(names: Sequence[str], word: str) -> str:
+    """Names joined with commas and a conjunction.
+
+    >>> join_with(["a", "b", "c"], "or"), join_with(["a"], "and")
+    ('a, b or c', 'a')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

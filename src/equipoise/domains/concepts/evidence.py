@@ -1,0 +1,309 @@
+"""Evidence of the tasks of a concept set: pairs in several spaces, entities, relations, and errors of dyadic means."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.domains.concepts.concept_set import (
+    AnnotatedSentence,
+    ConceptPair,
+    EntityMention,
+    Relation,
+    relation_query,
+)
+from equipoise.errors import InputError
+from equipoise.evidence.pairs import Pairs
+from equipoise.evidence.ranking import Ranking
+from equipoise.evidence.space import Space
+from equipoise.geometry.search import score_blocks
+from equipoise.metrics.structure import GraphClustering, GraphDensity
+from equipoise.tasks.classification import linear_probe
+from equipoise.tasks.similarity import Encode, encode_checked, paired_cosine, unit_rows
+
+if TYPE_CHECKING:
+    from equipoise.evidence.labels import Labels
+    from equipoise.types import Floats, Ids, Ints
+
+# Pairs: the cosine after the mean of all texts is subtracted, and after whitening.
+
+MIN_POSITIVE = 0.5
+"""From this expected similarity on, a pair counts as similar in pair classification."""
+
+
+def centered_and_whitened(encode: Encode, pairs: Sequence[ConceptPair]) -> tuple[Pairs, Pairs]:
+    """The pairs with cosines of centred vectors, and with cosines of whitened vectors.
+
+    Mean and covariance are those of the texts of the pairs, each text once; the expected similarities are not used.
+    """
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
+    row = {text: index for index, text in enumerate(texts)}
+    ends = np.array([(row[pair.first], row[pair.second]) for pair in pairs]).T
+    vectors = encode_checked(encode, texts)
+    centered = vectors - vectors.mean(axis=0)
+    expected, ids = [pair.expected for pair in pairs], [pair.id for pair in pairs]
+    made = (
+        Pairs.of(paired_cosine(points[ends[0]], points[ends[1]]), expected, unit_ids=ids)
+        for points in (centered, whitened(centered))
+    )
+    return next(made), next(made)
+
+
+def whitened(centered: Floats) -> Floats:
+    """Centred vectors, multiplied by the inverse square root of their covariance, in the space that they span.
+
+    With fewer texts than dimensions, the plain covariance would make all texts equally far apart. It is therefore
+    shrunk towards a multiple of the identity (Ledoit and Wolf, Journal of Multivariate Analysis 88, 2004).
+    """
+    count, dims = centered.shape
+    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
+    variances = sizes**2 / count
+    mean = variances.sum() / dims
+    if mean == 0:
+        return np.zeros_like(left)
+    covariance_norm = float((variances**2).sum())
+    delta = covariance_norm / dims - mean**2
+    beta = (float((np.einsum("ij,ij->i", centered, centered) ** 2).sum()) / count - covariance_norm) / (dims * count)
+    shrinkage = min(max(beta, 0.0), delta) / delta if delta > 0 else 0.0
+    shrunk = (1.0 - shrinkage) * variances + shrinkage * mean
+    return np.asarray(left * np.divide(sizes, np.sqrt(shrunk), out=np.zeros_like(sizes), where=shrunk > 0))
+
+
+def binary_pairs(pairs: Pairs) -> Pairs | None:
+    """The pairs as similar (1) or not (0), for average precision; None if all are the same."""
+    similar = pairs.expected >= MIN_POSITIVE
+    if similar.all() or not similar.any():
+        return None
+    return replace(pairs, expected=similar.astype(np.float64))
+
+
+# Entities: clustering by type, and similarity to their sentences.
+
+
+@dataclass(frozen=True)
+class EntityEvidence:
+    """Entities by type, and the similarity of each mention to its sentence.
+
+    ``space`` has one point an entity: one that is named in three sentences is still one, since copies of a
+    point would be its nearest neighbours. ``entity_text`` has one cosine a mention, ``mention_ids`` names
+    them, and ``sentence_of`` holds the sentence of each, so that sentences can be resampled.
+    """
+
+    space: Space
+    names: tuple[str, ...]
+    entity_text: Floats
+    mention_ids: Ids
+    sentence_of: Ints
+    entity_text_chance: float
+    """The mean cosine of the mentions with the other sentences; NaN for a single one."""
+    seed: int = 0
+
+    @cached_property
+    def probed(self) -> Labels:
+        """The type of each entity as a cross-validated linear probe predicts it."""
+        return linear_probe(self.space, groups=self.names, seed=self.seed)
+
+
+def entity_evidence(encode: Encode, sentences: Sequence[AnnotatedSentence], *, seed: int = 0) -> EntityEvidence:
+    """Embed sentences and entities; ``seed`` decides the folds of the probe.
+
+    >>> vectors = {"Plato wrote Laws.": [1.0, 1.0], "Plato": [1.0, 0.0], "Laws": [0.0, 1.0]}
+    >>> mentions = (EntityMention("Plato", "PERSON"), EntityMention("Laws", "WORK"))
+    >>> marked = AnnotatedSentence("Plato wrote Laws.", mentions)
+    >>> found = entity_evidence(lambda texts: [vectors[text] for text in texts], [marked])
+    >>> found.entity_text.round(3).tolist(), found.space.classes.tolist()
+    ([0.707, 0.707], ['PERSON', 'WORK'])
+    """
+    mentions = [(index, entity) for index, sentence in enumerate(sentences) for entity in sentence.entities]
+    kinds = list(dict.fromkeys((entity.text, entity.label) for _, entity in mentions))
+    if len({label for _, label in kinds}) < 2:
+        raise InputError("the sentences have entities of fewer than two types", hint="types need others to differ from")
+    texts = [sentence.text for sentence in sentences]
+    names = [text for text, _ in kinds]
+    vectors = encode_checked(encode, texts + names)
+    sentence_vectors, mention_vectors = vectors[: len(texts)], vectors[len(texts) :]
+    row = {kind: index for index, kind in enumerate(kinds)}
+    rows = np.array([row[entity.text, entity.label] for _, entity in mentions], dtype=np.int64)
+    inside = np.array([index for index, _ in mentions], dtype=np.int64)
+    return EntityEvidence(
+        Space.of(mention_vectors, labels=[label for _, label in kinds], unit_ids=_point_ids(kinds)),
+        tuple(names),
+        paired_cosine(mention_vectors[rows], sentence_vectors[inside]),
+        _mention_ids(mentions),
+        inside,
+        _elsewhere(mention_vectors[rows], sentence_vectors, inside),
+        seed,
+    )
+
+
+def _elsewhere(mentions: Floats, sentences: Floats, inside: Ints) -> float:
+    """The mean cosine of mentions with sentences that they are not marked in: pairs dealt at random."""
+    if len(sentences) < 2:
+        return float("nan")
+    # The sum of cosines with all sentences is one product with the sum of their directions.
+    total = unit_rows(mentions) @ unit_rows(sentences).sum(axis=0)
+    own_cosine = paired_cosine(mentions, sentences[inside])
+    return float(np.mean((total - own_cosine) / (len(sentences) - 1)))
+
+
+def _point_ids(kinds: Sequence[tuple[str, str]]) -> list[str]:
+    """The name of each entity, with its type where a name has several."""
+    times = Counter(text for text, _ in kinds)
+    return [f"{text} ({label})" if times[text] > 1 else text for text, label in kinds]
+
+
+def _mention_ids(mentions: Sequence[tuple[int, EntityMention]]) -> Ids:
+    """The number of the sentence and the name, numbered where a sentence marks it several times."""
+    times: Counter[tuple[int, str]] = Counter()
+    ids = []
+    for index, entity in mentions:
+        times[index, entity.text] += 1
+        nth = times[index, entity.text]
+        ids.append(f"{index + 1}: {entity.text}{f' ({nth})' if nth > 1 else ''}")
+    return np.array(ids, dtype=object)
+
+
+# Relations: similarity of related entities, and retrieval of the object of a relation.
+
+
+@dataclass(frozen=True)
+class RelationEvidence:
+    """Entities and what joins them.
+
+    ``space`` has one point an entity and one edge a pair that is related, in whatever way; relation coherence
+    is ``Coherence`` on it. ``ranking`` has one unit a relation: the rank of its object among all entities
+    but the subject. Other correct answers to the same query are not candidates. ``subjects`` can
+    serve as clusters: relations of one subject have nearly the same query vector.
+    """
+
+    space: Space
+    ranking: Ranking
+    subjects: Ids
+    ends: Ints
+    """The rows of the subject and of the object of each relation."""
+
+    @property
+    def graph_density(self) -> float:
+        """Edges over possible edges of the directed graph, by networkx; not capped."""
+        return GraphDensity().value(self.space)
+
+    @property
+    def clustering_coefficient(self) -> float:
+        """Mean clustering coefficient of the graph without directions, by networkx."""
+        return GraphClustering().value(self.space)
+
+
+def relation_evidence(encode: Encode, relations: Sequence[Relation]) -> RelationEvidence:
+    """Embed all entities, join the related ones, and look for the object of each relation.
+
+    The question is the subject and the predicate as words, ``Plato wrote``; the answers are ranked by cosine.
+
+    >>> vectors = {"Plato": [1.0, 0.0], "Laws": [0.0, 1.0], "Kant": [0.6, 0.8], "Plato wrote": [0.2, 1.0]}
+    >>> vectors |= {"Kant read": [1.0, 0.1]}
+    >>> said = [Relation("Plato", "wrote", "Laws"), Relation("Kant", "read", "Plato")]
+    >>> relation_evidence(lambda texts: [vectors[text] for text in texts], said).ranking.ranks
+    array([1., 1.])
+    """
+    if len(relations) < 2:
+        raise InputError(
+            f"there {'is one relation' if relations else 'are no relations'}",
+            hint="an object can only be looked for among several entities",
+        )
+    names = list(dict.fromkeys(name for relation in relations for name in (relation.subject, relation.object)))
+    row = {name: index for index, name in enumerate(names)}
+    questions = [relation_query(relation) for relation in relations]
+    query_row = {question: index for index, question in enumerate(dict.fromkeys(questions))}
+    vectors = encode_checked(encode, [*names, *query_row])
+    ends = np.array([(row[relation.subject], row[relation.object]) for relation in relations], dtype=np.int64)
+    queries = vectors[len(names) :][[query_row[question] for question in questions]]
+    return RelationEvidence(
+        Space.of(vectors[: len(names)], edges=np.unique(ends, axis=0), unit_ids=names),
+        _ranking(queries, vectors[: len(names)], ends, _rivals(questions, ends), relations),
+        np.array([relation.subject for relation in relations], dtype=object),
+        ends,
+    )
+
+
+def _rivals(questions: Sequence[str], ends: Ints) -> list[list[int]]:
+    """For each relation, the other entities that answer its query."""
+    answers: dict[str, set[int]] = {}
+    for question, (_, answer) in zip(questions, ends.tolist(), strict=True):
+        answers.setdefault(question, set()).add(answer)
+    return [
+        sorted(answers[question] - {answer}) for question, answer in zip(questions, ends[:, 1].tolist(), strict=True)
+    ]
+
+
+def _ranking(
+    queries: Floats, corpus: Floats, ends: Ints, rivals: list[list[int]], relations: Sequence[Relation]
+) -> Ranking:
+    """The rank of each object; NaN marks entities that are not candidates."""
+
+    def masked() -> Iterator[tuple[slice, NDArray[Any]]]:
+        for rows, scores in score_blocks(queries, corpus, geometry="cosine"):
+            for row, others in zip(scores, rivals[rows], strict=True):
+                row[others] = np.nan
+            yield rows, scores
+
+    ranking = Ranking.from_blocks(
+        masked(),
+        ends[:, 1],
+        units=len(queries),
+        corpus=len(corpus),
+        exclude=ends[:, 0],
+        unit_ids=[" | ".join((relation.subject, relation.predicate, relation.object)) for relation in relations],
+    )
+    pool = ranking.candidates - np.array([len(others) for others in rivals])
+    return replace(ranking, candidates=pool, depth=pool)
+
+
+# Embedding quality: metrics of the vectors of standard concepts, without ground truth.
+
+
+def concept_space(encode: Encode, concepts: Sequence[str]) -> Space:
+    """The vectors of the concepts; a unit is a concept.
+
+    >>> len(concept_space(lambda texts: [[1.0, 0.0], [0.0, 1.0]], ["amor fati", "qualia"]))
+    2
+    """
+    if len(concepts) < 2:
+        raise InputError(
+            f"there {'is one concept' if concepts else 'are no concepts'}",
+            hint="vectors need others to differ from",
+        )
+    return Space.of(encode_checked(encode, list(concepts)), unit_ids=list(concepts))
+
+
+# Errors of a mean over pairs that share members: relations of one entity are not independent.
+
+
+def dyadic_weights(edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
+    """One row per resample and one column per edge: weights with variance 1, and covariance 1 if edges share a node.
+
+    No weights have exactly these covariances in every graph; the nearest that exist are a little larger.
+
+    >>> apart = dyadic_weights(np.array([[0, 1], [2, 3]]), 4, 20_000, np.random.default_rng(0))
+    >>> bool(np.allclose(np.cov(apart.T), np.eye(2), atol=0.05))
+    True
+    """
+    ends = np.zeros((len(edges), points))
+    rows = np.arange(len(edges))
+    ends[rows, edges[:, 0]] = ends[rows, edges[:, 1]] = 1.0
+    # Edges that meet share 1 in ends @ ends.T, but an edge shares 2 with itself: one of them is taken off,
+    # and negative variances are set to 0. The eigenvalues are those of the smaller matrix.
+    values, vectors = np.linalg.eigh(ends.T @ ends)
+    above_one = values > 1.0
+    across = ends @ vectors[:, above_one] * np.sqrt((values[above_one] - 1.0) / values[above_one])
+    return np.asarray(rng.standard_normal((draws, int(above_one.sum()))) @ across.T)
+
+
+def dyadic_errors(values: Floats, edges: Ints, points: int, draws: int, rng: np.random.Generator) -> Floats:
+    """Errors of the mean of ``values`` (one per edge): one per resample."""
+    weights = dyadic_weights(edges, points, draws, rng)
+    return np.asarray(weights @ (values - values.mean()) / len(values))

@@ -1,0 +1,391 @@
+"""Draft questions about a document: cloze and heading questions without a model, or questions of a chat model.
+
+Drafts are a start for people: each carries its passage and the mark ``draft``, and a comparison refuses them until
+somebody has edited them and removed the mark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count, groupby, pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from equipoise.domains.fair.answer_matching import normalize_answer
+from equipoise.domains.fair.answer_verification import count_answers, one_line
+from equipoise.domains.fair.dataset import documents_from
+from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
+from equipoise.domains.fair.questions import QuestionAnswer
+from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
+from equipoise.errors import InputError, ParameterError, did_you_mean
+from equipoise.models.chunking import markdown_sections, sentence_starts
+
+if TYPE_CHECKING:
+    from equipoise.io.documents import TextDocument
+    from equipoise.models.backends.chat import ChatModel
+
+GAP = "____"
+LANGUAGES = ("en", "de")
+HEADING_SHARE = 0.25
+"""The share of heading questions, where the document has headings."""
+
+MIN_WORDS, MAX_WORDS = 8, 45
+"""The length of a sentence that becomes a cloze question."""
+MAX_ANSWER_WORDS = 5
+PASSAGE_WORDS = 250
+"""The length of the passages that a chat model reads."""
+QUESTIONS_PER_PASSAGE = 3
+
+_MATCHER = answer_matcher("words")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class DraftSet:
+    """Draft questions in the order of the document, how each was made, and how many candidates were dropped and why."""
+
+    questions: tuple[QuestionAnswer, ...]
+    methods: Mapping[str, str]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The questions as a fixture has them."""
+        return [
+            {
+                "id": question.id,
+                "question": question.question,
+                "answer": question.answer,
+                "category": question.category,
+                "passage": question.passages[0],
+                "draft": True,
+                "method": self.methods[question.id],
+            }
+            for question in self.questions
+        ]
+
+    def to_jsonl(self) -> str:
+        """The fixture, one JSON object per line."""
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_dicts())
+
+
+def draft_questions(
+    doc_content: Any, n_questions: int = 80, *, model: str | ChatModel | None = None, language: str | None = None
+) -> DraftSet:
+    """Propose questions about a document, to be edited by a person.
+
+    Without a model there are cloze questions (a sentence with a gap) and heading questions (what a section says about
+    its title). They are worded like the document, which favours lexical systems, so rephrase them. Every draft has a
+    passage that contains its answer. Drafts whose answer occurs in the question or several times in the document, and
+    near-duplicates, are dropped.
+
+    Parameters
+    ----------
+    doc_content
+        A text, a list of texts, or documents.
+    n_questions
+        The maximum number of drafts; they are spread over the document.
+    model
+        A chat model: ``openai:MODEL``, ``openai:MODEL,base_url=URL`` for a compatible server, or
+        ``litellm:PROVIDER/MODEL``. The key is read from the environment.
+    language
+        ``en`` or ``de``: the language of heading questions. By default it is detected.
+
+    Returns
+    -------
+    DraftSet
+        The drafts; ``to_jsonl()`` is a fixture for ``eq fair validate``.
+
+    Examples
+    --------
+    >>> text = "# Mills\\n\\nThe old mill at the river was built by Jonas Weber and his brother in 1871."
+    >>> [(draft.question, draft.answer) for draft in draft_questions(text, 1).questions]
+    [('The old mill at the river was built by ____ and his brother in 1871.', 'Jonas Weber')]
+    """
+    if isinstance(n_questions, bool) or not isinstance(n_questions, int) or n_questions < 1:
+        raise ParameterError(f"n_questions is {n_questions!r}; it must be an integer of 1 or more")
+    if language is not None and language not in LANGUAGES:
+        hint = did_you_mean(language, LANGUAGES) or f"known: {', '.join(LANGUAGES)}"
+        raise ParameterError(f"there are no heading questions in the language {language!r}", hint=hint)
+    documents = documents_from(doc_content)
+    sentences = list(_sentences(documents))
+    if not sentences:
+        raise InputError(
+            f"the document has no sentence of {MIN_WORDS} to {MAX_WORDS} words", hint="check the text of the document"
+        )
+    drafts = _Collector(documents, n_questions)
+    if model is None:
+        language = language or _detected_language(documents)
+        headings = list(_heading_drafts(sentences, language))
+        drafts.add_from(_evenly(headings, round(HEADING_SHARE * n_questions)), limit=round(HEADING_SHARE * n_questions))
+        strata = np.array_split(np.arange(len(sentences)), min(n_questions, len(sentences)))
+        drafts.add_from([_cloze_drafts([sentences[at] for at in part.tolist()]) for part in strata])
+    else:
+        from equipoise.models.backends.chat import chat_model
+
+        chat = chat_model(model) if isinstance(model, str) else model
+        passages = _evenly(list(_passages(sentences)), -(-n_questions // QUESTIONS_PER_PASSAGE))
+        drafts.add_from([_model_drafts(chat, passage) for passage in passages])
+    return drafts.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """A sentence on one line, and the title of its section."""
+
+    text: str
+    title: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A question that was not checked yet; ``order`` is the position of its passage."""
+
+    question: str
+    answer: str
+    passage: str
+    category: str
+    method: str
+    order: int
+    topic: str = ""
+    """What near-duplicates are recognised by; the question if empty."""
+
+    @property
+    def grams(self) -> frozenset[str]:
+        """The character trigrams of the topic."""
+        return character_trigrams(self.topic or self.question)
+
+
+_LIST_MARK = re.compile(r"^(?:[-*+>]|\d+[.)])\s+")
+_MARKUP = re.compile(r"[|`<>{}\[\]]|https?://|\.{4,}|_{3,}")
+
+
+def _sentences(documents: Sequence[TextDocument]) -> Iterator[_Sentence]:
+    """The sentences of all documents, without headings, tables, code and links."""
+    order = count()
+    for document in documents:
+        text = document.text
+        sections = markdown_sections(text)
+        for section, end in zip(sections, [*(other.start for other in sections[1:]), len(text)], strict=True):
+            title = section.title.rpartition(" > ")[2]
+            lines = text[section.start : end].splitlines()
+            body = "\n".join(line for line in lines if not line.startswith(("#", "=", "---")) and line.strip() != title)
+            for paragraph in re.split(r"\n\s*\n", body):
+                starts = sentence_starts(paragraph)
+                for start, stop in zip(starts, [*starts[1:], len(paragraph)], strict=True):
+                    line = _LIST_MARK.sub("", one_line(paragraph[start:stop]))
+                    if MIN_WORDS <= len(line.split()) <= MAX_WORDS and not _MARKUP.search(line):
+                        yield _Sentence(line, title, next(order))
+
+
+def _evenly(items: list[T], number: int) -> list[T]:
+    """At most this many items, evenly spaced."""
+    if number >= len(items):
+        return items
+    return [items[at] for at in np.linspace(0, len(items) - 1, number).astype(int).tolist()]
+
+
+# Answers within a sentence: names, numbers with their unit, and pairs of long words.
+
+_WORD = re.compile(r"[^\W\d_][\w’'-]*")
+_NUMBER = re.compile(r"(?<![\w.,])\d(?:[\d.,:]*\d)?(?:\s?%|\s(?P<unit>[^\W\d_]{2,}))?")
+_LONG_WORD = 6
+_NO_UNITS = {
+    "an", "and", "are", "as", "at", "but", "by", "for", "from", "had", "he", "in", "is", "it", "of", "on", "or",
+    "she", "that", "the", "their", "they", "this", "to", "was", "were", "when", "which", "who", "with", "als", "am",
+    "auf", "aus", "bei", "bis", "das", "dem", "den", "der", "des", "die", "ein", "eine", "er", "es", "für", "hat",
+    "im", "ist", "mit", "nach", "nur", "sich", "sie", "sind", "um", "und", "von", "vor", "war", "waren", "wie",
+    "wird", "wurde", "wurden", "zu", "zum", "zur",
+}  # fmt: skip
+"""Words after a number that are no unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A possible answer: its position in the sentence, its category, and how specific it is."""
+
+    start: int
+    end: int
+    category: str
+    score: float
+
+
+def _answer_spans(sentence: str) -> list[_Span]:
+    """Possible answers of a sentence, the most specific first."""
+    words = list(_WORD.finditer(sentence))
+    spans = []
+    for number in _NUMBER.finditer(sentence):
+        has_unit = number["unit"] is not None and number["unit"] not in _NO_UNITS
+        end = number.end() if has_unit or number["unit"] is None else number.start("unit") - 1
+        if end - number.start() > 1:  # a single digit is no specific answer
+            spans.append(_Span(number.start(), end, "fine_detail", 2.0))
+    run: list[re.Match[str]] = []
+    for word in [*words[1:], None]:
+        adjacent = not run or (word is not None and sentence[run[-1].end() : word.start()] == " ")
+        if word is not None and word.group()[0].isupper() and adjacent:
+            run.append(word)
+            continue
+        if run:
+            spans.append(_Span(run[0].start(), run[-1].end(), "exact", 3.0 if len(run) > 1 else 1.0))
+        run = [word] if word is not None and word.group()[0].isupper() else []
+    for first, second in pairwise(words[1:]):
+        is_long = min(len(first.group()), len(second.group())) >= _LONG_WORD
+        if is_long and sentence[first.end() : second.start()] == " ":
+            spans.append(_Span(first.start(), second.end(), "exact", 0.5))
+    return sorted(spans, key=lambda span: -span.score)
+
+
+def _cloze_drafts(sentences: Sequence[_Sentence]) -> Iterator[_Draft]:
+    """Sentences with a gap, the most specific answers first."""
+    spans = [(sentence, span) for sentence in sentences for span in _answer_spans(sentence.text)]
+    for sentence, span in sorted(spans, key=lambda pair: -pair[1].score):
+        text = sentence.text
+        question = f"{text[: span.start]}{GAP}{text[span.end :]}"
+        yield _Draft(question, text[span.start : span.end], text, span.category, "cloze", sentence.order)
+
+
+_HEADING_QUESTIONS = {
+    "en": "What does the document say about {title}?",
+    "de": "Was sagt das Dokument über {title}?",
+}
+_STOP_WORDS = {"en": {"the", "and", "of", "is", "to"}, "de": {"der", "die", "und", "das", "ist"}}
+
+
+def _heading_drafts(sentences: Sequence[_Sentence], language: str) -> Iterator[Iterator[_Draft]]:
+    """For each section title, questions about it with the answers of the section, the most specific first."""
+    by_title: dict[str, list[_Sentence]] = {}
+    for sentence in sentences:
+        if sentence.title:
+            by_title.setdefault(sentence.title, []).append(sentence)
+    for title, body in by_title.items():
+        question = _HEADING_QUESTIONS[language].format(title=title.rstrip(".?!:"))
+        changes = {"question": question, "method": "heading", "category": "implicit", "topic": title}
+        yield map(partial(replace, **changes), _cloze_drafts(body))
+
+
+def _detected_language(documents: Sequence[TextDocument]) -> str:
+    """The language whose stop words are more frequent."""
+    counts = Counter(word for document in documents for word in document.text.casefold().split())
+    return max(LANGUAGES, key=lambda language: sum(counts[word] for word in _STOP_WORDS[language]))
+
+
+# Questions of a chat model.
+
+_PROMPT = """\
+Write {number} questions that can be answered from the passage below, in the language of the passage.
+The answer must be copied word for word from the passage: a name, a number, a date or a short phrase of at most
+{words} words. Do not use the words of the answer in the question, and rephrase the passage instead of quoting it.
+A reader who does not see the passage must understand the question.
+Answer with a JSON list only: [{{"question": "...", "answer": "..."}}]
+
+Passage:
+{passage}
+"""
+
+
+def _passages(sentences: Sequence[_Sentence]) -> Iterator[list[_Sentence]]:
+    """Consecutive sentences of one section, of about ``PASSAGE_WORDS`` words."""
+    for _, section in groupby(sentences, key=lambda sentence: sentence.title):
+        passage: list[_Sentence] = []
+        for sentence in section:
+            passage.append(sentence)
+            if sum(len(part.text.split()) for part in passage) >= PASSAGE_WORDS:
+                yield passage
+                passage = []
+        if passage:
+            yield passage
+
+
+def _model_drafts(model: ChatModel, sentences: Sequence[_Sentence]) -> Iterator[_Draft]:
+    """The questions that the model writes about a passage; the passage of a draft is the sentence with its answer."""
+    passage = " ".join(sentence.text for sentence in sentences)
+    prompt = _PROMPT.format(number=QUESTIONS_PER_PASSAGE, words=MAX_ANSWER_WORDS, passage=passage)
+    for pair in _parsed_pairs(model.complete(prompt)):
+        question, answer = one_line(pair["question"]), one_line(pair["answer"])
+        holder = next((one for one in sentences if _MATCHER.holds(answer, one.text)), sentences[0])
+        yield _Draft(question, answer, holder.text, "reformulated", model.name, holder.order)
+
+
+def _parsed_pairs(answer: str) -> Iterator[dict[str, str]]:
+    """The pairs of question and answer in the text of a model; text around the JSON list is ignored."""
+    start, end = answer.find("["), answer.rfind("]")
+    try:
+        rows = json.loads(answer[start : end + 1])
+    except ValueError:
+        return
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("question", "answer")):
+            yield row
+
+
+# Checks of drafts, one by one.
+
+
+class _Collector:
+    """Accepts drafts that pass all checks, up to a number, and counts the others by reason."""
+
+    def __init__(self, documents: Sequence[TextDocument], n_questions: int) -> None:
+        self._texts = [normalize_answer(document.text) for document in documents]
+        self._limit = n_questions
+        self._accepted: list[_Draft] = []
+        self._grams: list[frozenset[str]] = []
+        self._answers: set[str] = set()
+        self._dropped: Counter[str] = Counter()
+
+    def add_from(self, sources: Sequence[Iterator[_Draft]], limit: int | None = None) -> None:
+        """Take one accepted draft of each source in turn, until there are enough or no source has another one."""
+        limit = self._limit if limit is None else min(limit, self._limit)
+        open_sources = list(sources)
+        while open_sources and len(self._accepted) < limit:
+            open_sources = [source for source in open_sources if len(self._accepted) < limit and self._add_next(source)]
+
+    def _add_next(self, source: Iterator[_Draft]) -> bool:
+        for draft in source:
+            reason = self._problem(draft)
+            if not reason:
+                self._accepted.append(draft)
+                self._grams.append(draft.grams)
+                self._answers.add(normalize_answer(draft.answer))
+                return True
+            self._dropped[reason] += 1
+        return False
+
+    def _problem(self, draft: _Draft) -> str:
+        """Why a draft is dropped; empty if it is accepted."""
+        if not draft.question.strip() or not draft.answer.strip():
+            return "empty"
+        if len(draft.answer.split()) > MAX_ANSWER_WORDS:
+            return "answer too long"
+        if not _MATCHER.holds(draft.answer, draft.passage):
+            return "answer not in the passage"
+        if _MATCHER.holds(draft.answer, draft.question):
+            return "answer in the question"
+        if normalize_answer(draft.answer) in self._answers:
+            return "same answer as another draft"
+        if count_answers(QuestionAnswer("", draft.question, draft.answer), self._texts, _MATCHER) != 1:
+            return "answer several times in the document"
+        grams = draft.grams
+        if any(len(grams & other) >= NEAR_DUPLICATE_SIMILARITY * len(grams | other) for other in self._grams):
+            return "near-duplicate of another draft"
+        return ""
+
+    def result(self) -> DraftSet:
+        """The accepted drafts in the order of the document, numbered."""
+        ordered = sorted(self._accepted, key=lambda draft: draft.order)
+        questions = tuple(
+            QuestionAnswer(
+                f"d{number}", draft.question, draft.answer, draft.category, passages=(draft.passage,), draft=True
+            )
+            for number, draft in enumerate(ordered, start=1)
+        )
+        methods = {question.id: draft.method for question, draft in zip(questions, ordered, strict=True)}
+        return DraftSet(questions, methods, dict(self._dropped.most_common()))

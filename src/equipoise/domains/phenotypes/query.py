@@ -1,0 +1,202 @@
+"""Queries: the terms of one text or of many, as plain records. ``query`` is the one-line call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Weights
+from equipoise.domains.phenotypes.index.build import default_index_folder, open_or_build_indexes
+from equipoise.domains.phenotypes.index.lexicon import read_translations
+from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.term_texts import ComponentKind
+from equipoise.domains.phenotypes.ontology.ontology import HPO, Ontology, load_ontology
+from equipoise.errors import FormatError, InputError
+from equipoise.io.tables import read_table, table_format
+from equipoise.io.text import PathLike, display_path, read_text
+from equipoise.models.retriever import retriever
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.index.retriever import TermHits
+
+DEFAULT_TOP_K = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """A retrieved term: rank, id, label and score, and the component with the largest score."""
+
+    rank: int
+    id: str
+    label: str
+    score: float
+    component: str
+    """``label``, ``synonym``, ``definition``, or ``whole`` for one vector per term."""
+    text: str
+    """The text of that component."""
+
+
+@overload
+def query(texts: str, model: str = ..., ontology: Ontology | str = ..., **options: Any) -> list[TermMatch]: ...
+
+
+@overload
+def query(
+    texts: Iterable[str], model: str = ..., ontology: Ontology | str = ..., **options: Any
+) -> list[list[TermMatch]]: ...
+
+
+def query(
+    texts: str | Iterable[str],
+    model: str = DEFAULT_MODEL,
+    ontology: Ontology | str = HPO,
+    *,
+    k: int = DEFAULT_TOP_K,
+    **options: Any,
+) -> list[TermMatch] | list[list[TermMatch]]:
+    """Retrieve the terms of a text, or of each of several texts.
+
+    The first call loads the ontology and the model, and builds the index of the model if there is none. Later calls
+    with the same model, ontology and options reuse them.
+
+    Parameters
+    ----------
+    texts
+        One text, or several.
+    model
+        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf:``.
+    ontology
+        The ontology, its path, or ``hpo``.
+    k
+        Number of terms per text.
+    **options
+        Options of ``open_term_retriever``: ``multi_vector``, ``strategy``, ``weights``, ``translate``,
+        ``translations``, ``index_dir`` and ``threads``.
+
+    Returns
+    -------
+    list of TermMatch
+        The best terms, best first; for several texts one such list per text. Of a lexical system only terms with a
+        score above 0.
+
+    Examples
+    --------
+    >>> query("Krampfanfälle", k=1)[0].label  # doctest: +SKIP
+    'Seizure'
+    """
+    system = shared_retriever(model, ontology, **options)
+    listed = [texts] if isinstance(texts, str) else list(texts)
+    matches = term_matches(system, system.search(listed, min(k, len(system.ontology))))
+    return matches[0] if isinstance(texts, str) else matches
+
+
+def open_term_retriever(
+    model: str = DEFAULT_MODEL,
+    ontology: Ontology | str = HPO,
+    *,
+    multi_vector: bool = True,
+    strategy: str = DEFAULT_STRATEGY,
+    weights: Weights | None = None,
+    translate: bool = True,
+    translations: Sequence[PathLike] = (),
+    index_dir: PathLike | None = None,
+    threads: int = 1,
+) -> TermRetriever:
+    """A retriever over the terms of an ontology, with stored vectors; a missing index is built.
+
+    Parameters
+    ----------
+    model
+        A model spec.
+    ontology
+        The ontology, its path, or ``hpo``.
+    multi_vector
+        Whether every label, synonym and definition has its own vector, or every term one.
+    strategy
+        How the scores of several vectors are aggregated to the score of a term.
+    weights
+        Weights of label, synonyms and definition for ``all_weighted``.
+    translate
+        Whether texts with German words are also scored by their English translation.
+    translations
+        Files of translated labels; see ``read_translations``.
+    index_dir
+        The folder of indexes; by default in the user's data folder.
+    threads
+        Threads per model.
+
+    Returns
+    -------
+    TermRetriever
+        ``search(texts, k)`` returns the best terms.
+
+    Examples
+    --------
+    >>> open_term_retriever("tfidf:").search(["seizures"], 3).terms  # doctest: +SKIP
+    """
+    terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
+    system = retriever(model, threads=threads)
+    folder = Path(index_dir).expanduser() if index_dir else default_index_folder()
+    return TermRetriever(
+        system,
+        terms,
+        multi_vector=multi_vector,
+        strategy=strategy,
+        weights=weights,
+        index=open_or_build_indexes(folder, terms, system, multi_vector),
+        translate=translate,
+        translations=read_translations(translations, terms) if translations else None,
+    )
+
+
+_opened_once = lru_cache(maxsize=4)(open_term_retriever)
+
+
+def shared_retriever(model: str, ontology: Ontology | str, **options: Any) -> TermRetriever:
+    """``open_term_retriever``, once per process for the same arguments."""
+    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return _opened_once(model, ontology, **hashable)
+
+
+def term_matches(system: TermRetriever, hits: TermHits) -> list[list[TermMatch]]:
+    """The retrieved terms of every query; of a lexical system only those with a score above 0."""
+    lexical = not dense_models(system.system)
+    texts, kinds, ontology = system.components.texts, system.components.kind, system.ontology
+    rows = zip(hits.terms.tolist(), hits.scores.tolist(), hits.component.tolist(), strict=True)
+    return [
+        [
+            TermMatch(
+                rank=rank,
+                id=ontology.ids[term],
+                label=ontology.labels[term],
+                score=score,
+                component=ComponentKind(int(kinds[component])).name.lower(),
+                text=texts[component],
+            )
+            for rank, (term, score, component) in enumerate(zip(*columns, strict=True), start=1)
+            if score or not lexical
+        ]
+        for columns in rows
+    ]
+
+
+def read_queries(path: PathLike) -> list[str]:
+    """The texts of a file: the column ``text`` of a table (JSON, JSONL, CSV, TSV, parquet), else one per line.
+
+    Blank lines are left out. A dash reads standard input.
+    """
+    if table_format(path) is not None:
+        table = read_table(path).require("text")
+        texts = [str(row["text"]) for row in table.rows]
+        for index, text in enumerate(texts):
+            if not text.strip():
+                raise table.error(FormatError, [index], "has an empty text", hint="leave empty texts out")
+    else:
+        texts = [line.strip() for line in read_text(path).splitlines() if line.strip()]
+    if not texts:
+        raise InputError(f"{display_path(path)} has no texts", hint="write one text per line")
+    return texts

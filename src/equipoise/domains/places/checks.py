@@ -1,0 +1,283 @@
+"""Checks of a data set of visits: unseen places, users without history, leaked targets, and repeated test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.domains.places.history import NO_PREVIOUS_PLACE
+from equipoise.domains.places.visit_files import read_history, read_test_sequences
+from equipoise.errors import FormatError
+from equipoise.io.arrays import ARRAY_FORMATS, split_member
+from equipoise.stats.formatting import format_count, format_percent
+from equipoise.types import Severity
+
+if TYPE_CHECKING:
+    from equipoise.domains.places.history import VisitHistory
+    from equipoise.domains.places.visit_files import TestSequences
+    from equipoise.io.text import PathLike
+    from equipoise.types import Bools, Ints
+
+MIN_ROWS = 20
+"""With fewer rows a feature may equal the target by chance."""
+LEAKED = 0.99
+"""A feature that equals the target in this share of the rows contains it."""
+LONG_SEQUENCE = 8
+"""Shorter sequences of places are repeated by the same user."""
+MANY_REPEATS = 0.3
+"""From this share of targets that equal the previous place on, repeating it is a strong baseline."""
+
+
+@dataclass(frozen=True, eq=False)
+class MobilityData:
+    """Training visits and the visits to be predicted; ``train_rows`` are training examples with sequences, if given."""
+
+    train: VisitHistory
+    test: TestSequences
+    train_rows: TestSequences | None = None
+
+    @cached_property
+    def unseen(self) -> Bools:
+        """Which targets were never visited in training."""
+        counts, targets = self.train.counts, self.test.targets
+        inside = targets < len(counts)
+        return ~inside | (counts[np.where(inside, targets, 0)] == 0)
+
+    @cached_property
+    def new_users(self) -> Bools:
+        """Which rows belong to users without a training visit; all False if the users are unknown."""
+        if self.test.users is None:
+            return np.zeros(len(self.test), dtype=bool)
+        return self.train.codes_of(self.test.users) < 0
+
+    @cached_property
+    def repeats(self) -> Bools:
+        """Which targets equal the previous place."""
+        previous = self.test.previous
+        return np.zeros(len(self.test), dtype=bool) if previous is None else previous == self.test.targets
+
+    @cached_property
+    def unseen_for_user(self) -> Bools:
+        """Which targets were never visited by the user of the row."""
+        if self.test.users is None:
+            return self.unseen
+        known = set(zip(map(str, self.train.users.tolist()), self.train.places.tolist(), strict=True))
+        rows = zip(map(str, self.test.users.tolist()), self.test.targets.tolist(), strict=True)
+        return np.array([row not in known for row in rows], dtype=bool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: counts of visits, users and places."""
+        return {
+            "train": {
+                "visits": len(self.train),
+                "users": len(self.train.names),
+                "places": int(np.count_nonzero(self.train.counts)),
+            },
+            "test": {
+                "visits": len(self.test),
+                "users": None if self.test.users is None else len(np.unique(self.test.users)),
+                "places": len(np.unique(self.test.targets)),
+                "unseen_targets": int(np.count_nonzero(self.unseen)),
+                "unseen_for_user": int(np.count_nonzero(self.unseen_for_user)),
+                "rows_of_new_users": int(np.count_nonzero(self.new_users)),
+                "repeats": None if self.test.previous is None else int(np.count_nonzero(self.repeats)),
+            },
+        }
+
+
+def read_mobility_data(history: PathLike, sequences: PathLike) -> MobilityData:
+    """The training and test visits of two files."""
+    is_table = split_member(history)[0].suffix.casefold() not in ARRAY_FORMATS
+    try:
+        train_rows = read_test_sequences(history) if is_table else None
+    except FormatError:  # sequences without targets have no rows to compare
+        train_rows = None
+    return MobilityData(read_history(history), read_test_sequences(sequences), train_rows)
+
+
+def share(mask: Bools) -> str:
+    """A share in percent with the count: ``5 of 20 (25 %)``.
+
+    >>> share(np.array([True, False]))
+    '1 of 2 (50 %)'
+    """
+    count, total = int(np.count_nonzero(mask)), len(mask)
+    return f"{format_count(count)} of {format_count(total)} ({format_percent(round(count / total, 3))})"
+
+
+def unseen_targets(data: MobilityData) -> Iterator[Observation]:
+    """EQ160: targets that training never saw."""
+    if data.unseen.any():
+        places = np.unique(data.test.targets[data.unseen]).tolist()
+        yield Observation(
+            data.test.name,
+            f"{share(data.unseen)} targets are places that do not occur in training: {join_names(places)}",
+            evidence_names([f"place {place}" for place in places]),
+        )
+
+
+def users_without_history(data: MobilityData) -> Iterator[Observation]:
+    """EQ161: users without training visits."""
+    if data.new_users.any() and data.test.users is not None:
+        users = np.unique(data.test.users[data.new_users]).tolist()
+        yield Observation(
+            data.test.name,
+            f"{share(data.new_users)} rows belong to {pluralize(len(users), 'user')} without training visits: "
+            f"{join_names(users)}",
+            evidence_names([f"user {user}" for user in users]),
+        )
+
+
+def leaked_target(data: MobilityData) -> Iterator[Observation]:
+    """EQ162: a feature that equals the target."""
+    if len(data.test) < MIN_ROWS:
+        return
+    for name, values in data.test.features.items():
+        for what, mask in _matches(values, data.test.targets):
+            if mask.mean() >= LEAKED:
+                yield Observation(data.test.name, f"{what} {name} equals the target in {share(mask)} rows", (name,))
+                break
+
+
+def _matches(values: Sequence[Any], targets: Ints) -> Iterator[tuple[str, Bools]]:
+    """Comparisons of a feature with the target: the value itself, or the last and the first item of a list."""
+    truth = [str(target) for target in targets.tolist()]
+    if any(isinstance(value, list) for value in values):
+        for what, index in (("the last item of", -1), ("the first item of", 0)):
+            items = [value[index] if isinstance(value, list) and value else None for value in values]
+            yield what, _equal(items, truth)
+    else:
+        yield "the column", _equal(values, truth)
+
+
+def _equal(values: Sequence[Any], truth: Sequence[str]) -> Bools:
+    return np.array([_text(value) == target for value, target in zip(values, truth, strict=True)], dtype=bool)
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def repeated_test_rows(data: MobilityData) -> Iterator[Observation]:
+    """EQ163: rows of the test data that are training rows, too."""
+    if data.train_rows is None:
+        return
+    known = set(_row_keys(data.train_rows)) - {None}
+    mask = np.array([key in known for key in _row_keys(data.test)], dtype=bool)
+    if mask.any():
+        rows = (np.flatnonzero(mask) + 1).tolist()
+        yield Observation(
+            data.test.name,
+            f"{share(mask)} rows have the user, the target and the time or sequence of a training row",
+            evidence_names([f"row {row}" for row in rows]),
+        )
+
+
+def _row_keys(rows: TestSequences) -> list[tuple[Any, ...] | None]:
+    """What identifies a row: user, target, time and sequence; None without a time or a long sequence."""
+    nothing = [None] * len(rows)
+    users = nothing if rows.users is None else map(str, rows.users.tolist())
+    times = nothing if rows.times is None else map(str, rows.times)
+    sequences = [()] * len(rows) if rows.sequences is None else [tuple(places.tolist()) for places in rows.sequences]
+    return [
+        (user, target, time, sequence) if time is not None or len(sequence) >= LONG_SEQUENCE else None
+        for user, target, time, sequence in zip(users, rows.targets.tolist(), times, sequences, strict=True)
+    ]
+
+
+def repeated_places(data: MobilityData) -> Iterator[Observation]:
+    """EQ164: targets that equal the previous place."""
+    previous = data.test.previous
+    if previous is None or not len(data.test) or data.repeats.mean() < MANY_REPEATS:
+        return
+    known = previous != NO_PREVIOUS_PLACE
+    yield Observation(
+        data.test.name, f"{share(data.repeats)} targets equal the previous place", (f"{int(known.sum())} have one",)
+    )
+
+
+_EXAMPLE = """\
+from equipoise.checks.base import run_checks
+from equipoise.domains.places.checks import MobilityData
+from equipoise.domains.places.history import VisitHistory
+from equipoise.domains.places.visit_files import TestSequences
+import numpy as np
+train = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2])
+"""
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        code="EQ160",
+        title="targets that do not occur in training",
+        severity=Severity.TIP,
+        applies_to=MobilityData,
+        function=unseen_targets,
+        why="""\
+A model that chooses among the places of the training data cannot predict a place that is not among them. Such
+rows count as errors of every model, so the best possible accuracy is below 1. Papers differ in whether they leave these
+rows out, which changes accuracies by as much as the share of the rows.""",
+        hint="report scores for all visits and for those with known targets: eq places score --history train.csv",
+        example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["ann"]), np.array([7]))))',
+    ),
+    Check(
+        code="EQ161",
+        title="test users without training visits",
+        severity=Severity.TIP,
+        applies_to=MobilityData,
+        function=users_without_history,
+        why="""\
+Baselines per user, and models with an embedding of the user, know nothing about these users. If the split is meant
+to be by time, they should not exist; if it is by user, the baseline of the most frequent place per user is
+the same as the majority.""",
+        hint="check that the split is as intended, and score users with and without history as slices",
+        example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["eve"]), np.array([1]))))',
+    ),
+    Check(
+        code="EQ162",
+        title="a feature equals the target",
+        severity=Severity.ISSUE,
+        applies_to=MobilityData,
+        function=leaked_target,
+        why="""\
+If an input of the model is the place to be predicted, the model copies it and its score says nothing about prediction.
+This happens when a sequence includes its own last visit, or when a column such as the place of arrival is
+kept as a feature. A feature may equal the target by chance in some rows, but not in nearly all.""",
+        hint="remove the feature, or end the sequence before the target",
+        example=_EXAMPLE
+        + "targets = np.arange(30) % 3\n"
+        + 'run_checks(MobilityData(train, TestSequences("test", None, targets, features={"stop": targets.tolist()})))',
+    ),
+    Check(
+        code="EQ163",
+        title="test rows that are training rows",
+        severity=Severity.ISSUE,
+        applies_to=MobilityData,
+        function=repeated_test_rows,
+        why="""\
+A model that has seen a row with its target in training can repeat it. Scores on such rows are too high. Users
+repeat short sequences of places, so rows are compared with their times, or by sequences of at least 8 places.""",
+        hint="split by time, so that every test visit is later than all training visits of its user",
+        example=_EXAMPLE
+        + 'rows = TestSequences("test", np.array(["ann"]), np.array([1]), times=["2024-05-31T18:30"])\n'
+        + "run_checks(MobilityData(train, rows, train_rows=rows))",
+    ),
+    Check(
+        code="EQ164",
+        title="many targets equal the previous place",
+        severity=Severity.NOTE,
+        applies_to=MobilityData,
+        function=repeated_places,
+        why="""\
+Some data sets count every position record as a visit, so that a stay is a sequence of equal places. Predicting the
+current place again is then a strong baseline, and accuracies are not comparable with data whose stays are merged.""",
+        hint="merge consecutive visits to the same place, or compare with the Markov baseline",
+        example=_EXAMPLE
+        + 'rows = TestSequences("test", None, np.array([1, 2]), previous=np.array([1, 2]))\n'
+        + "run_checks(MobilityData(train, rows))",
+    ),
+)

@@ -1,0 +1,193 @@
+"""Corpus, queries and judgements from tables: BEIR folders, data frames and ir_datasets objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError
+from equipoise.io.columns import ColumnTable, as_number, as_text, stem_of, table_file, table_of
+from equipoise.io.run_files import read_qrels
+from equipoise.io.tables import table_format
+from equipoise.io.text import PathLike, display_path
+
+ReportIssue = Callable[[str, list[str]], None]
+"""Called with the code of a problem and the ids of its rows; it may raise, otherwise the rows are left out."""
+
+
+@dataclass(frozen=True)
+class RetrievalParts:
+    """Texts by id, judgements by split, query and document, and further columns of the queries."""
+
+    documents: dict[str, str]
+    queries: dict[str, str]
+    judgements: dict[str, dict[str, dict[str, float]]]
+    properties: dict[str, dict[str, Any]]
+
+    @property
+    def truth(self) -> dict[str, dict[str, float]]:
+        """The judgements of all splits, in the order of the queries; contradicting ones are an error."""
+        merged: dict[str, dict[str, float]] = {}
+        for split in self.judgements.values():
+            for query, gains in split.items():
+                for document, gain in gains.items():
+                    _add_judgement(merged, query, document, gain, "the qrels")
+        return {query: merged[query] for query in self.queries if query in merged}
+
+
+def is_beir_folder(path: Path) -> bool:
+    """Whether a folder has a corpus and queries."""
+    return path.is_dir() and table_file(path, "corpus") is not None and table_file(path, "queries") is not None
+
+
+def beir_files(folder: PathLike) -> tuple[Path, Path, dict[str, Path]]:
+    """The corpus, the queries and the qrels by split: qrels/SPLIT.tsv, or one file named qrels."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"there is no folder {display_path(root)}", hint="a BEIR folder has corpus, queries and qrels")
+    corpus, queries = table_file(root, "corpus"), table_file(root, "queries")
+    if corpus is None or queries is None:
+        missing = "corpus" if corpus is None else "queries"
+        raise InputError(f"{display_path(root)} has no {missing} file", hint=f"add {missing}.jsonl or {missing}.csv")
+    below, single = root / "qrels", table_file(root, "qrels")
+    files = {} if single is None else {"qrels": single}
+    if below.is_dir():
+        files = {stem_of(file): file for file in sorted(below.iterdir()) if file.is_file()}
+    if not files:
+        raise FormatError(
+            f"{display_path(root)} has a corpus and queries but no qrels", hint="add qrels/test.tsv or qrels.csv"
+        )
+    return corpus, queries, files
+
+
+def choose_split(files: Mapping[str, Path], split: str | None, folder: PathLike) -> dict[str, Path]:
+    """The qrels of one split; of all splits if none is named."""
+    if split is None:
+        return dict(files)
+    if split not in files:
+        raise UnknownNameError.of(
+            f"split of {display_path(folder)}", split, files, more=f"there are: {', '.join(files)}"
+        )
+    return {split: files[split]}
+
+
+def read_retrieval(
+    corpus: Any,
+    queries: Any,
+    qrels: Mapping[str, Any],
+    *,
+    text: Sequence[str] = (),
+    report_issue: ReportIssue,
+) -> RetrievalParts:
+    """The parts of a retrieval data set; ``qrels`` are tables by split, ``text`` the columns of the documents.
+
+    Rows that cannot be used are reported and left out.
+    """
+    documents = _documents(table_of(corpus), text, report_issue)
+    query_texts, properties = _queries(table_of(queries), report_issue)
+    judgements: dict[str, dict[str, dict[str, float]]] = {}
+    unknown_documents, unknown_queries, bad_gains = [], [], []
+    for split, source in qrels.items():
+        table = qrels_table(source)
+        truth = judgements.setdefault(split, {})
+        gain_column = table.find("gain")
+        gains = table.columns[gain_column] if gain_column is not None else [1] * len(table)
+        ids = zip(table.texts(table.column("query_id")), table.texts(table.column("doc_id")), gains, strict=True)
+        for query, document, value in ids:
+            gain = as_number(value)
+            if gain is None:
+                bad_gains.append(f"{query} {document}")
+            elif query not in query_texts:
+                unknown_queries.append(query)
+            elif document not in documents:
+                unknown_documents.append(document)
+            else:
+                _add_judgement(truth, query, document, gain, table.name)
+    report_issue("unknown_documents", unknown_documents)
+    report_issue("unknown_queries", unknown_queries)
+    report_issue("bad_relevance", bad_gains)
+    if not any(judgements.values()) and (unknown_documents or unknown_queries):
+        raise InputError(
+            "no judgement names a known query and a known document",
+            hint="are the ids of the qrels those of the corpus and the queries?",
+        )
+    return RetrievalParts(documents, query_texts, judgements, properties)
+
+
+def ir_datasets_parts(source: Any) -> tuple[Any, Any, Any] | None:
+    """Documents, queries and judgements of an ``ir_datasets`` dataset; None for any other object."""
+    if not all(hasattr(source, name) for name in ("docs_iter", "queries_iter", "qrels_iter")):
+        return None
+    return source.docs_iter(), source.queries_iter(), source.qrels_iter()
+
+
+def qrels_table(source: Any) -> ColumnTable:
+    """Judgements as a table; a file without the usual columns is read as TREC qrels."""
+    if isinstance(source, str | Path) and Path(source).is_file():
+        table = None if table_format(source) is None else table_of(source)
+        if table is None or table.find("query_id") is None:
+            rows = [
+                {"query_id": query, "doc_id": document, "relevance": gain}
+                for query, gains in read_qrels(source).items()
+                for document, gain in gains.items()
+            ]
+            return table_of(rows, name=Path(source).name)
+        return table
+    return table_of(source)
+
+
+def _add_judgement(truth: dict[str, dict[str, float]], query: str, document: str, gain: float, name: str) -> None:
+    if truth.setdefault(query, {}).setdefault(document, gain) != gain:
+        raise DuplicateError(
+            f"{name} gives document {document} the relevance {truth[query][document]:g} and {gain:g} for query {query}",
+            hint="keep one judgement per query and document",
+        )
+
+
+def _documents(corpus: ColumnTable, text: Sequence[str], report_issue: ReportIssue) -> dict[str, str]:
+    id_column = corpus.column("id")
+    if text:
+        columns = [corpus.column("text", each) for each in text]
+    else:
+        title = corpus.find("title")
+        columns = [*([title] if title else []), corpus.column("text")]
+    documents = _by_id(corpus, id_column, corpus.joined(columns), report_issue, "document")
+    report_issue("empty_documents", [each for each, body in documents.items() if not body])
+    return documents
+
+
+def _queries(table: ColumnTable, report_issue: ReportIssue) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
+    id_column, text_column = table.column("id"), table.column("text")
+    ids = table.texts(id_column)
+    found = _by_id(table, id_column, table.texts(text_column), report_issue, "query")
+    report_issue("blank_queries", [each for each, text in found.items() if not text])
+    properties = dict(zip(ids, table.properties([id_column, text_column]), strict=True))
+    return {each: text for each, text in found.items() if text}, properties
+
+
+def _by_id(
+    table: ColumnTable, id_column: str, texts: Sequence[str], report_issue: ReportIssue, noun: str
+) -> dict[str, str]:
+    """Texts by id; a repeated id with the same text is counted, one with another text is an error."""
+    found: dict[str, str] = {}
+    first_row: dict[str, int] = {}
+    repeated, without = [], []
+    for row, (each, text) in enumerate(zip(map(as_text, table.columns[id_column]), texts, strict=True)):
+        first = first_row.setdefault(each, row)
+        if not each:
+            without.append(f"row {row + 1}")
+        elif first == row:
+            found[each] = text
+        elif found[each] != text:
+            raise DuplicateError(
+                f"{table.name} has two texts for the {noun} id {each}, in {table.where(first, row)}",
+                hint="give every text an id of its own",
+            )
+        else:
+            repeated.append(each)
+    plural = "documents" if noun == "document" else "queries"
+    report_issue(f"repeated_{plural}", repeated)
+    report_issue(f"{noun}_without_id", without)
+    return found

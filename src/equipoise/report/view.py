@@ -1,0 +1,170 @@
+"""The view of an experiment: the answer, and sections of tables, charts and notes.
+
+Every experiment is described once, by a function ``X_view(data) -> View`` in its ``report.py``. Everything that
+readers see is made from it: the terminal (``View.parts``), Markdown, LaTeX and CSV of ``--to``, and the page of
+``eq report``, for which the view is stored next to the results as ``view.json``.
+
+To add a table, append a ``Section`` with a ``ReportTable`` to the sections of the view; to add a chart, append a
+``Chart`` (``report/charts/``) to the section that it belongs to. Texts are rounded and final: a renderer computes
+nothing. A section is shown with ``--verbose`` and on the page; with ``always`` it is part of the short output too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.errors import FormatError
+from equipoise.report.answer import Answer
+from equipoise.report.findings import findings_section
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.runs.experiment_folder import VIEW, write_json
+from equipoise.types import Finding, Severity
+
+if TYPE_CHECKING:
+    from equipoise.report.charts.chart import Chart
+    from equipoise.report.terminal import Part
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """Columns of equal length; ``notes`` explain marks in its cells and are shown directly below it."""
+
+    columns: tuple[ReportColumn, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Iterable[ReportColumn], *notes: str) -> ReportTable:
+        """A table of these columns; empty notes are left out."""
+        return cls(tuple(columns), tuple(filter(None, notes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a view: tables, then notes about all of them, then charts.
+
+    The terminal leaves the charts out. ``always`` shows the section without ``--verbose``.
+    """
+
+    title: str
+    tables: tuple[ReportTable, ...] = ()
+    notes: tuple[str, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    always: bool = False
+
+    @classmethod
+    def of_table(cls, title: str, columns: Iterable[ReportColumn], *notes: str) -> Section:
+        """A section of one table; the notes are directly below it."""
+        return cls(title, (ReportTable.of(columns, *notes),))
+
+    def parts(self, *, quiet: bool = False) -> list[Part]:
+        """The section for the terminal; ``quiet`` leaves out the notes of the section."""
+        if not self.tables and not self.notes:
+            return []
+        parts: list[Part] = [Paragraph(""), heading(self.title)]
+        for table in self.tables:
+            parts += [Paragraph(""), TerminalTable(table.columns), *map(Paragraph, table.notes)]
+        return parts if quiet or not self.notes else [*parts, Paragraph(""), *map(Paragraph, self.notes)]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The answer of an experiment and its sections in display order. The findings are those of the answer."""
+
+    answer: Answer
+    sections: tuple[Section, ...] = ()
+    title: str = ""
+    """What the experiment is about; printed only where several views are."""
+    citation: str = ""
+    """Where the data are from; shown after the sections."""
+
+    def parts(self, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
+        """The view for the terminal: ``quiet`` is tables alone; ``verbose`` has every section and all findings."""
+        parts = self.answer.parts(quiet=quiet, verbose=verbose)
+        for section in self.sections:
+            if section.always or verbose:
+                parts += section.parts(quiet=quiet)
+        if not verbose:
+            return parts
+        parts += [Paragraph(""), Paragraph(self.citation)] if self.citation else []
+        return [*parts, *findings_section(self.answer.findings, verbose=True)]
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The charts of all sections."""
+        return tuple(chart for section in self.sections for chart in section.charts)
+
+    def with_charts(self, charts: Iterable[Chart], title: str = "Charts") -> View:
+        """The view with another section, of these charts; unchanged if there are none."""
+        section = Section(title, charts=tuple(charts))
+        return replace(self, sections=(*self.sections, section)) if section.charts else self
+
+    def write(self, folder: str | Path) -> Path:
+        """Store the view in the output folder of the experiment, where ``eq report`` finds it."""
+        return write_json(Path(folder) / VIEW, self.to_dict())
+
+    @classmethod
+    def read(cls, folder: str | Path) -> View | None:
+        """The view that is stored in a folder; None if there is none."""
+        from equipoise.io.json import parse_json
+        from equipoise.io.text import open_text
+
+        file = Path(folder) / VIEW
+        if not file.is_file():
+            return None
+        try:
+            return cls.from_dict(parse_json(open_text(file)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(
+                f"{file} is not a view: {type(error).__name__} {error}", hint="delete it, or run the experiment again"
+            ) from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> View:
+        """The view of ``to_dict``, also after it was stored as JSON."""
+        from equipoise.report.charts.chart import Chart
+
+        answer = content["answer"]
+        return cls(
+            Answer(
+                **{
+                    **answer,
+                    "columns": _columns(answer["columns"]),
+                    "notes": tuple(answer["notes"]),
+                    "warnings": tuple(answer["warnings"]),
+                    "findings": findings_from_dicts(answer["findings"]),
+                }
+            ),
+            tuple(
+                Section(
+                    section["title"],
+                    tuple(
+                        ReportTable(_columns(table["columns"]), tuple(table["notes"])) for table in section["tables"]
+                    ),
+                    tuple(section["notes"]),
+                    tuple(Chart(**chart) for chart in section["charts"]),
+                    section["always"],
+                )
+                for section in content["sections"]
+            ),
+            content["title"],
+            content["citation"],
+        )
+
+
+def _columns(content: Iterable[Mapping[str, Any]]) -> tuple[ReportColumn, ...]:
+    return tuple(ReportColumn(**{**column, "cells": tuple(column["cells"])}) for column in content)
+
+
+def findings_from_dicts(content: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
+    """Findings that were stored as JSON."""
+    return tuple(
+        Finding(**{**finding, "severity": Severity(finding["severity"]), "evidence": tuple(finding["evidence"])})
+        for finding in content
+    )

@@ -1,0 +1,54 @@
+"""K-means in numpy: compared with all partitions of a few points and with scikit-learn."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from equipoise.domains.concepts.kmeans import fast_kmeans, rotate_to_span
+
+
+def inertia(points: np.ndarray, labels: np.ndarray) -> float:
+    groups = [points[labels == label] for label in np.unique(labels)]
+    return float(sum(((group - group.mean(axis=0)) ** 2).sum() for group in groups))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_starts_find_the_best_of_all_partitions(seed: int) -> None:
+    points = np.random.default_rng(seed).normal(size=(7, 2))
+    best = min(inertia(points, np.array(labels)) for labels in product(range(3), repeat=7) if len(set(labels)) == 3)
+    assert inertia(points, fast_kmeans(points, 3, seed=seed, starts=60)) == pytest.approx(best)
+
+
+def test_clusters_are_as_tight_as_those_of_scikit_learn() -> None:
+    engine = pytest.importorskip("sklearn.cluster").KMeans
+    rng = np.random.default_rng(0)
+    ratios = []
+    for seed in range(12):
+        points = rng.normal(size=(35, 20))
+        theirs = engine(8, n_init=10, random_state=seed).fit_predict(points)
+        ratios.append(inertia(points, fast_kmeans(points, 8, seed=seed)) / inertia(points, theirs))
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.02)
+
+
+def test_separated_groups_are_found_and_a_seed_repeats_its_clusters() -> None:
+    rng = np.random.default_rng(1)
+    points = np.repeat(np.eye(4) * 20, 5, axis=0) + rng.normal(size=(20, 4))
+    labels = fast_kmeans(points, 4, seed=2)
+    assert len(np.unique(labels)) == 4
+    assert all(len(set(labels[start : start + 5].tolist())) == 1 for start in range(0, 20, 5))
+    assert np.array_equal(labels, fast_kmeans(points, 4, seed=2))
+
+
+def test_equal_points_are_one_cluster() -> None:
+    assert len(set(fast_kmeans(np.ones((6, 3)), 3).tolist())) == 1
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 9)), elements=st.floats(-10, 10)))
+def test_rotation_keeps_every_inner_product(vectors: np.ndarray) -> None:
+    rotated = rotate_to_span(vectors)
+    assert rotated.shape[1] <= max(vectors.shape[0], 1) or rotated.shape == vectors.shape
+    assert rotated @ rotated.T == pytest.approx(vectors @ vectors.T, abs=1e-8)

@@ -1,0 +1,106 @@
+"""Pairs of texts: centred and whitened cosines, pair classification and categories, compared with other libraries."""
+
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.config import StatsConfig
+from equipoise.domains.concepts.concept_set import ConceptPair, ConceptSet
+from equipoise.domains.concepts.evidence import binary_pairs, centered_and_whitened, whitened
+from equipoise.domains.concepts.tasks import observe_similarity
+from equipoise.domains.concepts.uncertainty import score_task
+from equipoise.evidence.pairs import Pairs
+
+QUICK = StatsConfig(n_resamples=40)
+
+
+def encode(texts: Sequence[str]) -> np.ndarray:
+    """A large common direction and a random one per text."""
+    return np.array([3.0 + np.random.default_rng(crc32(text.encode())).normal(size=40) for text in texts])
+
+
+def made_pairs(count: int = 30) -> tuple[ConceptPair, ...]:
+    rng = np.random.default_rng(1)
+    return tuple(
+        ConceptPair(f"a{at % 17}", f"b{at}", float(rng.random()), "even" if at % 2 == 0 else "odd")
+        for at in range(count)
+    )
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
+    stats = pytest.importorskip("scipy.stats")
+    return float(stats.spearmanr(x, y)[0])
+
+
+@pytest.mark.parametrize("shape", [(12, 40), (60, 8)])
+def test_whitening_is_that_of_the_ledoit_wolf_covariance(shape: tuple[int, int]) -> None:
+    covariance = pytest.importorskip("sklearn.covariance")
+    vectors = np.random.default_rng(0).normal(size=shape) * np.linspace(1, 5, shape[1])
+    vectors -= vectors.mean(axis=0)
+    precision = np.linalg.inv(covariance.ledoit_wolf(vectors, assume_centered=True)[0])
+    points = whitened(vectors)
+    assert points @ points.T == pytest.approx(vectors @ precision @ vectors.T)
+
+
+@given(st.floats(0.01, 100), st.integers(0, 50))
+def test_whitened_cosines_do_not_depend_on_scale(scale: float, seed: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(9, 5))
+    vectors -= vectors.mean(axis=0)
+    one, other = whitened(vectors), whitened(scale * vectors)
+    assert one @ one.T == pytest.approx(other @ other.T, abs=1e-6)
+
+
+def test_equal_vectors_have_no_direction_after_centring() -> None:
+    centered, white = centered_and_whitened(lambda texts: np.ones((len(texts), 3)), made_pairs(4))
+    assert centered.predicted.tolist() == white.predicted.tolist() == [0.0] * 4
+
+
+def test_centred_cosines_are_those_of_vectors_without_their_mean() -> None:
+    pairs = made_pairs()
+    texts = sorted({text for pair in pairs for text in (pair.first, pair.second)})
+    vectors = encode(texts)
+    known = dict(zip(texts, vectors - vectors.mean(axis=0), strict=True))
+    cosines = [
+        known[pair.first] @ known[pair.second] / np.linalg.norm(known[pair.first]) / np.linalg.norm(known[pair.second])
+        for pair in pairs
+    ]
+    assert centered_and_whitened(encode, pairs)[0].predicted == pytest.approx(np.array(cosines))
+
+
+def test_spearman_comes_first_and_every_reference_metric_is_what_other_libraries_compute() -> None:
+    concept_pairs = made_pairs()
+    observed = observe_similarity(encode, ConceptSet("made", pairs=concept_pairs), "m", QUICK)
+    reference = observed.reference_metrics
+    assert list(reference) == ["Spearman", "Spearman, centred", "Spearman, whitened", "pair AP", "mean absolute error"]
+    pairs = observed.pairs
+    assert pairs is not None
+    assert reference["Spearman"].value == pytest.approx(rank_correlation(pairs.predicted, pairs.expected))
+    centered = centered_and_whitened(encode, concept_pairs)[0]
+    assert reference["Spearman, centred"].value == pytest.approx(rank_correlation(centered.predicted, pairs.expected))
+    metrics = pytest.importorskip("sklearn.metrics")
+    wanted = metrics.average_precision_score(pairs.expected >= 0.5, pairs.predicted)
+    assert reference["pair AP"].value == pytest.approx(wanted)
+    for category, rows in (("even", slice(0, None, 2)), ("odd", slice(1, None, 2))):
+        wanted = rank_correlation(pairs.predicted[rows], pairs.expected[rows])
+        assert observed.slices[category].value == pytest.approx(wanted)
+        assert observed.slices[category].interval.covers(observed.slices[category].value)
+
+
+def test_pairs_of_one_class_have_no_pair_classification() -> None:
+    assert binary_pairs(Pairs.of([0.1, 0.5], [0.6, 0.9])) is None
+    binary = binary_pairs(Pairs.of([0.1, 0.5], [0.5, 0.4]))
+    assert binary is not None
+    assert binary.expected.tolist() == [1.0, 0.0]
+
+
+def test_errors_of_the_ground_truth_metric_are_its_standard_error() -> None:
+    measured = score_task(
+        observe_similarity(encode, ConceptSet("made", pairs=made_pairs(200)), "m", QUICK),
+        config=StatsConfig(n_resamples=400),
+    )
+    # The standard error of a rank correlation near 0 is 1 / sqrt(n - 1).
+    assert measured.truth_spread.standard_error == pytest.approx(1 / np.sqrt(199), rel=0.2)

@@ -1,0 +1,177 @@
+"""Draft questions: what they contain, what is dropped, and that no comparison takes them for edited questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from embedding_server import Handler, serving, status
+from equipoise.cli.app import cli
+from equipoise.domains.fair.draft import GAP, draft_questions
+from equipoise.domains.fair.questions import read_questions, timekeeping
+from equipoise.domains.fair.validation import near_duplicates, validate_fixture
+from equipoise.errors import InputError, MissingExtraError, ParameterError, PartialError
+from equipoise.fair import run_fair_comparison
+
+TEXT, _ = timekeeping()
+GERMAN = """\
+# Die Mühle
+
+Die alte Mühle an der Ilse wurde im Jahr 1871 von Jonas Weber und seinem Bruder gebaut.
+Nach dem Brand von 1903 kaufte sie die Familie Hartmann aus Augsburg für 4200 Mark.
+
+# Die Bahn
+
+Die Bahn nach Ulm war schon im Sommer 1850 fertig und wurde von Karl Etzel geplant.
+"""
+GRID: dict[str, Any] = {"chunk_sizes": [100], "overlaps": [20], "top_ks": [2], "tokenizer": "words", "repeats": 2}
+
+
+@pytest.fixture(scope="module")
+def drafts() -> Any:
+    return draft_questions(TEXT, 60)
+
+
+def test_drafts_are_valid_questions_spread_over_the_document(drafts: Any) -> None:
+    result = validate_fixture(drafts.questions, TEXT, tokenizer="words")
+    assert len(drafts) == 60
+    assert (result.answers_missing, result.duplicates_found) == (0, 0)
+    assert {finding.code for finding in result.findings} == {"EQ116"}
+    assert not near_duplicates([question for question in drafts.questions if drafts.methods[question.id] == "cloze"])
+    positions = [TEXT.replace("\n", " ").find(question.answer) / len(TEXT) for question in drafts.questions]
+    assert max(second - first for first, second in zip(sorted(positions), sorted(positions)[1:], strict=False)) < 0.1
+
+
+def test_a_cloze_question_with_its_answer_is_its_passage(drafts: Any) -> None:
+    cloze = [question for question in drafts.questions if drafts.methods[question.id] == "cloze"]
+    assert len(cloze) >= 40
+    for question in cloze:
+        assert question.question.replace(GAP, question.answer) == question.passages[0]
+        assert question.draft
+
+
+def test_heading_questions_ask_for_the_title_in_the_language_of_the_document() -> None:
+    drafts = draft_questions(GERMAN, 8)
+    headings = {question.question for question in drafts.questions if drafts.methods[question.id] == "heading"}
+    assert headings == {"Was sagt das Dokument über Die Mühle?", "Was sagt das Dokument über Die Bahn?"}
+    english = draft_questions(GERMAN, 8, language="en")
+    assert "What does the document say about Die Bahn?" in {question.question for question in english.questions}
+
+
+def test_the_file_is_a_fixture_with_marks(tmp_path: Path, drafts: Any) -> None:
+    file = tmp_path / "drafts.jsonl"
+    file.write_text(drafts.to_jsonl(), encoding="utf-8")
+    assert read_questions(file) == drafts.questions
+
+
+def test_a_comparison_refuses_drafts_or_is_marked(drafts: Any) -> None:
+    with pytest.raises(InputError):
+        run_fair_comparison(["bm25:"], TEXT, drafts.questions, **GRID)
+    marked = run_fair_comparison(["bm25:", "hash"], TEXT, drafts.questions, allow_drafts=True, **GRID)
+    assert "EQ116" in {finding.code for finding in marked.findings}
+    assert marked.to_dict()["settings"]["drafts"] == 60
+    edited = [{**row, "draft": False} for row in drafts.to_dicts()]
+    unmarked = run_fair_comparison(["bm25:", "hash"], TEXT, edited, **GRID)
+    assert "EQ116" not in {finding.code for finding in unmarked.findings}
+    assert unmarked.plan.dataset.fingerprints != marked.plan.dataset.fingerprints
+
+
+@pytest.mark.parametrize("options", [{"n_questions": 0}, {"n_questions": 2.5}, {"language": "fr"}])
+def test_wrong_options_are_errors(options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        draft_questions(TEXT, **options)
+
+
+def test_a_text_without_sentences_is_an_error() -> None:
+    with pytest.raises(InputError):
+        draft_questions("A list of words.")
+
+
+class Scripted:
+    """A chat model with prepared answers."""
+
+    name = "scripted"
+
+    def __init__(self, answer: str) -> None:
+        self.answer, self.prompts = answer, list[str]()
+
+    def complete(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return self.answer
+
+
+PAIRS = [
+    {"question": "Wer errichtete das Gebäude?", "answer": "Jonas Weber"},
+    {"question": "Wann baute Jonas Weber?", "answer": "Jonas Weber"},
+    {"question": "Wo?", "answer": "in Nürnberg"},
+    {"question": "Was?", "answer": "Mühle"},
+    {"question": "Wer plante die Strecke?", "answer": "Karl Etzel"},
+    {"question": 3, "answer": "Ulm"},
+]
+
+
+def test_answers_of_a_model_are_checked() -> None:
+    model: Any = Scripted(f"Here you are:\n```json\n{json.dumps(PAIRS)}\n```")
+    drafts = draft_questions(GERMAN, 5, model=model)
+    assert [(question.question, question.answer) for question in drafts.questions] == [
+        ("Wer errichtete das Gebäude?", "Jonas Weber"),
+        ("Wer plante die Strecke?", "Karl Etzel"),
+    ]
+    assert set(drafts.methods.values()) == {"scripted"}
+    assert all("Die alte Mühle" in prompt or "Die Bahn" in prompt for prompt in model.prompts)
+    assert all(question.answer in question.passages[0] for question in drafts.questions)
+    assert sum(drafts.dropped.values()) >= 3
+
+
+def test_a_model_that_answers_without_json_gives_no_drafts() -> None:
+    model: Any = Scripted("I cannot do that [sorry].")
+    assert len(draft_questions(GERMAN, 5, model=model)) == 0
+
+
+def answer_chat(handler: Handler, request: dict[str, Any]) -> None:
+    message = {"role": "assistant", "content": json.dumps(PAIRS[:1])}
+    handler.answer({"id": "1", "object": "chat.completion", "created": 1, "model": request["model"],
+                    "choices": [{"index": 0, "finish_reason": "stop", "message": message}]})  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.engines("openai")
+def test_a_hosted_model_is_asked_with_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+    with serving() as service:
+        service.always = answer_chat
+        spec = f"openai:tiny,base_url={service.url}"
+        drafts = draft_questions(GERMAN, 3, model=spec)
+        assert [question.answer for question in drafts.questions] == ["Jonas Weber"]
+        assert service.headers[0]["authorization"] == "Bearer sk-not-a-real-key"
+        assert service.paths[0].endswith("/chat/completions")
+        service.always = status(401, "wrong key sk-not-a-real-key")
+        with pytest.raises(PartialError) as refused:
+            draft_questions(GERMAN, 3, model=spec)
+        assert "sk-not-a-real-key" not in refused.value.render()
+
+
+@pytest.mark.engines("openai")
+def test_a_model_without_a_key_or_of_another_kind_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(MissingExtraError):
+        draft_questions(GERMAN, 3, model="openai:tiny")
+    with pytest.raises(ParameterError):
+        draft_questions(GERMAN, 3, model="minilm")
+
+
+def test_the_command_writes_a_fixture(tmp_path: Path) -> None:
+    document, fixture = tmp_path / "mill.md", tmp_path / "drafts.jsonl"
+    document.write_text(GERMAN, encoding="utf-8")
+    written = CliRunner().invoke(
+        cli, ["fair", "draft", "--doc", str(document), "-n", "4", "-o", str(fixture)], prog_name="eq"
+    )
+    assert written.exit_code == 0, written.output
+    assert [question.draft for question in read_questions(fixture)] == [True] * 4
+    printed = CliRunner().invoke(cli, ["fair", "draft", "--doc", str(document), "-n", "4"], prog_name="eq")
+    assert printed.stdout == fixture.read_text(encoding="utf-8")

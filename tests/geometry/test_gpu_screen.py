@@ -1,0 +1,82 @@
+"""The screen bounds every score from above and below, and the screened search is the exact one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.geometry.gpu_search import GpuSearch, has_cuda_device, nearest_neighbors_gpu, top_k_gpu
+
+pytestmark = pytest.mark.engines("torch")
+
+GEOMETRIES = ["cosine", "dot", "euclidean", "poincare", "lorentz"]
+
+
+def points(geometry: str, count: int, seed: int, dims: int) -> np.ndarray:
+    """Points that are valid in the geometry, with norms of several orders of magnitude and copies."""
+    rng = np.random.default_rng(seed)
+    rows = (rng.normal(size=(count, dims)) * 10.0 ** rng.uniform(-2, 0, size=(count, 1))).astype(np.float32)
+    if geometry == "poincare":
+        rows /= 1.0 + np.linalg.norm(rows, axis=1, keepdims=True)
+    if geometry == "lorentz":
+        rows = rows.astype(np.float64)
+        rows = np.concatenate([np.sqrt(1 + (rows**2).sum(1, keepdims=True)), rows], axis=1)
+    rows[5 : count // 2 : 7] = rows[3]
+    return rows
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("dims", [3, 70])
+def test_bounds_enclose_every_exact_score(geometry: str, dims: int) -> None:
+    from equipoise.geometry.gpu_screen import BLOCK, ScreenedCorpus
+
+    search, queries = GpuSearch.of(
+        points(geometry, 9, 1, dims), points(geometry, 700, 2, dims), geometry, "cpu", "full"
+    )
+    screened = ScreenedCorpus.of(search.corpus, queries)
+    half = (queries * screened._factors(queries))[:, screened.columns].half().double()
+    bounds = (half @ screened.half[:, : half.shape[1]].double().T + screened.upper).numpy()
+    n_blocks = len(screened.half) // BLOCK
+    position = np.arange(len(screened.half))
+    row = position // BLOCK + (position % BLOCK) * n_blocks
+    present = row < len(search.corpus)
+    assert sorted(row[present]) == list(range(len(search.corpus)))
+    assert np.isneginf(bounds[:, ~present]).all()
+    # The scores in the scale of the bounds, less what is the same for all points of a query.
+    exact = queries.double() @ search.corpus.double().T
+    kept = exact - (queries.double() @ _same_for_all_points(search.corpus, screened).double())[:, None]
+    factor = screened._factors(queries)
+    scaled = (kept * factor * _corpus_factor(search.corpus, screened)).numpy()[:, row[present]]
+    slack = screened.slack.numpy()[position // BLOCK][present]
+    assert (bounds[:, present] >= scaled).all()
+    assert (bounds[:, present] - slack <= scaled).all()
+
+
+def _same_for_all_points(corpus: object, screened: object) -> object:
+    import torch
+
+    same = (corpus == corpus[:1]).all(dim=0)
+    same[screened.columns] = False
+    return torch.where(same, corpus[0], 0)
+
+
+def _corpus_factor(corpus: object, screened: object) -> float:
+    from equipoise.geometry.gpu_screen import _norms, _power_of_two
+
+    return _power_of_two(_norms(corpus, screened.columns))
+
+
+@pytest.mark.skipif(not has_cuda_device(), reason="no GPU")
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+@pytest.mark.parametrize("k", [1, 10, 300])
+def test_the_screened_search_is_the_exact_one(geometry: str, k: int) -> None:
+    queries, corpus = points(geometry, 130, 1, 48), points(geometry, 100_000, 2, 48)
+    nearest = nearest_neighbors_gpu(queries, corpus, k, geometry=geometry)
+    search, left = GpuSearch.of(queries, corpus, geometry, "cuda", "full")
+    for part, block in search.blocks(left):
+        indices, scores = (values.cpu().numpy() for values in top_k_gpu(block, k))
+        tolerance = 1e-6 * max(1.0, float(np.abs(scores).max()))
+        np.testing.assert_allclose(nearest.scores[part], scores, rtol=0, atol=tolerance)
+        differs = nearest.indices[part] != indices
+        # Other points are returned only where scores are equal to rounding.
+        assert np.abs(nearest.scores[part] - scores)[differs].max(initial=0.0) <= tolerance

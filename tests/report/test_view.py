@@ -1,0 +1,125 @@
+"""The view of an experiment says the same in the terminal, on the page and in every table format."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import string
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.cli.table_formats import format_parts
+from equipoise.errors import FormatError
+from equipoise.report.answer import Answer
+from equipoise.report.build import build_report
+from equipoise.report.charts.bars import rank_histogram_chart
+from equipoise.report.html.render import render_html
+from equipoise.report.terminal import WIDE, ReportColumn, console
+from equipoise.report.view import ReportTable, Section, View
+from equipoise.types import Finding, Severity
+from stored_runs import made_up, ranks
+
+WORDS = st.text(string.ascii_letters, min_size=3, max_size=12)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[ReportColumn, ...]:
+    """One to three columns of the same length."""
+    n_rows = draw(st.integers(1, 3))
+    cells = st.lists(WORDS, min_size=n_rows, max_size=n_rows)
+    made = st.builds(ReportColumn, head=WORDS, cells=cells, right=st.booleans(), rank=st.integers(0, 2))
+    return tuple(draw(st.lists(made, min_size=1, max_size=3)))
+
+
+TABLES = st.builds(ReportTable, columns(), st.lists(WORDS, max_size=2).map(tuple))
+SECTIONS = st.builds(
+    Section,
+    title=WORDS,
+    tables=st.lists(TABLES, min_size=1, max_size=2).map(tuple),
+    notes=st.lists(WORDS, max_size=2).map(tuple),
+    always=st.booleans(),
+)
+FINDINGS = st.builds(Finding, st.just("EQ301"), st.sampled_from(Severity), WORDS, WORDS, WORDS)
+ANSWERS = st.builds(
+    Answer,
+    headline=WORDS,
+    columns=columns(),
+    notes=st.lists(WORDS, max_size=2).map(tuple),
+    findings=st.lists(FINDINGS, max_size=2).map(tuple),
+)
+VIEWS = st.builds(View, ANSWERS, st.lists(SECTIONS, max_size=3).map(tuple), title=WORDS, citation=WORDS)
+
+
+def texts_of(sections: tuple[Section, ...]) -> set[str]:
+    """Every title, head, cell and note."""
+    tables = [table for section in sections for table in section.tables]
+    cells = {text for table in tables for column in table.columns for text in (column.head, *column.cells)}
+    notes = {note for part in (*sections, *tables) for note in part.notes}
+    return cells | notes | {section.title for section in sections}
+
+
+def printed(view: View, **options: bool) -> str:
+    """The view on a wide screen."""
+    stream = io.StringIO()
+    console(stream, WIDE).print(*view.parts(**options), sep="\n", crop=False)
+    return stream.getvalue()
+
+
+@given(VIEWS)
+def test_verbose_prints_every_text_and_the_short_output_only_what_is_always_shown(view: View) -> None:
+    always = tuple(section for section in view.sections if section.always)
+    whole = printed(view, verbose=True)
+    assert all(text in whole for text in texts_of(view.sections) | {view.answer.headline, view.citation})
+    assert all(finding.hint in whole for finding in view.answer.findings)
+    short = printed(view)
+    assert all(text in short for text in texts_of(always) | {view.answer.headline})
+    assert len(short.splitlines()) <= len(whole.splitlines())
+
+
+@given(VIEWS)
+def test_stored_views_are_the_same_views(view: View) -> None:
+    stored = json.dumps(view.to_dict())
+    assert json.dumps(View.from_dict(json.loads(stored)).to_dict()) == stored
+
+
+@given(VIEWS)
+def test_markdown_and_latex_have_every_text_and_csv_every_cell(view: View) -> None:
+    parts = view.parts(verbose=True)
+    for to in ("md", "latex"):
+        assert all(text in format_parts(parts, to) for text in texts_of(view.sections))
+    written = format_parts(parts, "csv")
+    for section in view.sections:
+        for table in section.tables:
+            assert all(cell in written for column in table.columns for cell in column.cells)
+
+
+def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path) -> None:
+    table = ReportTable.of([ReportColumn("<b>head", ["<script>cell"], right=True)], "* a & b")
+    chart = rank_histogram_chart(["1", "2-10"], {"one": [0.4, 0.6]})
+    view = View(
+        Answer("The decision.", (ReportColumn("system", ["one"]),), ("A note.",)),
+        (Section("More & more", (table,), ("Below.",), (chart,)),),
+        citation="Data of <someone>.",
+    )
+    view.write(tmp_path)
+    stored = View.read(tmp_path)
+    assert stored is not None
+    runs = made_up(tmp_path / "runs", ["one"], {"MRR": 1 / ranks(1, 20)})
+    page = render_html(replace(build_report(runs), view=stored), charts=False)
+    details = page.split('<section id="details"')[1].split("</section>")[0]
+    expected = ("The decision.", "A note.", "More & more", "<b>head", "<script>cell", "* a & b", "Below.")
+    assert all(html.escape(text) in details for text in (*expected, "Data of <someone>."))
+    assert "<script>cell" not in page
+
+
+def test_a_folder_without_a_view_has_none_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+    assert View.read(tmp_path) is None
+    (tmp_path / "view.json").write_text('{"answer": {}}')
+    with pytest.raises(FormatError) as error:
+        View.read(tmp_path)
+    assert error.value.code == "E204"
