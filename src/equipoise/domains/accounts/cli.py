@@ -61,7 +61,7 @@ ACCOUNTS_HELP = """
   eq accounts train --tree accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
 
 Embed a chart of accounts, or any other tree, and evaluate how well distances reconstruct it, compared
-with a tuned euclidean and a random baseline.
+with a combinatorial construction, a tuned euclidean and a random baseline.
 """
 
 
@@ -152,9 +152,9 @@ EVALUATE_HELP = """
   eq accounts evaluate --tree accounts.csv --relation closure --embedder combinatorial
 
 Embed a chart of accounts, or any other tree, in several dimensions, and rank the related nodes of
-every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A tuned euclidean
-and a random embedding are always included as baselines. Embeddings that do not differ significantly share a
-letter.
+every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial
+construction, a tuned euclidean and a random embedding are always included as baselines. Embeddings that do not
+differ significantly share a letter. With --n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
@@ -399,7 +399,7 @@ embedding is trained on a GPU, with all other nodes as negatives. With --continu
 and nodes that are not among them start next to their parents.
 """
 
-BASELINE_HINT = "eq accounts evaluate --vectors{} adds a tuned euclidean and a random baseline."
+BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned euclidean and random baselines."
 
 
 @click.command(help=TRAIN_HELP, short_help="Embed a tree, and write the vectors.")
