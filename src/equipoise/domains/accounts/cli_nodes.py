@@ -50,7 +50,7 @@ def check(out: Output, /, file: str | None, source: TreeSource) -> int:
 
 
 def _with_file(source: TreeSource, file: str | None) -> TreeSource:
-    """The source of the options, or the file of the argument."""
+    """The tree of the options, or the file of the argument."""
     if file is None:
         return source
     if source.named:
@@ -152,7 +152,7 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
     accounts = pluralize(int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum()), "account")
     out.show(
         Paragraph(
-            f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, judged by their names ({model})."
+            f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, according to their names ({model})."
             if listed
             else f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."
         )

@@ -182,7 +182,7 @@
     return shown.toLocaleString("en") + " of " + count.toLocaleString("en") + " nodes" + found;
   }
 
-  function redraw() {
+  function requestDraw() {
     if (!pending) {
       pending = true;
       requestAnimationFrame(draw);
@@ -211,7 +211,7 @@
     const ratio = scale / view.scale;
     const [cx, cy] = [x - canvas.clientWidth / 2, y - canvas.clientHeight / 2];
     view = { scale: scale, x: cx - (cx - view.x) * ratio, y: cy - (cy - view.y) * ratio };
-    redraw();
+    requestDraw();
   }
 
   function focusOn(node) {
@@ -221,14 +221,14 @@
     const scale = Math.max(view.scale, 2);
     view = { scale: scale, x: -data.x[node] * half * scale, y: data.y[node] * half * scale };
     hovered = node;
-    redraw();
+    requestDraw();
   }
 
   function toggle(node) {
     if (!children[node].length) return;
     if (!collapsed.delete(node)) collapsed.add(node);
     updateHidden();
-    redraw();
+    requestDraw();
   }
 
   function find(text) {
@@ -237,7 +237,7 @@
     for (let node = 0; wanted && node < count; node++) {
       if (data.name[node].toLowerCase().includes(wanted) || data.id[node].toLowerCase().includes(wanted)) matches.add(node);
     }
-    redraw();
+    requestDraw();
   }
 
   canvas.addEventListener("wheel", (event) => {
@@ -254,13 +254,13 @@
       const [dx, dy] = [event.offsetX - dragged.x, event.offsetY - dragged.y];
       if (Math.hypot(dx, dy) > 3) dragged.moved = true;
       if (dragged.moved) view = { scale: dragged.view.scale, x: dragged.view.x + dx, y: dragged.view.y + dy };
-      redraw();
+      requestDraw();
       return;
     }
     const node = nodeAt(event.offsetX, event.offsetY);
     if (node !== hovered) {
       hovered = node;
-      redraw();
+      requestDraw();
     }
     tooltip.hidden = node < 0;
     if (node >= 0) {
@@ -282,7 +282,7 @@
     else if (event.key === "-") zoom(1 / 1.4, canvas.clientWidth / 2, canvas.clientHeight / 2);
     else return;
     event.preventDefault();
-    redraw();
+    requestDraw();
   });
   search.addEventListener("input", () => find(search.value));
   search.addEventListener("keydown", (event) => {
@@ -294,14 +294,14 @@
     search.value = "";
     matches = new Set();
     updateHidden();
-    redraw();
+    requestDraw();
   });
   document.getElementById("tree-collapse").addEventListener("click", () => {
     for (let node = 0; node < count; node++) if (data.depth[node] >= 1 && children[node].length) collapsed.add(node);
     updateHidden();
-    redraw();
+    requestDraw();
   });
-  new ResizeObserver(redraw).observe(canvas);
+  new ResizeObserver(requestDraw).observe(canvas);
   // For tests and for the console of the browser.
   window.treeChart = {
     nodes: count,
