@@ -351,10 +351,9 @@ def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tup
     """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
     if isinstance(qrels, _DICT_OR_PATH) and isinstance(run, _DICT_OR_PATH):
         return qrels, run
-    from equipoise.io.run_objects import judgements_of, run_of
+    from equipoise.io.run_objects import judgements_and_run
 
-    judgements = None if isinstance(qrels, _DICT_OR_PATH) else judgements_of(qrels, columns)
-    scores = None if isinstance(run, _DICT_OR_PATH) else run_of(run, columns)
+    judgements, scores = judgements_and_run(qrels, run, columns)
     if judgements is None and scores is None:
         return qrels, run
     # The ids of a table are strings, so those of a dict beside it must be strings, too.
