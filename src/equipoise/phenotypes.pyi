@@ -8,6 +8,11 @@ from equipoise.domains.phenotypes.cases import read_cases as read_cases
 from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
 from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
+from equipoise.domains.phenotypes.export import extract as extract
+from equipoise.domains.phenotypes.export import read_notes as read_notes
+from equipoise.domains.phenotypes.export import term_rows as term_rows
+from equipoise.domains.phenotypes.export import to_phenopacket as to_phenopacket
+from equipoise.domains.phenotypes.export import write_phenopackets as write_phenopackets
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus as read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import Candidates as Candidates
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as ExtractionConfig
@@ -30,6 +35,10 @@ from equipoise.domains.phenotypes.ontology.max_similarity import with_max_simila
 from equipoise.domains.phenotypes.ontology.ontology import Ontology as Ontology
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology as load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity as TermSimilarity
+from equipoise.domains.phenotypes.ontology.similarity import (
+    annotation_information_content as annotation_information_content,
+)
+from equipoise.domains.phenotypes.ontology.similarity import read_annotation_counts as read_annotation_counts
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity as term_similarity
 from equipoise.domains.phenotypes.query import TermMatch as TermMatch
 from equipoise.domains.phenotypes.query import open_term_retriever as open_term_retriever

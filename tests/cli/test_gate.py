@@ -161,6 +161,8 @@ def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
     assert done["verdicts"][0]["p"] == pytest.approx(2 * alone["verdicts"][0]["p"])
     assert "adjusted for 2 metrics" in done["verdicts"][0]["message"]
     assert "adjusted" not in alone["verdicts"][0]["message"]
+    each = eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "HR@1", "--correction", "none", "--json")
+    assert json.loads(each.stdout)["verdicts"][0] == alone["verdicts"][0]
 
 
 def test_the_help_says_what_is_tested_and_what_is_assumed(eq) -> None:

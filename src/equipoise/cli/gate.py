@@ -30,7 +30,7 @@ meet the requirement.
 
 --no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
 the same queries. The metrics are those of -m, else those of --require, else the first of the
-run. With several metrics p values are adjusted by Holm's method.
+run. With several metrics p values are adjusted, by Holm's method or that of --correction.
 
 Without a margin the test is a randomisation test with random signs. With a margin it is
 Student's t test of the loss beyond the margin. --test bounds assumes only the bounds of the
@@ -66,7 +66,7 @@ scores, and too few queries for any p value to be significant.
 @click.option("--junit", metavar="FILE", help="Also write the checks as JUnit XML, which CI systems show as tests.")
 @click.option("--allow-missing", is_flag=True, help="Score missing queries as 0 instead of failing.")
 @options.metric_option
-@options.stats_options(omit=("test", "correction"))
+@options.stats_options(omit=("test",))
 @options.output_options
 @pass_output
 def gate(

@@ -184,7 +184,7 @@ def check_gate(
 
     A minimum is compared with the point estimate, or, with ``confident``, with the less favourable end of the
     interval. Against a baseline the gate fails on a loss that significantly exceeds the margin: a paired
-    one-sided test on the same units (see ``regression_test``), adjusted by Holm for several metrics. It also fails
+    one-sided test on the same units (see ``regression_test``), adjusted for several metrics. It also fails
     on a loss with too few units for the test. The metrics are those of ``against``, else those of the minimums,
     else the first of the run. Fewer ``n_permutations`` than the confidence level needs are an error. Units of
     the ground truth that a run lacks fail the gate, unless ``allow_missing``; then they score 0.

@@ -26,7 +26,7 @@ COMMANDS = {
 
 BENCH_HELP = """
 \b
-  eq bench run support/ faq.csv tickets.csv --models minilm bm25: -o results/
+  eq bench run support/ faq.csv tickets.csv --models minilm bm25 -o results/
   eq bench ls
 
 Benchmark embedding models on your own data: retrieval, reranking, similarity, pairs,
