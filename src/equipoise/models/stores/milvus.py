@@ -137,10 +137,10 @@ class MilvusStore(VectorStore):
 
 
 def _condition(ids: list[str]) -> str:
-    """The filter for these ids. ``get`` and ``delete`` of pymilvus do not escape quotes in ids.
+    r"""The filter for these ids. ``get`` and ``delete`` of pymilvus do not escape quotes in ids.
 
-    >>> _condition(["a", "it's"])
-    'id in ["a", "it\'s"]'
+    >>> print(_condition(["a", 'say "hi"']))
+    id in ["a", "say \"hi\""]
     """
     return f"id in {json.dumps(ids, ensure_ascii=False)}"
 
