@@ -1,6 +1,7 @@
 # Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
 
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions as detect_assertions
+from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions as evaluate_assertions
 from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark as PhenotypeBenchmark
 from equipoise.domains.phenotypes.benchmark import compare_vectors as compare_vectors
 from equipoise.domains.phenotypes.benchmark import run_benchmark as run_benchmark
@@ -14,8 +15,12 @@ from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as E
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun as ExtractionRun
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions as compare_extractions
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction as run_extraction
+from equipoise.domains.phenotypes.extraction.extractor import TermExtractor as TermExtractor
+from equipoise.domains.phenotypes.extraction.extractor import extract as extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm as ExtractedTerm
 from equipoise.domains.phenotypes.extraction.predict import predict as predict
+from equipoise.domains.phenotypes.extraction.score_predictions import ScoredPredictions as ScoredPredictions
+from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions as score_predictions
 from equipoise.domains.phenotypes.extraction.tuning import tune_extraction as tune_extraction
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning as ExtractionTuning
 from equipoise.domains.phenotypes.index.build import BuiltIndex as BuiltIndex
