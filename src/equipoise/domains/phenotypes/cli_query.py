@@ -12,6 +12,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
+    annotations_option,
     check_strategy_applies,
     index_dir_option,
     model_option,
@@ -331,7 +332,8 @@ SIMILARITY_HELP = """
 
 Show the similarity of all pairs of terms and their best common ancestor. The measures are lin (the default),
 resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim describes their use. The
-information content is computed from the graph alone.
+information content is computed from the graph alone, or with --annotations from the use of the terms: hpo are the
+disease annotations of the Human Phenotype Ontology.
 
 Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.
 """
@@ -359,10 +361,9 @@ _MAX_MEASURE_COLUMNS = 3
         "information content",
         options.names_in("equipoise.domains.phenotypes.ontology.similarity", "INFORMATION_CONTENT_KINDS"),
     ),
-    default="descendants",
-    show_default=True,
-    help="Kind of information content.",
+    help="Kind of information content from the graph.  [default: descendants]",
 )
+@annotations_option
 @click.option(
     "--as-published", is_flag=True, help="The hybrid measure as published, which can be 1.0 for distinct terms."
 )
@@ -374,7 +375,8 @@ def similarity(
     out: Output,
     terms: tuple[str, ...],
     measures: tuple[str, ...],
-    information_content: str,
+    information_content: str | None,
+    annotations: str | None,
     as_published: bool,
     ontology: str,
 ) -> None:
@@ -389,18 +391,22 @@ def similarity(
         )
     if as_published and "hybrid" not in measures:
         raise ParameterError("--as-published applies to the hybrid measure only", hint="add --measure hybrid")
+    if annotations is not None and information_content is not None:
+        raise ParameterError("--annotations and --information-content are both given", hint="omit one of them")
     with out.working(f"reading the ontology {ontology}"):
         loaded = load_ontology(ontology)
+        information = information_content or arithmetic.information_values(loaded, annotations)
     resolved = [loaded.resolve(term) for term in terms]
     similarities = [
         arithmetic.term_similarity(
-            loaded, name, information=information_content, as_published=as_published and name == "hybrid"
+            loaded, name, information=information, as_published=as_published and name == "hybrid"
         )
         for name in dict.fromkeys(measures)
     ]
     rows = [_pair_record(similarities, left, right) for left, right in combinations(resolved, 2)]
     if out.json:
-        out.data(_similarity_record(loaded, information_content, resolved, rows))
+        kind = f"annotations {annotations}" if annotations else similarities[0].information
+        out.data(_similarity_record(loaded, kind, resolved, rows))
     else:
         out.show(*_similarity_report(loaded, similarities, resolved, rows))
 

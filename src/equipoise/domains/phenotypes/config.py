@@ -15,7 +15,7 @@ from equipoise.domains.phenotypes.index.aggregation import (
 )
 from equipoise.errors import DuplicateError, ParameterError
 from equipoise.geometry.gpu_search import torch_device
-from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.parser import catalogue_with, parse_metrics
 from equipoise.models.retriever import is_fusion, spec_kind
 
 if TYPE_CHECKING:
@@ -27,14 +27,17 @@ PRIMARY = "MRR"
 _AT_K = ("HR", "nDCG", "R", "P", "MAP", "MaxOntSim")
 
 
-def benchmark_metrics(ks: Iterable[int] = CUTOFFS) -> list[Metric[Any]]:
-    """MRR, and all other ranking metrics at each cutoff.
+def benchmark_metrics(
+    ks: Iterable[int] = CUTOFFS, metrics: Iterable[Any] = (), plugins: Sequence[str] = ()
+) -> list[Metric[Any]]:
+    """MRR, all other ranking metrics at each cutoff, and further ``metrics``, which may be defined in plugin files.
 
-    >>> [metric.name for metric in benchmark_metrics([1, 3])][:5]
-    ['MRR', 'HR@1', 'HR@3', 'nDCG@1', 'nDCG@3']
+    >>> [metric.name for metric in benchmark_metrics([1, 3], ["P@2"])]  # doctest: +ELLIPSIS
+    ['MRR', 'HR@1', 'HR@3', 'nDCG@1', 'nDCG@3', ..., 'P@2']
     """
     cutoffs = ",".join(map(str, ks))
-    return list(parse_metrics([PRIMARY, *(f"{symbol}@{{{cutoffs}}}" for symbol in _AT_K)]))
+    names = [PRIMARY, *(f"{symbol}@{{{cutoffs}}}" for symbol in _AT_K)]
+    return list(parse_metrics([*names, *metrics], catalogue=catalogue_with(plugins) if plugins else None))
 
 
 DEFAULT_MODEL = "sum:use+tfidf:"
@@ -81,6 +84,12 @@ class BenchmarkConfig:
     rerank_depth: int = DEFAULT_RERANK_DEPTH
     device: str | None = None
     ks: tuple[int, ...] = CUTOFFS
+    metrics: tuple[Any, ...] = ()
+    """Further metrics, as names or objects."""
+    plugins: tuple[str, ...] = ()
+    """Python files that define further metrics."""
+    annotations: str | None = None
+    """Annotations that the information content of ``measure`` is computed from, instead of the graph alone."""
     config: StatsConfig = DEFAULT_STATS
     index_dir: str | None = None
     threads: int = 1
@@ -92,6 +101,13 @@ class BenchmarkConfig:
     """Files of translated labels that help to translate queries; see ``read_translations``."""
     n_diagnosed_labels: int = 0
     """The number of labels in the diagnosis; 0 for none."""
+
+    @property
+    def further_metrics(self) -> tuple[str, ...]:
+        """The names of the requested metrics that are not among the default ones."""
+        default = {metric.name for metric in benchmark_metrics(self.ks)}
+        names = [metric.name for metric in benchmark_metrics(self.ks, self.metrics, self.plugins)]
+        return tuple(name for name in names if name not in default)
 
     def checked(self) -> BenchmarkConfig:
         """The validated settings."""
@@ -108,7 +124,9 @@ class BenchmarkConfig:
             raise ParameterError(f"the rerank depth is {self.rerank_depth}", hint="give 1 or more")
         if self.translations and not self.translate:
             raise ParameterError("translations are given, and queries are not translated", hint="omit one of the two")
-        return replace(self, representations=representations)
+        metrics = (self.metrics,) if isinstance(self.metrics, str) else tuple(self.metrics)
+        benchmark_metrics(self.ks, metrics, self.plugins)
+        return replace(self, representations=representations, metrics=metrics, plugins=tuple(self.plugins))
 
 
 def term_representations(

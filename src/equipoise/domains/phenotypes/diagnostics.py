@@ -2,7 +2,8 @@
 
 All values come from one pass with the labels of a sample of terms as queries.
 
-- Self-match: the term of a label is the first answer. Equal scores share the first place.
+- Self-match: the term of a label is the first answer, with the label as it is written and in lower case. Equal scores
+  share the first place.
 - Branch purity: of the nearest terms to a term, the share that have a top-level branch in common with it.
 - Fidelity: for each term, Spearman's correlation of the system's distance (minus the score) to the other
   terms of the sample with their path length in the graph; and of its score with their Resnik similarity.
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from equipoise.types import Bools, Floats, Ints
 
 N_NEIGHBORS = 10
-SELF, PURITY = "self-match", f"branch purity@{N_NEIGHBORS}"
+SELF, LOWER_CASE, PURITY = "self-match", "self-match, lower case", f"branch purity@{N_NEIGHBORS}"
 PATHS, RESNIK = "Spearman with path length", "Spearman with Resnik"
 SYNONYMS = "synonyms"
 
@@ -48,7 +49,7 @@ class LabelDiagnostics:
         """All estimates, including self-match by number of synonyms."""
         shares, correlations = self.shares.estimates, self.correlations.estimates
         parts = [replace(part.estimate, metric=f"  synonyms: {part.value}") for part in self.by_synonyms]
-        return (shares[SELF], *parts, shares[PURITY], *correlations.values())
+        return (shares[SELF], *parts, shares[LOWER_CASE], shares[PURITY], *correlations.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -93,8 +94,12 @@ def diagnose(
     shares = result_from_values(
         "labels",
         ids,
-        {SELF: columns[SELF], PURITY: columns[PURITY]},
-        chance={SELF: 1.0 / len(ontology), PURITY: _chance_purity(branches, terms)},
+        {name: columns[name] for name in (SELF, LOWER_CASE, PURITY)},
+        chance={
+            SELF: 1.0 / len(ontology),
+            LOWER_CASE: 1.0 / len(ontology),
+            PURITY: _chance_purity(branches, terms),
+        },
         config=config,
     )
     correlations = result_from_values(
@@ -125,8 +130,11 @@ def top_branches(ontology: Ontology) -> TopLevelBranches:
 def _label_scores(system: TermScorer, ontology: Ontology, terms: Ints) -> dict[str, Floats]:
     member = top_branches(ontology).member
     resnik = term_similarity(ontology, "resnik")
-    columns = {name: np.full(len(terms), np.nan) for name in (SELF, PURITY, PATHS, RESNIK)}
-    for part, scores in system.score_blocks([ontology.labels[term] for term in terms]):
+    columns = {name: np.full(len(terms), np.nan) for name in (SELF, LOWER_CASE, PURITY, PATHS, RESNIK)}
+    labels = [ontology.labels[term] for term in terms]
+    for part, scores in system.score_blocks([label.lower() for label in labels]):
+        columns[LOWER_CASE][part] = _first_place(scores, terms[part])
+    for part, scores in system.score_blocks(labels):
         block = terms[part]
         columns[SELF][part] = _first_place(scores, block)
         columns[PURITY][part] = _purity(scores, block, member)

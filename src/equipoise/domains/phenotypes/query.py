@@ -88,7 +88,7 @@ def query(
     >>> query("Krampfanfälle", k=1)[0].label  # doctest: +SKIP
     'Seizure'
     """
-    system = _shared_retriever(model, ontology, **{name: _hashable(value) for name, value in options.items()})
+    system = shared_retriever(model, ontology, **options)
     listed = [texts] if isinstance(texts, str) else list(texts)
     matches = term_matches(system, system.search(listed, min(k, len(system.ontology))))
     return matches[0] if isinstance(texts, str) else matches
@@ -153,11 +153,13 @@ def open_term_retriever(
     )
 
 
-_shared_retriever = lru_cache(maxsize=4)(open_term_retriever)
+_opened_once = lru_cache(maxsize=4)(open_term_retriever)
 
 
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def shared_retriever(model: str, ontology: Ontology | str, **options: Any) -> TermRetriever:
+    """``open_term_retriever``, once per process for the same arguments."""
+    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return _opened_once(model, ontology, **hashable)
 
 
 def term_matches(system: TermRetriever, hits: TermHits) -> list[list[TermMatch]]:

@@ -76,6 +76,8 @@ class BenchmarkReportData:
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    metrics: tuple[str, ...] = ()
+    """Further metrics that were requested."""
 
     @property
     def model(self) -> str:
@@ -113,15 +115,20 @@ def phenotype_answer(edition: BenchmarkReportData) -> Answer:
     )
     if comparison is None:
         result = edition.systems[0].result
-        estimates = [result[name] for name in ANSWER_METRICS if name in result.estimates]
+        estimates = [result[name] for name in _answer_metrics(edition) if name in result.estimates]
         columns = [
             ReportColumn(estimate.metric, [format_value(estimate.value, _DECIMALS)], right=True)
             for estimate in estimates
         ]
         return single_answer(result.system, result[result.names[0]], replace(options, columns=tuple(columns)))
-    shown = [name for name in ANSWER_METRICS if name in comparison.metrics and name != comparison.primary]
+    shown = [name for name in _answer_metrics(edition) if name in comparison.metrics and name != comparison.primary]
     answer = comparison_answer(comparison, replace(options, columns=tuple(metric_columns(comparison, shown))))
     return replace(answer, columns=tuple(_short_names(edition, answer.columns)))
+
+
+def _answer_metrics(edition: BenchmarkReportData) -> dict[str, None]:
+    """The further columns of the answer, each once."""
+    return dict.fromkeys((*ANSWER_METRICS, *edition.metrics))
 
 
 def _metric_sections(edition: BenchmarkReportData, results: Sequence[Result]) -> list[Section]:

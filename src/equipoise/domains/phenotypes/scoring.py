@@ -232,7 +232,7 @@ def benchmark_result(
     )
     result = evaluate(
         ranking,
-        benchmark_metrics(settings.ks),
+        benchmark_metrics(settings.ks, settings.metrics, settings.plugins),
         system=system,
         config=settings.config,
     )
@@ -247,7 +247,7 @@ def dataset_settings(resolved_cases: ResolvedCases, similarity: TermSimilarity) 
     return {
         "cases": resolved_cases.fingerprint,
         "ontology": resolved_cases.ontology.fingerprint,
-        "similarity": similarity.measure.name,
+        "similarity": similarity.name,
     }
 
 

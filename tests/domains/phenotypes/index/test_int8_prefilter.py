@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from equipoise.domains.phenotypes.index import int8_prefilter
 from equipoise.domains.phenotypes.index.aggregation import aggregate_scores, parse_strategy
 from equipoise.domains.phenotypes.index.int8_prefilter import Int8Prefilter, make_prefilter
-from equipoise.domains.phenotypes.index.retriever import StoredVectorScorer, TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
 from equipoise.domains.phenotypes.index.term_texts import TermTexts, component_texts
 from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.models.dense import DenseRetriever

@@ -90,7 +90,7 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
     With a vocabulary, a German compound that is not in it is split into parts that are.
 
     >>> [token.key for token in tokenize("Absence of nails, bilateral") if token.is_word]
-    ['absens', 'nail', 'bilateral']
+    ['absenc', 'nail', 'bilateral']
     """
     function_words, classes = FUNCTION_WORDS[language], WORD_CLASSES[language]
     tokens = []

@@ -22,7 +22,7 @@ from equipoise.types import Floats, Ints
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.expression import WeightedSum
-    from equipoise.domains.phenotypes.index.retriever import StoredVectorScorer
+    from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
     from equipoise.domains.phenotypes.index.term_texts import TermTexts
     from equipoise.models.encoder import Vectors
 
@@ -115,7 +115,7 @@ _MIN_SCORES = 1 << 22
 _MAX_CANDIDATE_SHARE = 0.01
 """If a larger share of the components remains, scoring them one by one is slower than the full product."""
 
-_MAX_STRATEGIES = {parse_strategy(name) for name in ("label_only", "label_synonyms_max", "all_max")}
+MAX_STRATEGIES = {parse_strategy(name) for name in ("label_only", "label_synonyms_max", "all_max")}
 
 TopTerms = tuple[Ints, PointArray, Ints]
 """For each query the best terms, their scores and their best components."""
@@ -170,7 +170,7 @@ def make_prefilter(
 ) -> Int8Prefilter | None:
     """The prefilter for a strategy that takes a maximum; None if it does not apply or would not be faster."""
     width = n_columns_read(components, expression)
-    if queries * width < _MIN_SCORES or (components.multi_vector and expression not in _MAX_STRATEGIES):
+    if queries * width < _MIN_SCORES or (components.multi_vector and expression not in MAX_STRATEGIES):
         return None
     product = int8_product(fitted.dims)
     if product is None:

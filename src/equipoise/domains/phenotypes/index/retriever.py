@@ -19,23 +19,23 @@ from equipoise.domains.phenotypes.index.aggregation import (
 )
 from equipoise.domains.phenotypes.index.files import TermIndex
 from equipoise.domains.phenotypes.index.int8_prefilter import (
+    MAX_STRATEGIES,
     QUERY_BLOCK,
-    Int8Rows,
     TopTerms,
     make_prefilter,
 )
+from equipoise.domains.phenotypes.index.projection import SingleQuerySearch, single_query_search
+from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
 from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts, term_texts
-from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation
+from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation, make_translator
 from equipoise.errors import ParameterError, StoreError
-from equipoise.geometry.base import PointArray, PreparedCorpus
-from equipoise.geometry.search import DuplicateRows, find_duplicate_rows
+from equipoise.geometry.base import PointArray
 from equipoise.geometry.topk import top_columns
 from equipoise.models.analyzer import check_nonempty_texts
 from equipoise.models.dense import DenseRetriever
 from equipoise.models.fusion import FittedFusion, ReciprocalRankFusion, SumFusion, parse_fusion
 from equipoise.models.retriever import (
     LEXICAL,
-    Blocks,
     FittedRetriever,
     Retriever,
     content_fingerprint,
@@ -50,118 +50,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.models.embedder import Embedder
     from equipoise.models.encode_texts import Progress
-    from equipoise.models.encoder import ModelCard, Vectors
-
-
-class CaseMatcher:
-    """Gives a query the upper and lower case of the ontology's texts.
-
-    >>> casing = CaseMatcher(["Glaucoma", "Abnormal EEG"])
-    >>> [casing(query) for query in ("glaucoma", "ABNORMAL eeg", "eye pain")]
-    ['Glaucoma', 'Abnormal EEG', 'Eye pain']
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._known: dict[str, str] = {}
-        for text in texts:
-            self._known.setdefault(text.casefold(), text)
-        starts = [text[0] for text in texts if text and text[0].lower() != text[0].upper()]
-        self._capital = 2 * sum(start.isupper() for start in starts) > len(starts)
-
-    def __call__(self, query: str) -> str:
-        case = self._known.get(query.strip().casefold())
-        if case is not None:
-            return case
-        return query[:1].upper() + query[1:] if self._capital else query
-
-    def all(self, queries: Iterable[str]) -> list[str]:
-        """The queries in the case of the ontology."""
-        return [self(query) for query in queries]
-
-
-class StoredVectorScorer(FittedRetriever):
-    """Scores queries against the vectors of all components, which are prepared once; equal vectors score equal.
-
-    ``first`` is, for each vector, the index of the first equal vector; it is computed unless it is given.
-    ``texts`` are the texts of the vectors: queries are embedded in their upper and lower case.
-    """
-
-    bytes_a_score = 4
-
-    def __init__(
-        self,
-        system: DenseRetriever,
-        vectors: Vectors,
-        first: Ints | None = None,
-        *,
-        texts: Sequence[str] = (),
-    ) -> None:
-        self.documents = len(vectors)
-        self._texts = texts
-        self.vectors = vectors
-        self.system = system
-        if first is None:
-            system.geometry.check(vectors).require_usable("the vectors of the terms")
-        self._space = system.geometry.fitted(vectors)
-        self._corpus = self._space.prepare_corpus(vectors)
-        self._duplicate_rows = find_duplicate_rows(vectors) if first is None else DuplicateRows(first)
-        self._copies = self._duplicate_rows.copies
-
-    def row_blocks(self, queries: Sequence[str], rows: int) -> Blocks:
-        """The scores of all documents."""
-        return self.leading_blocks(queries, rows, self.documents)
-
-    def leading_blocks(self, queries: Sequence[str], rows: int, columns: int) -> Blocks:
-        """The scores of the first ``columns`` documents only."""
-        return self.vector_blocks(self.query_vectors(queries), rows, columns)
-
-    def query_vectors(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of query texts."""
-        vectors = self.system.embedder.embed(self._casing.all(queries), role=Role.QUERY)
-        self._space.check(vectors).require_usable("the vectors of the queries")
-        return vectors
-
-    @cached_property
-    def _casing(self) -> CaseMatcher:
-        return CaseMatcher(self._texts)
-
-    @property
-    def dims(self) -> int:
-        """The dimension of the prepared rows, which may exceed that of the vectors."""
-        return int(self._corpus.rows.shape[1])
-
-    @cached_property
-    def int8_rows(self) -> Int8Rows:
-        """The documents quantised to int8; needs a quarter of the memory of float32."""
-        return Int8Rows.of(self._corpus.rows, self._corpus.scale)
-
-    def prepared(self, vectors: Vectors) -> PointArray:
-        """Queries as the left factor of the product."""
-        return self._space.prepare_queries(vectors)
-
-    def of_prepared(self, query: PointArray, columns: Ints) -> PointArray:
-        """The scores of some documents for one prepared query, each by itself, so equal rows score equal."""
-        scores: PointArray = np.einsum("ij,j->i", self._corpus.rows[columns], query)
-        return scores if self._corpus.scale is None else scores * self._corpus.scale[columns]
-
-    def of_columns(self, query: Vectors, columns: Ints) -> PointArray:
-        """The scores of some documents for one query vector."""
-        scale = None if self._corpus.scale is None else self._corpus.scale[columns]
-        subset = PreparedCorpus(self._corpus.rows[columns], scale)
-        return self._space.similarity(self._space.prepare_queries(query[None]), subset)
-
-    def vector_blocks(self, vectors: Vectors, rows: int, columns: int) -> Blocks:
-        """The same for query vectors."""
-        prepared = self._space.prepare_queries(vectors)
-        copies = self._copies[: np.searchsorted(self._copies, columns)]
-        buffer = np.empty((min(rows, len(prepared)), columns), dtype=prepared.dtype)
-        for start in range(0, len(prepared), rows):
-            part = slice(start, min(start + rows, len(prepared)))
-            scores = buffer[: part.stop - start]
-            self._space.similarity(prepared[part], self._corpus[:columns], out=scores)
-            if len(copies):
-                scores[:, copies] = scores[:, self._duplicate_rows.first[copies]]
-            yield part, scores
+    from equipoise.models.encoder import ModelCard
 
 
 def fit_on_terms(
@@ -218,6 +107,11 @@ def _fit_part(
 TermBlocks = Iterator[tuple[slice, PointArray]]
 
 _BLOCK_BYTES = 64 << 20
+_FEW_QUERIES = 4
+"""Up to this number, queries are searched one by one with a projection."""
+_MIN_PROJECTED = 10_000
+"""Below this number of components the full product is fast enough."""
+_SEARCHES_BEFORE_PROJECTION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +162,8 @@ class TermRetriever:
         self.strategy = strategy
         self.expression = parse_strategy(strategy, weights)
         self._progress = progress
+        self._n_searches = 0
+        self._projected: SingleQuerySearch | None = None
         for term_index in self.indexes:
             term_index.check_compatible(ontology, multi_vector)
 
@@ -290,11 +186,7 @@ class TermRetriever:
     @cached_property
     def translator(self) -> QueryTranslator | None:
         """Translates queries into the words of labels and synonyms; None if queries are not translated."""
-        if not self._translate:
-            return None
-        ontology = self.ontology
-        texts = [*ontology.labels, *(synonym for synonyms in ontology.synonyms for synonym in synonyms)]
-        return QueryTranslator(texts, self._translations)
+        return make_translator(self.ontology, self._translations) if self._translate else None
 
     def translation(self, query: str) -> str | None:
         """The translation that the query is also scored by; None if there is none."""
@@ -316,6 +208,7 @@ class TermRetriever:
         other = copy(self)
         other.strategy, other.expression = strategy, parse_strategy(strategy, weights)
         other.__dict__.pop("_columns_of", None)
+        other._projected = None
         return other
 
     def component_blocks(self, queries: Iterable[str], block_bytes: int = _BLOCK_BYTES) -> TermBlocks:
@@ -362,7 +255,12 @@ class TermRetriever:
             )
 
     def _top_k_blocks(self, texts: list[str], k: int) -> Iterator[tuple[slice, TopTerms]]:
-        """The best k terms of a few queries at a time; uses the int8 prefilter if it is faster."""
+        """The best k terms of a few queries at a time; uses a prefilter if it is faster."""
+        if len(texts) <= _FEW_QUERIES and (single := self._single_queries) is not None:
+            for row, text in enumerate(texts):
+                top_terms = single.top_k(text, self.translation(text), k)
+                yield slice(row, row + 1), top_terms or self._full_top_k(text, k)
+            return
         fitted, needed = self.fitted, n_columns_read(self.components, self.expression)
         prefilter = None
         if isinstance(fitted, StoredVectorScorer) and not any(map(self.translation, texts)):
@@ -374,11 +272,27 @@ class TermRetriever:
         vectors = prefilter.fitted.query_vectors(texts)
         for start in range(0, len(texts), QUERY_BLOCK):
             part = vectors[start : start + QUERY_BLOCK]
-            top_terms = prefilter.top_k(part, k)
-            if top_terms is None:
+            found = prefilter.top_k(part, k)
+            if found is None:
                 ((_, scores),) = prefilter.fitted.vector_blocks(part, len(part), needed)
-                top_terms = self._top_k(scores, k)
-            yield slice(start, start + len(part)), top_terms
+                found = self._top_k(scores, k)
+            yield slice(start, start + len(part)), found
+
+    @property
+    def _single_queries(self) -> SingleQuerySearch | None:
+        """The search of single queries; it is prepared for the second search, since it costs a dozen searches."""
+        self._n_searches += 1
+        width = n_columns_read(self.components, self.expression)
+        if self._n_searches < _SEARCHES_BEFORE_PROJECTION or width < _MIN_PROJECTED:
+            return None
+        if self._projected is None and not (self.multi_vector and self.expression not in MAX_STRATEGIES):
+            self._projected = single_query_search(self.fitted, self.components, width)
+        return self._projected
+
+    def _full_top_k(self, text: str, k: int) -> TopTerms:
+        needed = n_columns_read(self.components, self.expression)
+        ((_, scores),) = self._blocks([text], _BLOCK_BYTES, needed)
+        return self._top_k(scores, k)
 
     def _top_k(self, scores: PointArray, k: int) -> TopTerms:
         terms, best = top_columns(aggregate_scores(scores, self.components, self.expression), k)

@@ -24,6 +24,7 @@ from equipoise.models.analyzer import STOPWORDS
 from equipoise.models.retriever import content_fingerprint
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.geometry.base import PointArray
 
 TRANSLATION_WEIGHT = 0.5
@@ -143,6 +144,12 @@ class QueryTranslator:
                 english = next((self._cognates[key] for key in cognate_keys(part) if key in self._cognates), None)
             if english is not None:
                 yield end, english
+
+
+def make_translator(ontology: Ontology, translations: Translations | None = None) -> QueryTranslator:
+    """A translator into the words of an ontology's labels and synonyms."""
+    texts = [*ontology.labels, *(synonym for synonyms in ontology.synonyms for synonym in synonyms)]
+    return QueryTranslator(texts, translations)
 
 
 def _next_starts(word: str, end: int) -> Iterator[int]:

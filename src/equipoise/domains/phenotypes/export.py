@@ -1,0 +1,245 @@
+"""Terms of notes: the one-line call ``extract``, folders of notes, rows of a table, and GA4GH phenopackets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import equipoise
+from equipoise.domains.phenotypes.assertion.rules import Assertion
+from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
+from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
+from equipoise.domains.phenotypes.extraction.predict import predict
+from equipoise.domains.phenotypes.ontology.ontology import HPO, load_ontology
+from equipoise.domains.phenotypes.query import shared_retriever
+from equipoise.errors import DuplicateError, InputError
+from equipoise.io.atomic import write_text
+from equipoise.io.text import PathLike, display_path, read_text
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+
+NOTE_PATTERN = "*.txt"
+ROW_COLUMNS = ("document", "term", "label", "assertion", "score", "start", "end", "text")
+SCHEMA_VERSION = "2.0"
+"""The version of the phenopacket schema."""
+
+_IRI = "http://purl.obolibrary.org/obo/"
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+@overload
+def extract(texts: str, model: str = ..., ontology: Ontology | str = ..., **options: Any) -> list[ExtractedTerm]: ...
+
+
+@overload
+def extract(
+    texts: Mapping[str, str], model: str = ..., ontology: Ontology | str = ..., **options: Any
+) -> dict[str, list[ExtractedTerm]]: ...
+
+
+def extract(
+    texts: str | Mapping[str, str], model: str = DEFAULT_EXTRACTOR, ontology: Ontology | str = HPO, **options: Any
+) -> list[ExtractedTerm] | dict[str, list[ExtractedTerm]]:
+    """Extract the terms of a note, or of several, with assertion, score and evidence spans.
+
+    The first call loads the ontology and the model; later calls with the same arguments reuse them. The defaults are
+    those of ``eq phenotypes extract``.
+
+    Parameters
+    ----------
+    texts
+        One text, or several by id.
+    model
+        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf:``; ``dict:`` is the dictionary alone.
+    ontology
+        The ontology, its path, or ``hpo``.
+    **options
+        Options of ``open_term_retriever``, such as ``translations`` and ``index_dir``.
+
+    Returns
+    -------
+    list of ExtractedTerm
+        The terms, best first; for several texts a dict of such lists by id.
+
+    Examples
+    --------
+    >>> [term.term for term in extract("No fever, but seizures.")]  # doctest: +SKIP
+    """
+    documents = {"text": texts} if isinstance(texts, str) else dict(texts)
+    predictions = extract_terms(
+        [ClinicalText(name, text) for name, text in documents.items()], model, ontology, **options
+    )
+    terms = {name: list(found) for name, found in predictions}
+    return terms["text"] if isinstance(texts, str) else terms
+
+
+def extract_terms(
+    documents: Sequence[ClinicalText], model: str = DEFAULT_EXTRACTOR, ontology: Ontology | str = HPO, **options: Any
+) -> Predictions:
+    """The extracted terms of documents, with the settings of ``eq phenotypes extract``."""
+    extractor = _shared_extractor(model, ontology, **options)
+    settings = ExtractionConfig().limited_to(len(extractor.ontology))
+    candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
+    return predict(candidates, **settings.pipeline.record())
+
+
+@lru_cache(maxsize=4)
+def _shared_extractor(model: str, ontology: Ontology | str, **options: Any) -> TermExtractor:
+    """The extractor of a model, once per process for the same arguments."""
+    retriever = None if model == DICTIONARY else shared_retriever(model, ontology, **options)
+    terms = load_ontology(ontology) if isinstance(ontology, str) else ontology
+    return TermExtractor(terms, retriever, branch=ExtractionConfig().branch_in(terms))
+
+
+def read_notes(path: PathLike, *, language: str | None = None) -> tuple[ClinicalText, ...]:
+    """The notes of a file, or of all text files below a folder; a dash reads standard input.
+
+    The id of a note is its path; in a folder the path below it, without the extension.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        name = "standard input" if str(path) == "-" else str(path)
+        return (ClinicalText(name, _read_note(path), language),)
+    files = sorted(folder.rglob(NOTE_PATTERN))
+    if not files:
+        raise InputError(f"{display_path(path)} has no files {NOTE_PATTERN}", hint="name a folder of text files")
+    return tuple(
+        ClinicalText(file.relative_to(folder).with_suffix("").as_posix(), _read_note(file), language) for file in files
+    )
+
+
+def _read_note(path: PathLike) -> str:
+    text = read_text(path)
+    if not text.strip():
+        raise InputError(f"{display_path(path)} is empty", hint="give a text to read")
+    return text
+
+
+def term_rows(
+    documents: Iterable[ClinicalText], predictions: Predictions, ontology: Ontology
+) -> list[dict[str, str | float | int]]:
+    """One row per term and evidence span, with the columns of ``ROW_COLUMNS``; offsets are characters from 0."""
+    texts = {document.id: document.text for document in documents}
+    return [
+        {
+            "document": name,
+            "term": term.term,
+            "label": _label(ontology, term.term),
+            "assertion": str(term.assertion),
+            "score": term.score,
+            "start": start,
+            "end": end,
+            "text": " ".join(texts[name][start:end].split()),
+        }
+        for name, terms in predictions
+        for term in terms
+        for start, end in term.spans
+    ]
+
+
+def write_rows(path: PathLike, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows of extracted terms as CSV; one header line, also without rows."""
+    content = io.StringIO()
+    writer = csv.DictWriter(content, ROW_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(Path(path), content.getvalue())
+
+
+def to_phenopacket(
+    document: str, terms: Iterable[ExtractedTerm], ontology: Ontology, *, created: datetime | None = None
+) -> dict[str, Any]:
+    """The extracted terms of one document as a phenopacket (GA4GH phenopacket schema, version 2).
+
+    Affirmed terms are phenotypic features and negated ones excluded features; a term that is both is affirmed.
+    Uncertain and hypothetical terms and those of relatives are no features of the subject, and are left out.
+
+    Parameters
+    ----------
+    document
+        The id of the document, which becomes the id of the phenopacket and of its subject.
+    terms
+        The extracted terms.
+    ontology
+        The ontology of the terms.
+    created
+        The time stamp; by default now.
+
+    Returns
+    -------
+    dict
+        The phenopacket as plain values for JSON.
+
+    Examples
+    --------
+    >>> to_phenopacket("note", extract("No fever, but seizures."), load_ontology())  # doctest: +SKIP
+    """
+    excluded: dict[str, bool] = {}
+    for term in terms:
+        if term.assertion in (Assertion.AFFIRMED, Assertion.NEGATED):
+            negated = term.assertion == Assertion.NEGATED
+            excluded[term.term] = negated and excluded.get(term.term, True)
+    features = [
+        {"type": {"id": term, "label": _label(ontology, term)}, **({"excluded": True} if negated else {})}
+        for term, negated in excluded.items()
+    ]
+    stamp = (created or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "id": document,
+        "subject": {"id": document},
+        "phenotypicFeatures": features,
+        "metaData": {
+            "created": stamp,
+            "createdBy": f"equipoise {equipoise.__version__}",
+            "resources": [_resource(ontology)],
+            "phenopacketSchemaVersion": SCHEMA_VERSION,
+        },
+    }
+
+
+def write_phenopackets(
+    folder: PathLike, predictions: Predictions, ontology: Ontology, *, created: datetime | None = None
+) -> list[Path]:
+    """Write one JSON file per document, named after it."""
+    names = {document: f"{_UNSAFE.sub('_', document)}.json" for document in predictions.ids}
+    by_name: dict[str, str] = {}
+    for document, name in names.items():
+        if by_name.setdefault(name, document) != document:
+            raise DuplicateError(
+                f"{by_name[name]} and {document} would both be written to {name}", hint="rename one of the notes"
+            )
+    written = []
+    for document, terms in predictions:
+        packet = to_phenopacket(document, terms, ontology, created=created)
+        file = Path(folder) / names[document]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, json.dumps(packet, indent=2, ensure_ascii=False) + "\n")
+        written.append(file)
+    return written
+
+
+def _resource(ontology: Ontology) -> dict[str, str]:
+    """The ontology as a resource of the metadata; the prefix is that of its ids."""
+    prefix = ontology.ids[0].partition(":")[0]
+    return {
+        "id": prefix.casefold(),
+        "name": ontology.name,
+        "url": f"{_IRI}{prefix.casefold()}.owl",
+        "version": ontology.release,
+        "namespacePrefix": prefix,
+        "iriPrefix": f"{_IRI}{prefix}_",
+    }
+
+
+def _label(ontology: Ontology, term: str) -> str:
+    return ontology.labels[ontology.index_of(term)]
