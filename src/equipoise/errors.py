@@ -51,13 +51,29 @@ class EquipoiseError(Exception):
         return (_rebuild, (type(self), self.message, self.hint, self.excerpt))
 
     def render(self) -> str:
-        """The error as printed: message, excerpt of the input, hint."""
-        lines = [f"error[{self.code}]: {self.message}"]
+        """The error as printed: message, excerpt of the input, hint; never longer than a screen."""
+        lines = [f"error[{self.code}]: {_shortened(self.message)}"]
         if self.excerpt:
-            lines += [f"  {line}" for line in self.excerpt.splitlines()]
+            excerpt = self.excerpt.splitlines()
+            more = [f"({len(excerpt) - MAX_EXCERPT_LINES} more lines)"] if len(excerpt) > MAX_EXCERPT_LINES else []
+            lines += [f"  {_shortened(line)}" for line in [*excerpt[:MAX_EXCERPT_LINES], *more]]
         if self.hint:
-            lines.append(f"hint: {self.hint}")
+            lines.append(f"hint: {_shortened(self.hint)}")
         return "\n".join(lines)
+
+
+MAX_EXCERPT_LINES = 10
+MAX_CHARACTERS = 600
+
+
+def _shortened(text: str) -> str:
+    """The text, or its first and last parts if it is too long to be read.
+
+    >>> len(_shortened("x" * 10_000))
+    605
+    """
+    half = MAX_CHARACTERS // 2
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:half]} ... {text[-half:]}"
 
 
 def _rebuild(kind: type[EquipoiseError], message: str, hint: str, excerpt: str) -> EquipoiseError:

@@ -245,3 +245,13 @@ def test_logits_of_ranks_and_classes_are_asked_for_apart(eq, folder: Path) -> No
     assert "one with -m F1, one with -m Acc@1" in done.stderr
     assert eq(*words[:-1], "MRR").exit_code == 0
     assert eq(*words[:-3], "Acc", "-m", "F1").exit_code == 0
+
+
+def test_tables_of_scores_per_unit_are_compared_without_judgements(eq, folder: Path) -> None:
+    for name, scores in (("before", [0.1, 0.2, 0.4, 0.3, 0.5, 0.2]), ("after", [0.6, 0.7, 0.8, 0.7, 0.9, 0.8])):
+        rows = "".join(f"question {unit},{score}\n" for unit, score in enumerate(scores))
+        (folder / f"{name}.csv").write_text(f"user_input,faithfulness\n{rows}")
+    done = json.loads(eq("compare", "before.csv", "after.csv", "--json").stdout)
+    assert (done["leader"], done["primary"], done["n"]) == ("after", "faithfulness", 6)
+    scored = json.loads(eq("score", "before.csv", "--json").stdout)["results"][0]
+    assert scored["estimates"][0]["value"] == pytest.approx(1.7 / 6)

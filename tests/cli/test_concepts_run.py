@@ -151,7 +151,7 @@ def test_a_field_that_cannot_be_used_names_file_and_entry(
 def test_a_model_without_vectors_fails_alone(concepts: Run) -> None:
     done = concepts("--models", "hash", "tfidf:", "--task", "quality")
     assert done.exit_code == 3
-    assert "tfidf: failed: tfidf: makes rankings, not vectors" in done.stdout
+    assert "tfidf failed: tfidf makes rankings, not vectors" in done.stdout
 
 
 def test_a_gate_closes_on_the_reversed_part(concepts: Run) -> None:

@@ -161,6 +161,8 @@ def test_several_metrics_are_one_family(eq, stored: Stored) -> None:
     assert done["verdicts"][0]["p"] == pytest.approx(2 * alone["verdicts"][0]["p"])
     assert "adjusted for 2 metrics" in done["verdicts"][0]["message"]
     assert "adjusted" not in alone["verdicts"][0]["message"]
+    each = eq("gate", worse, "--no-worse-than", base, "-m", "MRR", "-m", "HR@1", "--correction", "none", "--json")
+    assert json.loads(each.stdout)["verdicts"][0] == alone["verdicts"][0]
 
 
 def test_the_help_says_what_is_tested_and_what_is_assumed(eq) -> None:
@@ -341,3 +343,14 @@ def test_parameters_of_a_metric_are_no_comparison(eq, stored: Stored) -> None:
     done = eq("gate", stored("dense", GOOD), "--require", "MAP(norm=R)@10>=0.5")
     assert done.exit_code == 0, done.stderr
     assert "MAP(norm=R)@10 is 0.8" in done.stdout
+
+
+def test_the_checks_are_written_as_junit(eq, folder: Path) -> None:
+    from xml.etree import ElementTree
+
+    assert eq("score", "good.trec", "bad.trec", "--qrels", "truth.qrels", "-m", "MRR", "-o", "results").exit_code == 0
+    requirements = ("--require", "MRR>=0.5", "--junit", "gate.xml")
+    for name, failures in (("good", "0"), ("bad", "1")):
+        assert eq("gate", f"results/{name}", *requirements).exit_code == int(failures)
+        suite = ElementTree.parse(folder / "gate.xml").getroot()[0]
+        assert (suite.get("tests"), suite.get("failures")) == ("1", failures)

@@ -34,6 +34,14 @@ def test_an_exact_store_misses_nothing(eq: Eq) -> None:
     assert "it missed nothing for 30 of 30 queries" in ended.output
 
 
+@pytest.mark.engines("torch")
+def test_the_exact_search_runs_on_a_device(eq: Eq) -> None:
+    ended = eq(*COMMAND, "memory", "-k", "5", "--device", "cpu")
+    assert ended.exit_code == 0, ended.output
+    assert "it missed nothing for 30 of 30 queries" in ended.output
+    assert "E300" in eq(*COMMAND, "memory", "--device", "nonsense").stderr
+
+
 def test_json_has_every_figure_with_its_unit(eq: Eq) -> None:
     content = json.loads(eq(*COMMAND, "memory", "--json").stdout)
     figures = {each["metric"]: each for each in content["estimates"]}

@@ -66,7 +66,7 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_model_is_shown_metric_by_metric(eq) -> None:
     done = eq(*RUN, "--model-name", "tfidf:", "--multi-vector", *QUICK, "-v")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("tfidf: (label_synonyms_max): MRR 1.00 on 4 cases")
+    assert done.stdout.startswith("tfidf (label_synonyms_max): MRR 1.00 on 4 cases")
     shown = [line.split()[0] for line in done.stdout.split("Every metric\n")[1].splitlines()[3:28]]
     assert shown[0] == "MRR"
     assert shown[-1] == "MaxOntSim@10"
@@ -86,7 +86,7 @@ def test_several_models_are_compared_and_kept(eq, folder: Path) -> None:
     assert runs == ["hash-single", "tfidf-single"]
     again = eq("phenotypes", "benchmark", "compare", "results", "--json")
     assert again.exit_code == 0, again.stderr
-    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf: (single)"}
+    assert set(json.loads(again.stdout)["systems"]) == {"hash (single)", "tfidf (single)"}
     assert eq("compare", "results/runs/hash-single", "results/runs/tfidf-single").exit_code == 0
     assert eq("report", "results", "-o", "page.html").exit_code in (0, 4)
 

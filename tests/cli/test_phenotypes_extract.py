@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from equipoise.domains.phenotypes.extraction.candidates import (
-    DEFAULT_FOR_NOTES,
-    ClinicalText,
-    retrieve_candidates,
-)
+from equipoise.domains.phenotypes.extraction.candidates import ClinicalText, SelectionSettings
+from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology.ontology import load_ontology
@@ -55,8 +52,9 @@ def test_terms_come_with_assertion_evidence_and_cues(eq) -> None:
 
 def test_the_command_finds_what_the_library_finds(eq) -> None:
     found = data(eq(*EXTRACT, "note.txt", *TOY, "--all-terms", "--chunk-threshold", "0.2", "--json"))
-    stored = retrieve_candidates([ClinicalText("note.txt", NOTE)], TermRetriever("tfidf:", load_ontology("toy.obo")))
-    (extracted,) = predict(stored, num_results=stored.depth, chunk_threshold=0.2).found
+    ontology = load_ontology("toy.obo")
+    stored = TermExtractor(ontology, TermRetriever("tfidf:", ontology)).candidates([ClinicalText("note.txt", NOTE)])
+    (extracted,) = predict(stored, num_results=stored.depth, chunk_threshold=0.2, top_term_only=False).found
     assert [(row["id"], row["assertion"]) for row in found["terms"]] == [
         (each.term, each.assertion) for each in extracted
     ]
@@ -87,10 +85,10 @@ def test_standard_input_is_read_behind_a_dash(eq) -> None:
 
 def test_a_note_of_which_nothing_is_known_says_how_near_it_came(eq, note: Path) -> None:
     note.write_text("Zebra crossing", encoding="utf-8")
-    shown = eq(*EXTRACT, "note.txt", *TOY)
+    shown = eq(*EXTRACT, "note.txt", *TOY, "--no-dictionary", "--chunkers", "sentence")
     assert shown.exit_code == 0
     assert "the best score is 0" in shown.stderr
-    assert "--chunk-threshold is 0.5" in shown.stderr
+    assert "--chunk-threshold is 0.4" in shown.stderr
 
 
 @pytest.mark.parametrize(
@@ -112,7 +110,7 @@ def test_bad_input_is_told(eq, folder: Path, words: tuple[str, ...], code: int, 
 
 
 def test_semantic_windows_take_the_model_that_embeds(eq) -> None:
-    words = ("--ontology", "toy.obo", "--model", "hash", "--chunkers", "sentence,semantic")
+    words = ("--ontology", "toy.obo", "--model", "hash", "--chunkers", "sentence,semantic", "--no-dictionary")
     found = data(eq(*EXTRACT, "note.txt", *words, "--chunk-threshold", "0", "--json"))
     assert found["chunkers"][1].startswith("semantic(words=4")
     assert found["terms"]
@@ -131,10 +129,21 @@ def test_the_model_may_be_named_as_the_query_names_it(eq) -> None:
     assert found["model"] == "tfidf"
 
 
-def test_the_defaults_are_those_that_the_measurement_is_told_to_use(eq) -> None:
+def test_the_command_and_its_evaluation_have_the_same_defaults(eq) -> None:
     used = data(eq(*EXTRACT, "note.txt", *TOY, "--json"))["settings"]
-    assert used == {**DEFAULT_FOR_NOTES.record(), "num_results": used["num_results"]}
-    assert DEFAULT_FOR_NOTES.flags == "--chunk-threshold 0.5 --top-term-only"
-    assert "--chunk-threshold 0.5 --top-term-only" in eq(*EXTRACT, "note.txt", *TOY).stderr
-    for command in (EXTRACT, ("phenotypes", "extraction", "run")):
-        assert DEFAULT_FOR_NOTES.flags in " ".join(eq(*command, "--help").stdout.split())
+    assert used == {**SelectionSettings().record(), "num_results": used["num_results"]}
+
+
+def test_the_dictionary_alone_needs_no_model(eq) -> None:
+    found = data(eq(*EXTRACT, "note.txt", "--ontology", "toy.obo", "--model", "dict:", "--json"))
+    assert {row["label"] for row in found["terms"]} == {"Seizure", "Fever", "Cough", "Short stature"}
+    assert found["chunkers"] == ["dictionary"]
+    assert all(0 < row["score"] < 1 for row in found["terms"])
+
+
+def test_a_branch_limits_the_terms(eq) -> None:
+    words = (*EXTRACT, "note.txt", "--ontology", "toy.obo", "--model", "dict:", "--json")
+    everything = {row["id"] for row in data(eq(*words))["terms"]}
+    branch = data(eq(*words, "--branch", load_ontology("toy.obo").ids[0]))
+    assert {row["id"] for row in branch["terms"]} <= everything
+    assert eq(*words, "--branch", "HP:9999999").exit_code == 2

@@ -85,9 +85,61 @@ def test_a_run_directory_is_left_for_all_and_for_answerable_units(eq, folder: Pa
     assert part.result["Acc@1"].n == int((np.load(folder / "y.npy") != 2).sum())
     assert eq(*done.stdout.splitlines()[-1].removeprefix("Next: eq ").split()).exit_code == 0
     assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
-    assert "60 visits" in (folder / "page.html").read_text()
-    assert 'href="page-lstm-answerable.html"' in (folder / "page.html").read_text()
-    assert 'href="page.html"' in (folder / "page-lstm-answerable.html").read_text()
+    page = (folder / "page.html").read_text()
+    assert "60 visits" in page
+    assert 'href="page-all-visits.html"' in page
+    assert (folder / "page-answerable-visits.html").is_file()
+
+
+def test_the_page_has_the_numbers_names_and_unit_of_the_terminal(eq, folder: Path) -> None:
+    words = (*SCORE, "--train-counts", "counts.npy", "--n-resamples", "100")
+    terminal = eq(*words, "-o", "results").stdout
+    done = eq("report", "results", "-o", "page.html")
+    assert done.exit_code == 0, done.stderr
+    page = (folder / "page.html").read_text()
+    assert done.stdout.strip() in terminal
+    assert "HR@" not in page
+    assert "HR@" not in terminal
+    for line in terminal.splitlines()[4:12]:
+        for cell in line.split("  "):
+            assert cell.strip() in page
+    for name in ("Accuracy over k", "Ranks of the target class", "Reliability of lstm", "Confusion matrix of lstm"):
+        assert name in page
+
+
+def test_a_report_of_several_models_and_seeds_compares_them_and_shows_each(eq, folder: Path) -> None:
+    logits = np.load(folder / "logits.npy")
+    for model, noise in (("lstm", 0.5), ("gru", 9.0)):
+        for seed in (1, 2):
+            place = folder / model / f"seed{seed}"
+            place.mkdir(parents=True)
+            np.save(place / "logits.npy", logits + np.random.default_rng(seed).normal(0, noise, logits.shape))
+            done = eq("places", "score", "--logits", f"{model}/seed{seed}/logits.npy", "--targets", "y.npy",
+                      "--train-counts", "counts.npy", "--n-resamples", "100", "-o", "results")  # fmt: skip
+            assert done.exit_code == 0, done.stderr
+    told = json.loads(eq("report", "results", "-o", "page.html", "--no-charts", "--json").stdout)
+    assert set(told["systems"]) == {"lstm-seed1", "lstm-seed2", "gru-seed1", "gru-seed2"}
+    page = (folder / "page.html").read_text()
+    assert "4 systems by Acc@1" in page
+    assert all(f"{name}: Acc@1" in page for name in told["systems"])
+    one = eq("report", "mine=results/lstm-seed1", "-o", "one.html", "--no-charts")
+    assert one.exit_code == 0, one.stderr
+
+
+def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
+    rows = [f"u{row % 6},{place},2024-05-{row % 28 + 1:02}" for row, place in enumerate(range(3, 43))]
+    (folder / "test.csv").write_text("\n".join(["user,target,time", *rows]))
+    done = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
+    assert done.exit_code == 0, done.stderr
+    assert "EQ160" in done.stdout
+    assert "No leak was found" in done.stdout
+    leaking = [f"{row},{row.split(',')[1]}" for row in rows]
+    (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking]))
+    failed = eq("places", "check", "--history", "visits.csv", "--sequences", "leak.csv", "--fail-on", "issue", "--json")
+    assert failed.exit_code == 1
+    told = json.loads(failed.stdout)
+    assert {finding["code"] for finding in told["findings"]} == {"EQ160", "EQ162"}
+    assert told["test"]["visits"] == 40
 
 
 def test_predictions_that_were_cut_are_scored_from_parquet(eq, folder: Path) -> None:

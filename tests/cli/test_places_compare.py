@@ -56,6 +56,16 @@ def test_folders_of_logits_are_grouped_by_the_folder_around_them(eq: Eq, seeds: 
     assert "cannot fall below 0.250" in result.output
 
 
+@pytest.mark.engines("torch")
+def test_ranks_counted_on_a_device_are_the_same(eq: Eq, seeds: Path) -> None:
+    here, there = (
+        eq("places", "compare", *words("good", "bad"), "--n-resamples", "100", "--json", *device)
+        for device in ((), ("--device", "cpu"))
+    )
+    assert there.exit_code == 0, there.output
+    assert there.stdout == here.stdout
+
+
 def test_the_order_of_the_models_is_that_of_the_words(eq: Eq, seeds: Path) -> None:
     result = eq("places", "compare", *words("bad", "good"), "--json")
     told = json.loads(result.output)

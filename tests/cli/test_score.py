@@ -304,3 +304,13 @@ def test_a_document_twice_in_a_streamed_run_is_named_with_both_lines(eq, folder:
     done = eq("score", "twice.trec", "--qrels", "truth.qrels")
     assert done.exit_code == 2
     assert "lines 1 and 3" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.engines("tensorboard")
+def test_scores_are_logged_to_a_tracker(eq, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORBOARD_LOGDIR", str(folder / "logs"))
+    words = ("good.trec", "bad.trec", "--qrels", "truth.qrels", "-m", "MRR", "--log", "tensorboard")
+    assert eq("score", *words).exit_code == 0
+    assert eq("compare", *words).exit_code == 0
+    assert sorted(path.name for path in (folder / "logs").iterdir()) == ["bad", "compare_good_bad", "good"]

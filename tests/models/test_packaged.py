@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -73,6 +76,8 @@ def test_a_missing_package_names_its_install_line(monkeypatch):
 )
 def test_the_install_line_brings_the_engine_and_the_weights(model, hint, monkeypatch):
     monkeypatch.setattr(model_files, "find_spec", lambda name: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", "/nonexistent")
     with pytest.raises(MissingExtraError) as caught:
         embedder(model)
     assert caught.value.hint == hint
@@ -84,3 +89,68 @@ def test_what_is_installed_is_what_is_known(model):
         pytest.skip("not installed")
     found = find_packaged_model(model)
     assert found.origin.startswith(f"package {PACKAGES[model].distribution}")
+
+
+# Without the package, the official files come from the hub.
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
+    """A server with the address scheme of the hub, and a model that is in no package; the files can be changed."""
+    files = {"/team/small/resolve/0123abcd/weights.bin": b"weights"}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            data = files.get(self.path)
+            self.send_response(404 if data is None else 200)
+            self.end_headers()
+            self.wfile.write(data or b"")
+
+        def log_message(self, *words: object) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    digest = hashlib.sha256(b"weights").hexdigest()
+    package = PackagedModel(
+        "far", "Far", "far-model", "no_such_package", "MIT", {"model/weights.bin": digest}, "team/small@0123abcd"
+    )
+    monkeypatch.setitem(model_files.PACKAGES, "far", package)
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    yield files
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_official_weights_are_downloaded_once_and_checked(hub: dict[str, bytes]):
+    found = find_packaged_model("far")
+    assert found.path("model/weights.bin").read_bytes() == b"weights"
+    assert found.origin == "hub team/small@0123abcd"
+    hub.clear()
+    assert find_packaged_model("far") == found  # nothing is downloaded again
+    found.path("model/weights.bin").write_bytes(b"changed")
+    with pytest.raises(InputError):
+        find_packaged_model("far")
+
+
+def test_other_bytes_and_an_unreachable_hub_are_errors(hub: dict[str, bytes], monkeypatch: pytest.MonkeyPatch):
+    hub["/team/small/resolve/0123abcd/weights.bin"] = b"other"
+    with pytest.raises(InputError):
+        find_packaged_model("far")
+    hub.clear()
+    with pytest.raises(MissingExtraError):
+        find_packaged_model("far")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingExtraError):
+        find_packaged_model("far")
+
+
+def test_the_official_files_of_minilm_are_pinned():
+    name, _, commit = PACKAGES["minilm"].hub.partition("@")
+    assert name == "sentence-transformers/all-MiniLM-L6-v2"
+    assert len(commit) == 40
+    assert all(file.startswith("model/") for file in PACKAGES["minilm"].files)

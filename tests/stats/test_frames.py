@@ -64,7 +64,7 @@ def test_unknown_values_are_missing_in_frames_and_absent_in_flat_dicts() -> None
 
 def test_a_flat_dict_holds_numbers_only() -> None:
     flat = compare(RANKINGS, ["MRR"]).to_dict(flat=True)
-    assert set(flat) == {"a/MRR", "a/MRR/low", "a/MRR/high", "b/MRR", "b/MRR/low", "b/MRR/high", "units"}
+    assert set(flat) == {"a/MRR", "a/MRR_low", "a/MRR_high", "b/MRR", "b/MRR_low", "b/MRR_high", "units"}
     assert all(isinstance(value, int | float) for value in flat.values())
     assert json.loads(json.dumps(flat, allow_nan=False)) == flat
 

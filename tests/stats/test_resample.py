@@ -369,3 +369,22 @@ def test_rounding_is_no_standard_error_where_nearly_all_ranks_are_equal(seed: in
     ranks[rng.choice(55, few, replace=False)] = rng.integers(2, 4, few)
     found = mean_intervals(ranks[:, None], clusters=clusters, bounds=[(1.0, np.inf)], rng=rng)[0]
     assert 1.0 <= found.low <= ranks.mean() <= found.high < 3.0
+
+
+@pytest.mark.parametrize("kind", ["uniform", "lognormal", "mostly zero"])
+def test_grouped_units_keep_mean_and_variance_of_the_bayesian_bootstrap(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    values = {
+        "uniform": rng.random((5000, 1)),
+        "lognormal": rng.lognormal(size=(5000, 1)),
+        "mostly zero": np.where(rng.random((5000, 1)) < 0.97, 0.0, rng.random((5000, 1))),
+    }[kind]
+    units = ResamplingUnits.of(values).ordered()
+    totals, masses, sizes = units.grouped()
+    assert len(totals) < 600
+    assert sizes.sum() == len(values)
+    # The weight of a row of m units is the mean of m exponentials: mean 1, variance 1/m.
+    residuals = totals - values.mean(axis=0) * masses
+    np.testing.assert_allclose(totals.sum(axis=0) / masses.sum(axis=0), values.mean(axis=0), rtol=1e-12)
+    variance = (residuals**2 / sizes[:, None]).sum(axis=0) / len(values)
+    np.testing.assert_allclose(variance, values.var(axis=0), rtol=1e-9)

@@ -135,3 +135,12 @@ def test_hits_averaged_over_splits_get_wilson_s_interval_as_the_whole_has() -> N
     assert first.estimate.interval.low == pytest.approx(wilson_interval(19.97, 20).low)
     assert first.estimate.interval.low < 0.9
     assert second.estimate.interval.width == pytest.approx(wilson_interval(10, 20).width)
+
+
+def test_hours_and_weekdays_are_in_their_natural_order_and_units_without_one_are_last() -> None:
+    result = result_from_values("mine", list("abcdef"), {"score": [1, 0, 1, 1, 0, 1]})
+    hours, days = ["18", "9", None, "7", "10", "18"], ["Sun", "Monday", "fri", "Tue", "Sat", "Wed"]
+    properties = {unit: {"hour": hour, "day": day} for unit, hour, day in zip("abcdef", hours, days, strict=True)}
+    found = [(part.name, part.value) for part in slice_estimates(result, "score", properties)]
+    assert [value for name, value in found if name == "hour"] == ["7", "9", "10", "18", "none"]
+    assert [value for name, value in found if name == "day"] == ["Monday", "Tue", "Wed", "fri", "Sat", "Sun"]

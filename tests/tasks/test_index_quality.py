@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from equipoise.errors import InputError, ParameterError
+from equipoise.geometry.sharded_search import nearest_in_shards
+from equipoise.geometry.shards import Shards
 from equipoise.models.stores import open_store
 from equipoise.stats.result import Estimate
-from equipoise.tasks.index_quality import IndexMeasurement, measure_index
+from equipoise.tasks.index_quality import IndexMeasurement, measure_index, nearest_on_device
 from equipoise.types import Direction
 
 RNG = np.random.default_rng(0)
@@ -26,6 +28,20 @@ def test_a_graph_with_little_effort_is_found_out() -> None:
         with open_store("faiss:hnsw", dims=16, neighbours=4, ef_construction=8, ef_search=effort) as made:
             means.append(measure_index(made, ROWS, QUERIES).recall.mean())
     assert means[0] < 0.9 < means[1]
+
+
+@pytest.mark.engines("torch")
+@pytest.mark.parametrize("geometry", ["cosine", "dot", "euclidean"])
+def test_a_search_on_a_device_finds_the_neighbors_of_the_search_in_shards(geometry: str) -> None:
+    rows = np.round(ROWS, 1).astype(np.float32)
+    rows[2000:] = rows[:1000]  # equal scores at the cutoff
+    shards = Shards.of([rows[:1200], rows[1200:]])
+    seen: list[int] = []
+    found = nearest_on_device(QUERIES.astype(np.float32), shards, 10, geometry, "cpu", seen.append)
+    expected = nearest_in_shards(QUERIES.astype(np.float32), shards, 10, geometry=geometry)
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert seen[-1] == len(rows)
 
 
 def test_latencies_are_in_milliseconds_and_lower_is_better() -> None:

@@ -10,7 +10,8 @@ import click
 
 from equipoise.cli import options, output
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.output import Output, Step, pass_output
+from equipoise.cli.output import Output, Step, log_to_trackers, pass_output
+from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.metrics.parser import catalogue_with
 from equipoise.report.answer import AnswerOptions, all_metrics_answer, cost_report_columns
@@ -18,7 +19,6 @@ from equipoise.runs.compare import compare as compare_systems
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
-    from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
     from equipoise.runs.store import StoredRun
     from equipoise.stats.comparison import Comparison
@@ -46,6 +46,7 @@ The order is by --primary, by default the first metric.
 @options.stats_options()
 @options.plugin_option
 @options.fail_option
+@options.log_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -56,6 +57,7 @@ def compare(
     metrics: tuple[str, ...],
     plugins: tuple[str, ...],
     fail_on: str | None,
+    trackers: tuple[str, ...],
     cluster: str | None,
     cluster_by: str | None,
     reading: EvidenceOptions,
@@ -71,7 +73,7 @@ def compare(
     catalogue = catalogue_with(plugins)
     labels = needs_labels([*metrics, *([primary] if primary else [])], catalogue)
     with out.progress(len(inputs) + 1) as step:
-        read = read_systems(inputs, reading, step, labels=labels)
+        read = read_systems(inputs, reading, step, labels=labels, config=config)
         step("comparing")
         units = next(iter(read.systems.values())).unit_ids.tolist()
         comparison = compare_systems(
@@ -82,6 +84,7 @@ def compare(
             catalogue=catalogue,
         )
     show_comparison(out, comparison, read.runs)
+    log_to_trackers(out, trackers, f"compare {' '.join(comparison.systems)}", comparison.to_dict(flat=True))
     if any(run.caution for run in read.runs):
         return output.FAILED_UNITS
     return output.gate(out, comparison.findings, fail_on)
@@ -96,7 +99,12 @@ class SystemsToCompare:
 
 
 def read_systems(
-    inputs: Sequence[SystemInput], reading: EvidenceOptions, step: Step, *, labels: bool = False
+    inputs: Sequence[SystemInput],
+    reading: EvidenceOptions,
+    step: Step,
+    *,
+    labels: bool = False,
+    config: StatsConfig = DEFAULT_STATS,
 ) -> SystemsToCompare:
     """Read all systems of a command line.
 
@@ -112,6 +120,8 @@ def read_systems(
 
             stored[index] = load_run(system.path)
             entries.append(stored[index].result)
+        elif reading.qrels is None and system.is_unit_table:
+            entries.append(system.unit_result((), config))
         else:
             entries.append(reading.evidence(system, labels=labels))
     names = [

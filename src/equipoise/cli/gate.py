@@ -9,6 +9,7 @@ import click
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
+from equipoise.io.atomic import write_text
 from equipoise.runs.gate import BaselineCheck, GateResult, check_gate
 from equipoise.runs.regression_test import TESTS
 from equipoise.runs.store import StoredRun, find_runs, load_run
@@ -29,7 +30,7 @@ meet the requirement.
 
 --no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
 the same queries. The metrics are those of -m, else those of --require, else the first of the
-run. With several metrics p values are adjusted by Holm's method.
+run. With several metrics p values are adjusted, by Holm's method or that of --correction.
 
 Without a margin the test is a randomisation test with random signs. With a margin it is
 Student's t test of the loss beyond the margin. --test bounds assumes only the bounds of the
@@ -62,9 +63,10 @@ scores, and too few queries for any p value to be significant.
     show_default=True,
     help="Test of a loss beyond the margin: t, or bounds (assumes only the bounds of the metric).",
 )
+@click.option("--junit", metavar="FILE", help="Also write the checks as JUnit XML, which CI systems show as tests.")
 @click.option("--allow-missing", is_flag=True, help="Score missing queries as 0 instead of failing.")
 @options.metric_option
-@options.stats_options(omit=("test", "correction"))
+@options.stats_options(omit=("test",))
 @options.output_options
 @pass_output
 def gate(
@@ -75,6 +77,7 @@ def gate(
     baseline: str | None,
     margin: float,
     test: str,
+    junit: str | None,
     allow_missing: bool,
     metrics: tuple[str, ...],
     config: StatsConfig,
@@ -93,6 +96,9 @@ def gate(
             config=config,
         )
     _show(out, result)
+    if junit is not None:
+        write_text(junit, result.to_junit())
+        out.note(f"wrote {junit}")
     return output.DONE if result.passed else output.GATE_FAILED
 
 

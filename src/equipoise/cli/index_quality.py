@@ -160,6 +160,7 @@ def geometries() -> list[str]:
 @click.option("--collection", metavar="NAME", help="Collection in the store; default: a hash of the vectors.")
 @click.option("--name", metavar="NAME", help="Name of the run; default: the spec of the store.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads for exact search.")
+@options.device_option
 @options.stats_options()
 @click.option("-o", "--output", metavar="FOLDER", help="Write the run into this folder.")
 @engine_options
@@ -177,11 +178,16 @@ def index_quality(
     collection: str | None,
     name: str | None,
     threads: int,
+    device: str | None,
     config: StatsConfig,
     output: str | None,
     engine: Executor,
 ) -> int:
     """See ``HELP``."""
+    if device is not None:
+        from equipoise.geometry.gpu_search import torch_device
+
+        torch_device(device)
     from equipoise.geometry.shards import open_shards
     from equipoise.io.arrays import read_matrix
     from equipoise.models.dense import store_label
@@ -206,7 +212,14 @@ def index_quality(
             _StageBars(out) as bars,
         ):
             measurement = task.measure_index(
-                opened_store, shards, points, top_k, threads=threads, map_function=map_function, watch=bars.watch
+                opened_store,
+                shards,
+                points,
+                top_k,
+                threads=threads,
+                device=device,
+                map_function=map_function,
+                watch=bars.watch,
             )
             exact = opened_store.exact
         result = measurement.result(system, config=config)

@@ -27,14 +27,16 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.ranking_from_lists import streamed_ranking
 from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, read_matrix, split_member
 from equipoise.io.run_files import QUERY_COLUMNS, Qrels, read_qrels, read_run
-from equipoise.io.tables import Table, read_table
+from equipoise.io.tables import Table, read_table, table_format
 from equipoise.io.text import STDIN
 from equipoise.metrics.parser import matching_metrics
+from equipoise.runs.evaluate import with_metrics
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
     from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.stats.result import Result
 
 NO_CLASS = "exclude a column that is not a class with --padding COLUMN, or write -inf where there is no score"
 
@@ -70,6 +72,28 @@ class SystemInput:
     def is_logits(self) -> bool:
         """Whether it is a file of arrays."""
         return split_member(self.path)[0].suffix.casefold() in ARRAY_FORMATS
+
+    @property
+    def is_unit_table(self) -> bool:
+        """Whether it is a table with scores per unit, such as an export of LangSmith or RAGAS."""
+        from equipoise.io.unit_scores import is_unit_table
+
+        if self.path == STDIN or table_format(self.path) is None or not Path(self.path).is_file():
+            return False
+        try:
+            return is_unit_table(self.path)
+        except EquipoiseError:  # the reader of runs reports what is wrong with it
+            return False
+
+    def unit_result(self, metrics: Sequence[str], config: StatsConfig) -> Result:
+        """The result of a table with scores per unit."""
+        from equipoise.io.unit_scores import read_unit_scores
+        from equipoise.stats.estimate import result_from_values
+
+        scores = read_unit_scores(self.path)
+        bounds = (0.0, 1.0) if scores.within_unit_interval else (-np.inf, np.inf)
+        result = result_from_values(self.name, scores.unit_ids, scores.values, bounds=bounds, config=config)
+        return with_metrics(result, metrics) if metrics else result
 
     @property
     def is_stored(self) -> bool:
@@ -136,7 +160,10 @@ class EvidenceOptions:
     def judgements(self) -> Qrels:
         """The relevance judgements of run files, read once."""
         if self.qrels is None:
-            raise ParameterError("run files need relevance judgements", hint="add --qrels truth.qrels")
+            raise ParameterError(
+                "run files need relevance judgements",
+                hint="add --qrels truth.qrels; a table of scores needs a column unit and no documents",
+            )
         return read_qrels(self.qrels)
 
     def _from_run(self, system: SystemInput) -> Ranking:

@@ -87,9 +87,16 @@ class NameType(NamedType, ABC):
 
 
 class ModelType(NameType):
-    """A model spec, such as ``minilm`` or ``bm25:``. It is resolved later, when the model is loaded."""
+    """A model spec, such as ``minilm`` or ``bm25``. It is resolved later, when the model is loaded."""
 
     name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The spec as it was typed; ``bm25:`` has no name after the colon and is called ``bm25``."""
+        from equipoise.models.registry import ALIASES
+
+        spec = str(value)
+        return spec[:-1] if spec.endswith(":") and spec[:-1] in ALIASES else spec
 
     def known(self) -> Iterable[tuple[str, str]]:
         """The models that ``eq ls models`` lists, with their titles."""
@@ -232,6 +239,15 @@ fail_option = click.option(
     help="Exit with status 1 on findings of this severity or higher.",
 )
 
+
+trackers = names_in("equipoise.runs.trackers", "TRACKERS")
+log_option = click.option(
+    "--log",
+    "trackers",
+    type=ChoiceWithHint("tracker", trackers),
+    multiple=True,
+    help="Log the scores to this experiment tracker; may be repeated.",
+)
 
 device_option = click.option("--device", metavar="NAME", help="Compute on this device: cuda, cuda:1, mps or cpu.")
 
@@ -428,7 +444,7 @@ def models_on_device(models: Sequence[str], device: str | None, out: Output) -> 
     return specs
 
 
-# Options with aliases, and options that take several values after their name: ``--models minilm bm25: hash``.
+# Options with aliases, and options that take several values after their name: ``--models minilm bm25 hash``.
 
 _OPEN = "equipoise.cli.options"
 """Key of a context for the option that the last word belongs to, for the completion of the next one."""
@@ -515,7 +531,7 @@ def models_option(*, required: bool = False, aliases: Sequence[str] = (), text: 
         required=required,
         type=ModelType(),
         metavar="MODEL ...",
-        help=text or "The models, such as minilm bm25:; see eq ls models.",
+        help=text or "The models, such as minilm bm25; see eq ls models.",
     )
 
 

@@ -388,3 +388,21 @@ def after_comparison(findings: Sequence[Finding], primary: str) -> str:
 def suggestion(words: Sequence[str]) -> str:
     """A command line to copy."""
     return f"\nNext: {shlex.join(words)}"
+
+
+def log_to_trackers(
+    out: Output,
+    trackers: Sequence[str],
+    run_name: str,
+    scores: Mapping[str, float],
+    parameters: Mapping[str, str] | None = None,
+) -> None:
+    """Write the scores to every tracker of ``--log``."""
+    if not trackers:
+        return
+    from equipoise.runs.manifest import redact_secrets
+    from equipoise.runs.trackers import log_scores
+
+    for tracker in trackers:
+        log_scores(tracker, run_name, scores, {"command": " ".join(redact_secrets(out.command)), **(parameters or {})})
+        out.note(f"logged {run_name} to {tracker}")

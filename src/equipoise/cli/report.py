@@ -23,6 +23,7 @@ from equipoise.runs.store import StoredRun, find_runs, load_run
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.report.publish import ReportOptions
     from equipoise.stats.comparison import Comparison
 
 REPORT_HELP = """
@@ -31,7 +32,7 @@ REPORT_HELP = """
   eq report results/bm25 ours=results/7 --primary nDCG@10 -o report.html
   eq report results/ --charts results/visualizations
 
-Write one HTML file about one run or several: leaderboard, tie groups, pairs, slices, single
+Write one HTML file about one run or several: leaderboard, tie bands, pairs, slices, single
 queries, findings and protocol. It needs no network and no server. RUN is a run directory, or a
 folder with run directories; NAME=path renames a system.
 """
@@ -64,15 +65,19 @@ def report(
         check_writable(charts)
     check_writable(output, example="report.html")
     from equipoise.domains.bench.page import stored_suite
+    from equipoise.domains.places.page import has_views
     from equipoise.report.publish import STEPS, ReportOptions, chart_note, write_report
     from equipoise.report.view import View
 
     if len(runs) == 1 and stored_suite(runs[0]) is not None:
         return _report_suite(out, runs[0], output, config, plain=plain)
+    if has_views(found := named_runs(runs)):
+        chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title)
+        return _report_places(out, found, output, chosen)
     with out.progress(STEPS) as step:
         view = View.read(runs[0]) if len(runs) == 1 else None
         chosen = ReportOptions(primary, config, charts=not plain, charts_folder=charts, title=title, view=view)
-        page = write_report(named_runs(runs), output, chosen, split=len(runs) == 1, progress=step)
+        page = write_report(found, output, chosen, split=len(runs) == 1, progress=step)
     for caution in page.cautions:
         out.note(f"caution: {caution}")
     if out.json:
@@ -100,6 +105,25 @@ def _report_suite(out: Output, folder: str, output: str, config: StatsConfig, *,
         out.text(headline)
     out.note(f"wrote {output} and a report per data set: open it in a browser")
     return exits.DONE
+
+
+def _report_places(out: Output, runs: list[tuple[str, Path]], output: str, chosen: ReportOptions) -> int:
+    """Write the page of scored next-place systems, and the full reports next to it."""
+    from equipoise.domains.places.page import write_places_page
+    from equipoise.report.publish import chart_note
+
+    with out.progress(0) as step:
+        page = write_places_page(runs, output, chosen, step)
+    for caution in page.cautions:
+        out.note(f"caution: {caution}")
+    if out.json:
+        out.data({"report": output, "systems": page.systems, "verdict": page.headline, "cautions": list(page.cautions)})
+    else:
+        out.text(page.headline)
+        out.note(f"wrote {output}: open it in a browser{chart_note() if chosen.charts else ''}")
+        for title, file in page.other_pages.items():
+            out.note(f"wrote {file}: {title}, with every pair, slice and visit")
+    return exits.FAILED_UNITS if page.cautions else exits.DONE
 
 
 def named_runs(words: tuple[str, ...]) -> list[tuple[str, Path]]:

@@ -12,7 +12,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.inputs import ClusterOptions, EvidenceOptions, SystemInput, needs_labels, parse_systems
-from equipoise.cli.output import Output, Step, next_command, pass_output, suggestion
+from equipoise.cli.output import Output, Step, log_to_trackers, next_command, pass_output, suggestion
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.io.arrays import split_member
@@ -48,6 +48,8 @@ class Scorer:
         """The result of one system."""
         if self.like is not None:
             return self._score_like(system, self.like)
+        if self.reading.qrels is None and system.is_unit_table:
+            return system.unit_result(self.metrics, self.config)
         evidence = self.reading.evidence(system, labels=needs_labels(self.metrics, self.catalogue))
         return evaluate(
             evidence,
@@ -137,6 +139,7 @@ scores are those that another library would print; eq why explains the differenc
 @options.stats_options()
 @options.plugin_option
 @options.fail_option
+@options.log_option
 @click.option("-o", "--output", metavar="FOLDER", help="Write a run directory per system here.")
 @options.table_options(file=False)
 @options.output_options
@@ -148,6 +151,7 @@ def score(
     like: str | None,
     plugins: tuple[str, ...],
     fail_on: str | None,
+    trackers: tuple[str, ...],
     output: str | None,
     cluster: str | None,
     cluster_by: str | None,
@@ -168,6 +172,8 @@ def score(
             runs.append(scorer.run(system, out.command))
         written = [] if output is None else write_runs(runs, output, step)
     results = [result for result, _ in runs]
+    for result in results:
+        log_to_trackers(out, trackers, result.system, result.to_dict(flat=True), {"data": reading.qrels or ""})
     if out.to == "csv":
         out.file(_csv(runs))
     else:

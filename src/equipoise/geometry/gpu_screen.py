@@ -233,7 +233,7 @@ def _scoring_error(points: Any, queries: Any, columns: Any, factor: float, query
     """The largest error of the scores in the precision of the points, in the scale of the bounds.
 
     Sums are made in parts of ``_SUM_WIDTH`` terms, each as a tree. Columns that are not multiplied in the screen
-    are bounded by themselves: the square of a norm beside ones would spoil a bound of the whole rows.
+    are bounded by themselves: the square of a norm next to ones would spoil a bound of the whole rows.
     """
     import torch
 

@@ -410,6 +410,13 @@ def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
     shape = f'a JSON {kind.noun} is {{"q1": {{"d1": 1}}}}, or a list of rows'
     if not isinstance(value, dict) or not value:
         raise FormatError(f"{file.name} holds no queries", hint=shape)
+    if "task_name" in value and "scores" in value:
+        raise FormatError(
+            f"{file.name} has the scores of a task of mteb, without its queries",
+            hint="eq leaderboard FOLDER reads these files; mteb.evaluate(prediction_folder=...) writes runs",
+        )
+    if _MTEB_META in value:
+        value = _mteb_predictions(file, value)
     table: dict[str, dict[str, Any]] = {}
     for query, values in value.items():
         if not isinstance(values, dict):
@@ -419,6 +426,34 @@ def _from_json(file: TextFile, kind: _Kind) -> dict[str, dict[str, Any]]:
                 raise FormatError(f"{file.name} has the id {name!r} in query {query!r}", hint=_ID_RULE)
         table[query] = {doc: _value(value, kind, _at(file, query, doc)) for doc, value in values.items()}
     return table
+
+
+_MTEB_META = "mteb_model_meta"
+_MTEB_SPLITS = ("test", "validation", "dev", "train")
+
+
+def _mteb_predictions(file: TextFile, value: dict[str, Any]) -> dict[str, Any]:
+    """The lists in a prediction file of mteb, ``{subset: {split: {query: {document: score}}}}``.
+
+    The split is test, or the only one. Several subsets are an error, because they have other documents.
+    """
+    subsets = {name: splits for name, splits in value.items() if name != _MTEB_META}
+    if len(subsets) != 1:
+        raise FormatError(
+            f"{file.name} has the predictions of {len(subsets)} subsets: {', '.join(list(subsets)[:5])}",
+            hint="write one file per subset, and score each with its own judgements",
+        )
+    splits = next(iter(subsets.values()))
+    split = (
+        next((name for name in (*_MTEB_SPLITS, *splits) if name in splits), None) if isinstance(splits, dict) else None
+    )
+    lists = None if split is None else splits[split]
+    if not isinstance(lists, dict) or not lists:
+        raise FormatError(
+            f"{file.name} has predictions of another task than retrieval",
+            hint="only ranked lists of documents can be scored here",
+        )
+    return lists
 
 
 def _at(file: TextFile, query: str, doc: str) -> _Complaint:

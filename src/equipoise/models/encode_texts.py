@@ -194,7 +194,7 @@ Progress = Callable[[int, int], None]
 
 _LOOKUP_BATCH = 16_384
 _PENDING_WRITES = 2
-"""Blocks that may wait to be cached; they are what a killed process loses beside the block it computes."""
+"""Blocks that may wait to be cached; they are what a killed process loses in addition to the block it computes."""
 
 
 class BackgroundWriter:

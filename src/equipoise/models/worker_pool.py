@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from equipoise.types import Role
 
 
-class Job(Protocol):
+class WorkerJob(Protocol):
     """What a worker process does: ``open`` loads its resource, and returns facts about it and a function."""
 
     def open(self) -> tuple[Any, Callable[[Any], Any]]:
@@ -40,7 +40,7 @@ class Job(Protocol):
 class WorkerPool:
     """Processes that have each opened the same job; a request goes to whichever is free."""
 
-    def __init__(self, job: Job, processes: int) -> None:
+    def __init__(self, job: WorkerJob, processes: int) -> None:
         self.processes = processes
         self._workers = [_Worker(job) for _ in range(processes)]
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="equipoise-worker")
@@ -115,7 +115,7 @@ class WorkerPoolEncoder(LocalEncoder):
 class _Worker:
     """The parent's end of one process."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: WorkerJob) -> None:
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "equipoise.models.worker_pool"],

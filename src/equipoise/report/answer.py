@@ -80,12 +80,14 @@ class AnswerOptions:
     """What a domain adds to the answer of a comparison.
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
-    about chance. ``notes`` come after it. ``details`` says where the rest is.
+    about chance, ``score_note`` follows it in the same line. ``notes`` are further lines. ``details`` says where the
+    rest is.
     """
 
     words: Vocabulary
     columns: tuple[ReportColumn, ...] = ()
     baseline: str = "A random baseline"
+    score_note: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
@@ -96,7 +98,8 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     """The answer of a comparison on its primary metric."""
     words = options.words
     findings = comparison.findings if options.findings is None else options.findings
-    notes = (chance_sentence(comparison, words, options.baseline), *options.notes, _sample_size_note(comparison, words))
+    chance = " ".join(filter(None, (chance_sentence(comparison, words, options.baseline), options.score_note)))
+    notes = (chance, *options.notes, _sample_size_note(comparison, words))
     return Answer(
         headline=headline(comparison, words),
         columns=answer_columns(comparison, words, options.columns),
@@ -141,10 +144,10 @@ def headline(comparison: Comparison, words: Vocabulary) -> str:
 
 def _sample_size_note(comparison: Comparison, words: Vocabulary) -> str:
     """How many units would decide, with the advice for a tie."""
-    note = sample_size(comparison, words)
+    note = sample_size(comparison, words, brief=True)
     tied = comparison.tied_with_leader and any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
     tied = tied and not why_uninformative(comparison, words)
-    return f"{note} Of tied {words.system}s, choose the cheapest." if tied else note
+    return f"{note.removesuffix('.')}; if tied, choose the cheapest." if tied else note
 
 
 def answer_columns(
@@ -264,7 +267,7 @@ def single_answer(name: str, estimate: Estimate, options: AnswerOptions) -> Answ
             "add a baseline."
         ),
         columns=(ReportColumn(words.system, [name]), *score_columns([estimate], shown, metric), *options.columns),
-        notes=tuple(filter(None, (chance, *options.notes))),
+        notes=tuple(filter(None, (" ".join(filter(None, (chance, options.score_note))), *options.notes))),
         warnings=options.warnings,
         findings=options.findings or (),
         details=options.details,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import ParameterError
 from equipoise.io.text import NumberRangeError, NumberSyntaxError, parse_number
+from equipoise.redaction import inert
 from equipoise.runs.evaluate import with_metrics
 from equipoise.runs.regression_test import GateCheck, RegressionTest, check_regressions
 from equipoise.stats.formatting import format_percent, format_value, n_decimals
@@ -127,6 +128,38 @@ class GateResult:
         verdicts = [asdict(verdict) for verdict in self.verdicts]
         return {"system": self.system, "passed": self.passed, "verdicts": verdicts}
 
+    def to_junit(self) -> str:
+        """The checks as JUnit XML, one test case per check.
+
+        >>> check = GateCheck(False, "MRR is 0.4, not at least 0.5", "minimum", "MRR")
+        >>> print(GateResult("minilm", (check,)).to_junit())
+        <?xml version='1.0' encoding='utf-8'?>
+        <testsuites>
+          <testsuite name="eq gate minilm" tests="1" failures="1" errors="0" skipped="0">
+            <testcase classname="eq gate minilm" name="minimum MRR">
+              <failure message="MRR is 0.4, not at least 0.5" />
+            </testcase>
+          </testsuite>
+        </testsuites>
+        """
+        from xml.etree import ElementTree
+
+        root = ElementTree.Element("testsuites")
+        name = f"eq gate {self.system}"
+        failures = sum(not verdict.passed for verdict in self.verdicts)
+        counts = {"tests": len(self.verdicts), "failures": failures, "errors": 0, "skipped": 0}
+        attributes = {"name": name, **{key: str(count) for key, count in counts.items()}}
+        suite = ElementTree.SubElement(root, "testsuite", attributes)
+        for verdict in self.verdicts:
+            title = " ".join(filter(None, (verdict.about, verdict.metric)))
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=title)
+            if verdict.passed:
+                ElementTree.SubElement(case, "system-out").text = inert(verdict.message)
+            else:
+                ElementTree.SubElement(case, "failure", message=inert(verdict.message))
+        ElementTree.indent(root)
+        return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True).decode("utf-8")
+
 
 @dataclass(frozen=True, slots=True)
 class BaselineCheck:
@@ -151,7 +184,7 @@ def check_gate(
 
     A minimum is compared with the point estimate, or, with ``confident``, with the less favourable end of the
     interval. Against a baseline the gate fails on a loss that significantly exceeds the margin: a paired
-    one-sided test on the same units (see ``regression_test``), adjusted by Holm for several metrics. It also fails
+    one-sided test on the same units (see ``regression_test``), adjusted for several metrics. It also fails
     on a loss with too few units for the test. The metrics are those of ``against``, else those of the minimums,
     else the first of the run. Fewer ``n_permutations`` than the confidence level needs are an error. Units of
     the ground truth that a run lacks fail the gate, unless ``allow_missing``; then they score 0.

@@ -254,12 +254,14 @@ def _by_metric(paired: AlignedResults, test: RegressionTest) -> list[GateCheck]:
     """All means over units are one family of tests; other values are compared by their intervals."""
     names = paired.results[0].names
     means = [name for name in names if paired.has_parts(name)]
-    test.checked(len(means))
+    correction = test.config.correction
+    family_size = 1 if correction == "none" else len(means)
+    test.checked(min(family_size, len(means)))
     gains = {name: _gains(paired, name) for name in means}
     p_values = [unit_gains.p_of_loss(test) for unit_gains in gains.values()]
-    adjusted = dict(zip(means, adjust(p_values, "holm").tolist(), strict=True)) if means else {}
+    adjusted = dict(zip(means, adjust(p_values, correction).tolist(), strict=True)) if means else {}
     return [
-        _mean_verdict(paired, gains[name], name, AdjustedPValue(adjusted[name], len(means)), test)
+        _mean_verdict(paired, gains[name], name, AdjustedPValue(adjusted[name], family_size), test)
         if name in adjusted
         else _corpus_verdict(paired, name, test)
         for name in names

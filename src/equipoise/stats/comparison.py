@@ -269,7 +269,7 @@ class Comparison:
     def to_dict(self, *, flat: bool = False) -> dict[str, Any]:
         """Everything as plain values for JSON; an unknown number is None, with its reason.
 
-        With ``flat``, one level of numbers for experiment trackers: ``SYSTEM/METRIC`` with ``/low`` and ``/high``.
+        With ``flat``, one level of numbers for experiment trackers: ``SYSTEM/METRIC``, with ``_low`` and ``_high``.
         """
         if flat:
             parts = [

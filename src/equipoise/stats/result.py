@@ -206,7 +206,7 @@ class Result:
     def to_dict(self, *, flat: bool = False) -> dict[str, Any]:
         """The result without its per-unit table, ready for JSON: no NaN, every value with its unit.
 
-        With ``flat``, one level of numbers for experiment trackers: ``nDCG@10``, ``nDCG@10/low``, ``nDCG@10/high``
+        With ``flat``, one level of numbers for experiment trackers: ``nDCG@10``, ``nDCG@10_low``, ``nDCG@10_high``
         and ``units``; unknown numbers are left out.
         """
         if flat:
@@ -235,7 +235,7 @@ class Result:
 def flat_scores(estimate: Estimate, prefix: str = "") -> dict[str, float]:
     """The value of a score and the ends of its interval, by name; unknown numbers are left out."""
     name = f"{prefix}{estimate.metric}"
-    numbers = {name: estimate.value, f"{name}/low": estimate.interval.low, f"{name}/high": estimate.interval.high}
+    numbers = {name: estimate.value, f"{name}_low": estimate.interval.low, f"{name}_high": estimate.interval.high}
     return {key: float(number) for key, number in numbers.items() if not isnan(number)}
 
 

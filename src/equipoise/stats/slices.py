@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -47,7 +48,8 @@ class Slice:
 def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: int = 0) -> tuple[Slice, ...]:
     """The metric on every value of every property.
 
-    Properties and their values are in the order of their first occurrence in the units of the result. Units
+    Properties and their values are in the order of their first occurrence in the units of the result; numbers,
+    weekdays and months are in their natural order. Units
     that lack a property, or have None, are the slice ``none`` of that property, which is last; nothing
     is left out, so the n of a property's slices add up. Intervals use the same method as for all units, from the units
     of the slice alone; the chance level of a slice is unknown. Small slices are included: see ``MIN_UNITS``.
@@ -81,13 +83,43 @@ def slice_estimates(result: Result, metric: str, slices: Properties, *, seed: in
 
 
 def _parts(values: list[object]) -> dict[str, Ints]:
-    """The rows of each value, in order of appearance, rows without a value last."""
+    """The rows of each value, in natural order or in order of appearance, rows without a value last."""
     rows_by_value: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         rows_by_value.setdefault(NONE if value is None else str(value), []).append(row)
+    rows_by_value = {value: rows_by_value[value] for value in in_natural_order(rows_by_value)}
     if NONE in rows_by_value:
         rows_by_value[NONE] = rows_by_value.pop(NONE)
     return {value: np.array(rows, dtype=np.int64) for value, rows in rows_by_value.items()}
+
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CALENDAR = {
+    **{name.casefold()[:length]: place for place, name in enumerate(WEEKDAYS) for length in (3, len(name))},
+    **{name: place for place, name in enumerate(_MONTHS)},
+}
+"""The position of weekdays, in full and by three letters, and of months."""
+_NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?")
+
+
+def in_natural_order(values: Collection[str]) -> list[str]:
+    """Values that all begin with a number by its size, weekdays and months by the calendar; others as they are.
+
+    >>> in_natural_order(["10-12", "9", "1 to 9"]), in_natural_order(["Tue", "Sunday", "Mon"])
+    (['1 to 9', '9', '10-12'], ['Mon', 'Tue', 'Sunday'])
+    >>> in_natural_order(["b", "a", "3"])
+    ['b', 'a', '3']
+    """
+    names = [value for value in values if value != NONE]
+    positions: list[float] = []
+    for name in names:
+        number = _NUMBER.match(name)
+        position = float(number[0]) if number else _CALENDAR.get(name.strip().casefold())
+        if position is None:
+            return list(values)
+        positions.append(position)
+    return [name for _, name in sorted(zip(positions, names, strict=True))] + [NONE] * (NONE in values)
 
 
 def _stream(seed: int, name: str, value: str) -> np.random.Generator:

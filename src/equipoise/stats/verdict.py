@@ -257,21 +257,23 @@ def _tie(comparison: Comparison, best: str, words: Vocabulary) -> str:
     return f"{start}, but {several} significantly worse: {_names(rest)}"
 
 
-def sample_size(comparison: Comparison, words: Vocabulary) -> str:
-    """How many units would separate the best system from the next, or the first pair that is not decided."""
+def sample_size(comparison: Comparison, words: Vocabulary, *, brief: bool = False) -> str:
+    """How many units would separate the best system from the next, or the first pair that is not decided.
+
+    ``brief`` leaves out the adjustment, the assumed difference, and what would show which system is best.
+    """
     best, tied = comparison.leader, comparison.tied_with_leader
     scored = _scored(comparison)
     if best is None or len(scored) < 2:
         return ""
     if tied:
-        return _sentence(_separation(comparison, comparison.contrast(best, tied[0]), words))
+        return _sentence(_separation(comparison, comparison.contrast(best, tied[0]), words, brief=brief))
     undecided = undecided_pairs(comparison)
     if undecided:
         more = f" (and {len(undecided) - 1} more pairs)" if len(undecided) > 1 else ""
         first = undecided[0]
-        return (
-            f"{first.a} and {first.b} are not significantly different{more}: {_separation(comparison, first, words)}."
-        )
+        separation = _separation(comparison, first, words, brief=brief)
+        return f"{first.a} and {first.b} are not significantly different{more}: {separation}."
     contrast = comparison.contrast(best, next(name for name in scored if name != best))
     return _sentence(f"all pairs are significantly different{_detectable(comparison, contrast, words)}")
 
@@ -282,7 +284,7 @@ def undecided_pairs(comparison: Comparison) -> list[Contrast]:
     return [contrast for contrast in pairs if contrast.winner(comparison.alpha) is None]
 
 
-def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary) -> str:
+def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary, *, brief: bool = False) -> str:
     """How many units would separate two systems, as a clause."""
     if contrast.reason:
         return f"there is no test of {contrast.a} against {contrast.b}: {contrast.reason}"
@@ -293,6 +295,8 @@ def _separation(comparison: Comparison, contrast: Contrast, words: Vocabulary) -
         )
     if contrast.needed.value > contrast.n:
         units = f"about {about(contrast.needed.value)} {plural(words.unit)}"
+        if brief:
+            return f"{units} would separate {contrast.a} from {contrast.b} ({format_percent(POWER)} power)"
         return f"{units} {what_they_show(comparison, contrast, words)}"
     return (
         f"{_units(comparison, contrast.n, words)} are about enough to show the difference between {contrast.a} and "

@@ -19,8 +19,10 @@ from numpy.typing import ArrayLike
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import InputError, ParameterError, StoreError
 from equipoise.geometry.base import PointArray, as_vectors
+from equipoise.geometry.search import Neighbors
 from equipoise.geometry.sharded_search import MapFunction, PreparedQueries, nearest_in_shards
 from equipoise.geometry.shards import Shards
+from equipoise.geometry.topk import RunningTopK
 from equipoise.models.stores.base import Hits, VectorStore
 from equipoise.models.stores.ingest import Block, check_same_vectors
 from equipoise.models.stores.ingest import ingest as fill_store
@@ -127,6 +129,7 @@ def measure_index(
     k: int = 10,
     *,
     threads: int = 1,
+    device: str | None = None,
     map_function: MapFunction | None = None,
     watch: Watch | None = None,
 ) -> IndexMeasurement:
@@ -136,7 +139,7 @@ def measure_index(
     holds already, from a call that was interrupted, is not sent again; other vectors in it are refused. A hit
     beyond the exact answer counts where its row of the corpus ties with the last one. A open_store that fails
     between two queries leaves those that were answered. ``map_function`` maps the shards of the exact search, such
-    as over machines.
+    as over machines; with a ``device``, the exact search runs there.
 
     >>> from equipoise.models.stores import open_store
     >>> with open_store("memory", dims=2) as held:
@@ -157,15 +160,23 @@ def measure_index(
     asked.in_batches()
     report_progress("searching exactly", 0, len(shards))
     start = perf_counter()
-    exact = nearest_in_shards(
-        points[: len(asked.hits)],
-        shards,
-        width,
-        geometry=store.geometry,
-        threads=threads,
-        map_function=map_function,
-        progress=lambda done: report_progress("searching exactly", done, len(shards)),
-    )
+    answered = points[: len(asked.hits)]
+
+    def searched(done: int) -> None:
+        report_progress("searching exactly", done, len(shards))
+
+    if device is not None:
+        exact = nearest_on_device(answered, shards, width, store.geometry, device, searched)
+    else:
+        exact = nearest_in_shards(
+            answered,
+            shards,
+            width,
+            geometry=store.geometry,
+            threads=threads,
+            map_function=map_function,
+            progress=searched,
+        )
     return IndexMeasurement(
         k=k,
         vectors=len(shards),
@@ -177,6 +188,33 @@ def measure_index(
         exact_seconds=perf_counter() - start,
         stopped=asked.stopped,
     )
+
+
+ROUNDING_MARGIN = 32
+"""Candidates beyond k that a device returns: its scores are rounded, and the exact scores decide."""
+
+
+def nearest_on_device(
+    queries: PointArray, shards: Shards, k: int, geometry: str, device: str, progress: Callable[[int], None]
+) -> Neighbors:
+    """The k nearest vectors of every query: candidates from the device, ordered by the exact scores of the host."""
+    from equipoise.geometry.gpu_search import nearest_neighbors_gpu
+
+    candidates = RunningTopK(len(queries), min(k + ROUNDING_MARGIN, len(shards)))
+    for shard in shards.split().parts:
+        for first, rows in shard.windows():
+            near = nearest_neighbors_gpu(queries, rows, candidates.k, geometry=geometry, device=device)
+            at = np.repeat(np.arange(len(queries)), near.indices.shape[1])
+            candidates.offer(at, first + near.indices.ravel(), near.scores.ravel().astype(np.float64))
+            progress(first + len(rows))
+    candidates.settle()
+    score = exact_scores(shards, queries, geometry)
+    best = RunningTopK(len(queries), k)
+    for query, found in enumerate(candidates.rows):
+        known = found[found >= 0]
+        best.offer(np.full(len(known), query), known, score(query, known))
+    best.settle()
+    return Neighbors(best.rows, best.scores)
 
 
 def load_corpus(store: VectorStore, shards: Shards, watch: Watch) -> float:

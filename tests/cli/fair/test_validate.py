@@ -104,7 +104,9 @@ def test_a_minimum_that_is_not_met_is_shown_once_and_an_error_with_strict(
     assert named in threshold
     assert "~ Status: usable, " in done.stdout
     assert "EQ105" not in done.stdout, "the threshold shows it"
-    assert eq(*words, "--strict").exit_code == 1
+    failed = eq(*words, "--strict")
+    assert failed.exit_code == 1
+    assert "Status: failed (--strict)" in failed.stdout
     assert json.loads(eq(*words, "--json").stdout)["is_valid"] is False
 
 

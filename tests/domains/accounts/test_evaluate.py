@@ -132,7 +132,7 @@ def test_an_edited_tree_is_not_drawn(chart: Tree, tmp_path: Path) -> None:
 def test_other_settings_are_trained_anew(chart: Tree, tmp_path: Path) -> None:
     evaluate_tree(chart, [], [2], output=tmp_path, **QUICK)
     other = evaluate_tree(chart, [], [2], output=tmp_path, **{**QUICK, "training": {"epochs": 3}})
-    assert other.resumed == ("random-2",)
+    assert other.resumed == ("combinatorial-2", "random-2")
 
 
 def test_the_folder_of_another_tree_is_refused_and_left_as_it_was(found: Kept, chart: Tree) -> None:
@@ -260,10 +260,10 @@ def test_the_frame_has_a_row_an_embedding(found: Kept) -> None:
 def test_charts_are_drawn_from_the_folder_as_from_the_evaluation(found: Kept) -> None:
     evaluation, folder = found
     kept, held = TreeCharts.read(folder), TreeCharts.of(evaluation)
-    assert kept.system == held.system == "lorentz-2"
+    assert kept.system == held.system == "combinatorial-2"
     assert [each.name for each in kept.charts()] == [
         "disk",
-        "norm-depth-lorentz-2",
+        "norm-depth-combinatorial-2",
         "dimensions-mr",
         "dimensions-map",
     ]
@@ -276,6 +276,7 @@ def test_runs_of_other_settings_are_not_drawn_among_those_of_the_last(chart: Tre
     evaluate_tree(chart, [], [2, 3], output=tmp_path, **options)
     evaluate_tree(chart, [], [4], output=tmp_path, **{**options, "relation": "parent"})
     assert [each.system for each in TreeCharts.read(tmp_path, "euclidean-4").results] == [
+        "combinatorial-4",
         "euclidean-4",
         "random-4",
     ]

@@ -131,7 +131,7 @@ def test_ties_are_counted_and_their_range_is_told():
     assert (scores.ties.low, scores.ties.high) == (0.25, 0.75)
     assert scores.all["Acc@1"].value == 0.5
     told = [finding.message for finding in scores.findings if finding.code == "EQ301"]
-    assert any("3 of 4 units have several classes with the largest score" in each for each in told)
+    assert any("3 visits of 4 have several places with the largest score" in each for each in told)
     assert scores.findings == scores.all.findings  # what is stored and reported is what is printed
 
 

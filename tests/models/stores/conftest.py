@@ -58,9 +58,11 @@ ENGINES = {
     "pgvector-ivfflat": pytest.mark.slow,
     "qdrant-local": pytest.mark.engines("qdrant_client"),
     "qdrant-server": pytest.mark.engines("qdrant_client"),
+    "lancedb": pytest.mark.engines("lancedb"),
+    "duckdb": pytest.mark.engines("duckdb"),
 }
 """Every kind of store, with the markers of the tests that use it."""
-PERSISTENT = ("chroma", "pgvector", "qdrant-server")
+PERSISTENT = ("chroma", "pgvector", "qdrant-server", "lancedb", "duckdb")
 
 
 def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
@@ -74,6 +76,8 @@ def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
         return Opener(f"qdrant:{os.environ['EQUIPOISE_TEST_QDRANT']}")
     specs = {
         "chroma": f"chroma:{folder / 'chroma'}",
+        "lancedb": f"lancedb:{folder / 'lance'}",
+        "duckdb": f"duckdb:{folder / 'vectors.duckdb'}",
         "qdrant-local": "qdrant::memory:",
         "faiss-hnsw": "faiss:hnsw",
     }

@@ -34,7 +34,7 @@ def test_marks_say_what_the_specification_says(compared: Compared) -> None:
     assert len(said) == len(comparison.systems)
     for system, words in zip(comparison.order, said, strict=True):
         assert words.startswith(f"{system}: MRR ")
-        assert f"tie bands {' '.join(comparison.bands[system])}" in words
+        assert f"tie band {' '.join(comparison.bands[system])}" in words
 
 
 def test_every_chart_has_marks_that_speak(compared: Compared) -> None:

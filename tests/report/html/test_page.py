@@ -25,8 +25,8 @@ from html_tree import Node, tree
 from stored_runs import bread_runs, made_up, ranks
 
 ORDER = [
-    "findings",
     "verdict",
+    "findings",
     "leaderboard",
     "costs",
     "pairwise",
@@ -77,6 +77,16 @@ def test_a_page_without_findings_says_so_at_its_end(report: Report) -> None:
     assert sound.index("findings") > sound.index("tuning")
 
 
+def test_many_findings_are_folded_except_issues(report: Report) -> None:
+    groups = [
+        replace(report.findings[0], code=f"EQ30{n}", severity=severity)
+        for n, severity in enumerate(("issue", "tip", "note"))
+    ]
+    page = tree(render_html(replace(report, findings=tuple(groups)), charts=False))
+    folds = page.one("section", id="findings").all("details", class_="finding")
+    assert ["open" in fold.attributes for fold in folds] == [True, False, False]
+
+
 def test_the_verdict_is_whole(report: Report, document: Node) -> None:
     assert document.one("p", class_="verdict").text == report.verdict
 
@@ -88,8 +98,8 @@ def test_every_figure_of_the_league_is_in_its_row(report: Report, document: Node
     for row, shown in zip(report.leaderboard.rows, rows, strict=True):
         assert row.system in shown.one("th").text
         cells = [cell.text for cell in shown.all("td")]
-        assert cells[0] == "".join(row.tie_groups)
-        assert cells[2:] == [row.score.text, row.score.interval_text, row.chance_text, row.rank]
+        bands = "".join(row.tie_groups)
+        assert cells[1:] == [row.score.text, row.score.interval_text, row.chance_text, row.rank, bands]
     assert "No missing values." in document.one("section", id="leaderboard").text
 
 
@@ -118,7 +128,7 @@ def test_the_standing_names_every_system_once(report: Report, document: Node) ->
         each.one("dt").text: [badge.text for badge in each.all("bdi", class_="name")]
         for each in document.one("dl", class_="tie-groups").all("div")
     }
-    assert parts == {"Tied for first": ["tfidf", "bm25"], "Worse than the best": ["hash"]}
+    assert parts == {"Tied with the best": ["tfidf", "bm25"], "Worse than the best": ["hash"]}
 
 
 def test_whiskers_lie_where_their_numbers_say(report: Report, document: Node) -> None:

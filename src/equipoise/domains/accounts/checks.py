@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
+from equipoise.domains.accounts.trees.problems import TREE_CHECKS
 from equipoise.geometry.spaces import Lorentz, Poincare
 from equipoise.metrics.structure import NormDepthCorrelation
 from equipoise.stats.formatting import format_value
@@ -121,6 +122,7 @@ tree = Tree.from_edges([("cash", "assets"), ("bank", "assets")])
 """
 
 CHECKS: tuple[Check, ...] = (
+    *TREE_CHECKS,
     Check(
         code="EQ113",
         title="insufficient precision of points",

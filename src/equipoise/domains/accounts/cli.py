@@ -36,6 +36,18 @@ COMMANDS = {
         "equipoise.domains.accounts.cli:evaluate", "Embed a tree in several dimensions, and evaluate each embedding."
     ),
     "train": CommandEntry("equipoise.domains.accounts.cli:train", "Embed a tree, and write the vectors."),
+    "check": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:check", "List all problems of a tree, and its nodes by depth."
+    ),
+    "misfiled": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:misfiled", "List accounts whose name belongs below another parent."
+    ),
+    "place": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:place", "Rank the parents of a new account, or evaluate such placements."
+    ),
+    "nearest": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest accounts of an account in an embedding."
+    ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
 }
@@ -377,7 +389,8 @@ TRAIN_HELP = """
 Embed a chart of accounts, or any other tree, and write the vectors: as CSV with id, name and coordinates, or as
 .npz, which also has the geometry and the settings. Points of the Lorentz model have one more coordinate than
 dimensions, the time first. The scores of the vectors are printed at the end. With --device cuda a hyperbolic
-embedding is trained on a GPU, with all other nodes as negatives.
+embedding is trained on a GPU, with all other nodes as negatives. With --continue-from existing vectors are refined,
+and nodes that are not among them start next to their parents.
 """
 
 BASELINE_HINT = "eq accounts evaluate --vectors{} adds a tuned euclidean and a random baseline."
@@ -390,6 +403,7 @@ BASELINE_HINT = "eq accounts evaluate --vectors{} adds a tuned euclidean and a r
 @click.option("--dim", type=click.IntRange(min=1), help="Dimensions; 10, or those of a text model.")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
+@click.option("--continue-from", metavar="FILE", help="Continue training from these vectors, .npz, with new nodes.")
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
@@ -411,6 +425,7 @@ def train(
     relation: str,
     filtered: bool | None,
     learning_rate: float | None,
+    continue_from: str | None,
     device: str | None,
     training: dict[str, Any],
 ) -> int:
@@ -443,9 +458,11 @@ def train(
     check_has_edges(tree)
     report_backend(out, [name])
     with out.count(f"training {name}", trainer.epochs) as count:
-        vectors = trainer.fit(
-            tree, embedding_dim, seed, lambda done, total: count(done * trainer.epochs // max(1, total))
-        )
+        report = lambda done, total: count(done * trainer.epochs // max(1, total))  # noqa: E731
+        if continue_from is None:
+            vectors = trainer.fit(tree, embedding_dim, seed, report)
+        else:
+            vectors = trainer.fit_more(tree, continue_from, seed, report)
     evaluation = evaluate_embedding(
         tree,
         check_finite_vectors(vectors, name),
@@ -488,6 +505,18 @@ class _TreeTrainer:
             return fit_on_device(self._device, self._name, tree, dim, seed, options=self._options, progress=progress)
         # Without a dimension a text model keeps its full dimension.
         return self._embedder.fit(tree, dim, seed, progress=progress)  # type: ignore[arg-type]
+
+    def fit_more(self, tree: Tree, file: str, seed: int, progress: Callable[[int, int], None]) -> NodeVectors:
+        """The vectors of a file, trained further; nodes that are not in it are new."""
+        from equipoise.domains.accounts.embedders import LorentzEmbedder
+        from equipoise.domains.accounts.vectors import read_node_vectors
+
+        if not isinstance(self._embedder, LorentzEmbedder) or self._device is not None:
+            raise ParameterError(
+                f"--continue-from needs a trained embedder on the processor, and {self._name} is not",
+                hint="use --geometry, without --device",
+            )
+        return self._embedder.fit_more(tree, read_node_vectors(file), seed, progress=progress)
 
 
 def _show_trained(out: Output, vectors: NodeVectors, evaluation: EmbeddingEvaluation, tree: str, output: str) -> None:
@@ -615,7 +644,7 @@ def plot(
     """See ``PLOT_HELP``."""
     file = Path(output)
     _check_chart_file(file)
-    tree_charts = _tree_charts(Path(results), source, system, geometry)
+    tree_charts = read_tree_charts(Path(results), source, system, geometry)
     charts = _select_charts(tree_charts.charts(), chart)
     _write_charts_file(file, tree_charts, charts)
     is_embedding_chart = any(not item.name.startswith(DIMENSION_CHARTS) for item in charts)
@@ -626,7 +655,8 @@ def plot(
     return 0
 
 
-def _tree_charts(results: Path, source: TreeSource, system: str | None, geometry: str | None) -> TreeCharts:
+def read_tree_charts(results: Path, source: TreeSource, system: str | None, geometry: str | None) -> TreeCharts:
+    """Tree and vectors of a folder of results, or of a file of vectors and the tree of the options."""
     from equipoise.domains.accounts.charts import TreeCharts
 
     if results.is_dir():

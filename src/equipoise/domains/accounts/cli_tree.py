@@ -43,6 +43,7 @@ class TreeSource:
     obo: str | None
     subtree: str | None
     add_root: bool
+    orphans: str
 
     @property
     def named(self) -> dict[str, str]:
@@ -52,13 +53,21 @@ class TreeSource:
 
     def read(self) -> Tree:
         """The tree."""
+        from equipoise.domains.accounts.trees.problems import with_orphans
+        from equipoise.domains.accounts.trees.tree import InvalidTreeError
+
         named = self.named
         if len(named) != 1:
             several = " and ".join(f"--{name}" for name in named)
             message = f"{several} are {len(named)} trees" if named else "there is no tree"
             raise ParameterError(message, hint="give one: --tree accounts.csv or --database books.db")
         self._check_options_of_source()
-        tree = self._read_source(*next(iter(named.items())))
+        try:
+            tree = self._read_source(*next(iter(named.items())))
+        except InvalidTreeError as error:
+            if error.rows is None or self.orphans == "error":
+                raise
+            tree = with_orphans(error.rows, self.orphans)
         if self.subtree is not None:
             source = tree.source.removesuffix(f" below {MAMMAL}") if self.wordnet else tree.source
             tree = replace(tree.subtree(self.subtree), source=f"{source} below {self.subtree}")
@@ -193,4 +202,11 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
     click.option("--obo", metavar="FILE", help="An ontology in OBO format."),
     click.option("--subtree", metavar="ID", help="Only this node and its descendants."),
     click.option("--add-root", is_flag=True, help="Add one root above all roots."),
+    options.one_of(
+        "--orphans",
+        "orphans",
+        options.names_in("equipoise.domains.accounts.trees.problems", "ORPHAN_POLICIES"),
+        "error",
+        "Nodes whose parent does not exist: an error, roots, or dropped with their descendants.",
+    ),
 )

@@ -18,7 +18,13 @@ from equipoise.domains.accounts.training.layouts import (
     to_ball,
     to_hyperboloid,
 )
-from equipoise.domains.accounts.training.manifolds import EuclideanManifold, Hyperboloid, Manifold
+from equipoise.domains.accounts.training.manifolds import (
+    MAX_STEP,
+    EuclideanManifold,
+    Hyperboloid,
+    Manifold,
+    on_hyperboloid,
+)
 from equipoise.domains.accounts.training.objective import rank_loss
 from equipoise.domains.accounts.training.sampling import NegativePool, PositivePairs
 from equipoise.domains.accounts.training.trainer import (
@@ -31,11 +37,11 @@ from equipoise.domains.accounts.training.trainer import (
 from equipoise.domains.accounts.trees.tree import ANCESTORS, CLOSURE, PARENT, Tree
 from equipoise.domains.accounts.vectors import NodeVectors
 from equipoise.errors import InputError, ParameterError, UnknownNameError
-from equipoise.geometry.distances import hyperboloid_to_ball
+from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
 from equipoise.models.embedder import embedder as text_model
 
 if TYPE_CHECKING:
-    from equipoise.types import Floats, Ints
+    from equipoise.types import Bools, Floats, Ints
 
 
 @runtime_checkable
@@ -149,6 +155,38 @@ class LorentzEmbedder:
         vectors[order] = points
         return NodeVectors(tree.ids, tree.names, self._to_geometry(vectors), self.geometry, settings, tuple(history))
 
+    def fit_more(
+        self, tree: Tree, vectors: NodeVectors, seed: int = 0, *, progress: Progress | None = None
+    ) -> NodeVectors:
+        """Continue training from existing vectors; a node that is not among them starts near its first parent.
+
+        Only refinement runs, so that the existing points move little. Vectors of other nodes are left out.
+        """
+        check_fit_arguments(tree, vectors.dim)
+        if vectors.geometry != self.geometry:
+            raise ParameterError(
+                f"the vectors are in {vectors.geometry} space, and {self.name} trains in {self.geometry} space",
+                hint=f"continue with the embedder {vectors.geometry}",
+            )
+        index_by_id = {key: index for index, key in enumerate(vectors.ids)}
+        known = np.array([index_by_id.get(key, -1) for key in tree.ids], dtype=np.int64)
+        if not (known >= 0).any():
+            raise InputError(
+                "no node of the tree has a vector", hint="the ids of the vectors must be those of the tree"
+            )
+        rng = np.random.default_rng([seed, len(STARTS)])
+        existing = self._from_geometry(vectors.vectors)
+        points = existing[np.maximum(known, 0)]
+        manifold = self._manifold(vectors.dim)
+        _place_new_nodes(tree, points, known >= 0, manifold, rng)
+        positives = PositivePairs.of(tree, self.config.train_relation)
+        pool = NegativePool.of(tree, positives, self.config.negative_sampling)
+        history = train(manifold, points, positives, pool, self.config, rng, progress, refine_only=True)
+        settings = {**vectors.settings, **asdict(self.config), "embedder": self.name, "dim": vectors.dim, "seed": seed}
+        settings |= {"backend": select_backend(self.config), "epochs_run": len(history)}
+        settings |= {"loss": rank_loss(manifold, points, positives, history), "new_nodes": int((known < 0).sum())}
+        return NodeVectors(tree.ids, tree.names, self._to_geometry(points), self.geometry, settings, tuple(history))
+
     def _manifold(self, dim: int) -> Manifold:
         return Hyperboloid(Hyperboloid.radius_in(dim))
 
@@ -160,6 +198,38 @@ class LorentzEmbedder:
 
     def _to_geometry(self, points: Floats) -> Floats:
         return points
+
+    def _from_geometry(self, points: Floats) -> Floats:
+        return points
+
+
+def _place_new_nodes(tree: Tree, points: Floats, is_known: Bools, manifold: Manifold, rng: np.random.Generator) -> None:
+    """Move each new node to its first parent, and from there by one median edge in a random outward direction."""
+    first = 1 if manifold.is_hyperbolic else 0
+    child, parent = tree.edges[is_known[tree.edges].all(axis=1)].T
+    length = 1.0
+    if len(child):
+        length = float(np.median(manifold.distance_and_gradient(points[child], points[parent])[0]))
+    for depth in range(int(tree.depth.max(initial=0.0)) + 1):
+        for node in np.flatnonzero((tree.depth == depth) & ~is_known).tolist():
+            above = int(tree.first_parents[node])
+            origin = np.zeros_like(points[node])
+            origin[0] = 1.0 if manifold.is_hyperbolic else 0.0
+            base = origin if above < 0 else points[above]
+            outward = base[first:] / max(float(np.linalg.norm(base[first:])), 1e-9)
+            direction = outward + 0.5 * rng.standard_normal(len(outward)) / math.sqrt(len(outward))
+            target = np.array(base)
+            target[first:] += 1e-3 * base[0] ** first * direction / np.linalg.norm(direction)
+            target = on_hyperboloid(target[None, first:], manifold.max_norm)[0] if first else target
+            _, away = manifold.distance_and_gradient(base[None], target[None])
+            point = base[None]
+            # Steps of the exponential map are limited in length.
+            for _ in range(max(1, math.ceil(length / MAX_STEP))):
+                step = length / max(1, math.ceil(length / MAX_STEP))
+                point, previous = manifold.exp_map(point, -step * away), point
+                _, away = manifold.distance_and_gradient(point, previous)
+                away = -away
+            points[node] = point[0]
 
 
 class PoincareEmbedder(LorentzEmbedder):
@@ -174,6 +244,9 @@ class PoincareEmbedder(LorentzEmbedder):
 
     def _to_geometry(self, points: Floats) -> Floats:
         return hyperboloid_to_ball(points)
+
+    def _from_geometry(self, points: Floats) -> Floats:
+        return ball_to_hyperboloid(points)
 
 
 class EuclideanEmbedder(LorentzEmbedder):

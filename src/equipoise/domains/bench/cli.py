@@ -12,7 +12,7 @@ from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
-from equipoise.cli.output import Output, pass_output
+from equipoise.cli.output import Output, log_to_trackers, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ COMMANDS = {
 
 BENCH_HELP = """
 \b
-  eq bench run support/ faq.csv tickets.csv --models minilm bm25: -o results/
+  eq bench run support/ faq.csv tickets.csv --models minilm bm25 -o results/
   eq bench ls
 
 Benchmark embedding models on your own data: retrieval, reranking, similarity, pairs,
@@ -110,6 +110,7 @@ tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
 @options.stats_options()
 @engine_options
 @options.fail_option
+@options.log_option
 @options.table_options(file=False)
 @options.output_options
 @pass_output
@@ -122,6 +123,7 @@ def run(
     prices: tuple[str, ...],
     output: str | None,
     fail_on: str | None,
+    trackers: tuple[str, ...],
     engine: Executor,
     config: StatsConfig,
     **settings: Any,
@@ -157,10 +159,22 @@ def run(
     else:
         out.note(f"read {output}: nothing was computed again")
     _show(out, content, output)
+    log_to_trackers(out, trackers, f"bench {output or ''}".strip(), _flat_scores(content))
     for name, error in failures.items():
         fields = {"system": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, f"{name}: {error.render()}")
     return exit_code(failures) or exits.gate(out, findings_from_dicts(content["findings"]), fail_on)
+
+
+def _flat_scores(content: Mapping[str, Any]) -> dict[str, float]:
+    """All scores of results.json by data set, system and metric."""
+    return {
+        f"{data['name']}/{system['name']}/{estimate['metric']}": estimate["value"]
+        for data in content["datasets"]
+        for system in data["systems"]
+        for estimate in system["estimates"]
+        if estimate["value"] is not None
+    }
 
 
 def _prices(words: tuple[str, ...]) -> dict[str, float]:

@@ -205,7 +205,7 @@ def expand_systems(
         ranking = any(not each.needs_vectors for each in data)
         # ``bm25`` and ``bm25:`` are the same model.
         names = {name.rstrip(":") for name in systems}
-        for spec in (*(["bm25:"] if ranking else []), "tfidf:", RANDOM):
+        for spec in (*(["bm25"] if ranking else []), "tfidf", RANDOM):
             if spec.rstrip(":") not in names:
                 systems[spec] = SystemSpec(spec, spec, baseline=True)
     return list(systems.values())

@@ -56,6 +56,10 @@ def evaluator(
     -------
     sentence_transformers.evaluation.SentenceEvaluator
         Its metrics are named ``DATA_METRIC``. ``primary_metric`` is the primary metric of the first data set.
+
+    Examples
+    --------
+    >>> trainer = SentenceTransformerTrainer(model, evaluator=evaluator("support/", output="runs"))  # doctest: +SKIP
     """
     return _evaluator_class()(read_suite(data, text=text, split=split), output, config, name)
 

@@ -44,7 +44,7 @@ FAIR_HELP = """
 \b
   eq fair draft --doc document.txt -o drafts.jsonl
   eq fair validate --qa fixture.json --doc document.txt
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
 
 Compare embedding models on your own document. Each model is tuned separately and scored on
 held-out questions.
@@ -58,7 +58,7 @@ def fair() -> None:
 
 COMPARE_HELP = """
 \b
-  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25: -o results/
+  eq fair compare --doc document.txt --qa fixture.json --models minilm bm25 -o results/
   eq fair compare --doc docs/ --qa qa.jsonl --models minilm use bm25: --token-budget 2000
 
 Compare embedding models on your own document. For each model, every configuration of the grid
@@ -341,16 +341,16 @@ def validate(out: Output, /, qa: str | None, docs: tuple[str, ...], strict: bool
         raise ParameterError("there is no fixture", hint="give a JSON or JSONL file with --qa")
     with out.working("locating the answers"):
         result = validate_fixture(read_questions(qa), read_documents(*docs) if docs else None, **settings)
-    _show_validation(out, result)
+    _show_validation(out, result, strict=strict)
     is_error = result.answers_missing or result.duplicate_questions or (strict and not result.is_valid)
     return exits.GATE_FAILED if is_error else exits.DONE
 
 
-def _show_validation(out: Output, result: ValidationResult) -> None:
+def _show_validation(out: Output, result: ValidationResult, *, strict: bool) -> None:
     if out.json:
         out.data(result.to_dict())
     else:
-        out.show(*fixture_part(validation_view(result), quiet=out.quiet, verbose=out.verbose))
+        out.show(*fixture_part(validation_view(result, strict=strict), quiet=out.quiet, verbose=out.verbose))
 
 
 DRAFT_HELP = """

@@ -119,7 +119,8 @@ def fair_answer(data: FairReportData, details: str = "") -> Answer:
             ReportColumn("size", [_size(model) for model in ranked], rank=SIZE_RANK),
         ),
         baseline="Random retrieval",
-        notes=(_tuning_note(data), *(f"{note}." for note in data.notes)),
+        score_note=_tuning_note(data),
+        notes=tuple(f"{note}." for note in data.notes),
         warnings=tuple(with_label(f"{name} failed", message) for name, message in data.failures.items()),
         findings=data.findings,
         details=details,
@@ -144,11 +145,11 @@ def _tuning_note(data: FairReportData) -> str:
             "same questions. Use --folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
-    splits = f", mean over {data.splits} random splits" if data.splits > 1 else ""
-    budget = "" if data.budget is None else f"; at most {_budget(data.budget)}"
+    splits = f", {data.splits} random splits" if data.splits > 1 else ""
+    budget = "" if data.budget is None else f", at most {_budget(data.budget)}"
     return (
-        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning and scoring on the same "
-        f"questions would inflate scores by up to {gap} points."
+        f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning on the same questions "
+        f"would add up to {gap} points."
     )
 
 
@@ -456,8 +457,8 @@ def _n(n: int) -> str:
 _NOT_VERIFIED = "not verified: no document given"
 
 
-def validation_view(result: ValidationResult) -> ValidationData:
-    """The data of the validation report."""
+def validation_view(result: ValidationResult, *, strict: bool = False) -> ValidationData:
+    """The data of the validation report; ``strict`` counts a minimum that is not met as a failure."""
     categories = sorted(result.category_counts, key=lambda name: -result.category_counts[name])
     difficulties = sorted(result.difficulty_counts, key=_rank_of_difficulty)
     return ValidationData(
@@ -471,7 +472,7 @@ def validation_view(result: ValidationResult) -> ValidationData:
         if result.has_difficulties
         else (),
         thresholds=_thresholds(result),
-        status=_status(result),
+        status=_status(result, strict=strict),
         sizes=_sizes(result),
         sizes_note=_sizes_note(result),
         lists=_lists(result),
@@ -555,11 +556,13 @@ def _threshold(
     return StatusLine(mark, f"{label}: {value} ({limits})")
 
 
-def _status(result: ValidationResult) -> StatusLine:
+def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
     reasons = list(_invalid_reasons(result))
     if reasons:
         return StatusLine(ThresholdStatus.BAD, f"Status: invalid ({'; '.join(reasons)})", indent=0)
     unmet = list(_unmet_minimums(result))
+    if unmet and strict:
+        return StatusLine(ThresholdStatus.BAD, f"Status: failed (--strict): {' and '.join(unmet)}", indent=0)
     if unmet:
         return StatusLine(ThresholdStatus.FAIR, f"Status: usable, {' and '.join(unmet)}", indent=0)
     if not result.verified:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
     from equipoise.domains.phenotypes.extraction.candidates import Candidates, ClinicalText
     from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.runs.executors import Executor
     from equipoise.types import Finding
@@ -29,41 +30,73 @@ if TYPE_CHECKING:
 EXTRACT_HELP = """
 \b
   eq phenotypes extract note.txt
-  eq phenotypes extract arztbrief.txt --model tfidf: --chunk-threshold 0.6 --json
+  eq phenotypes extract arztbrief.txt --model dict: --json
 
 Extract the terms of a note with their assertion status: affirmed, negated, uncertain, family_history or
-hypothetical. The text is split into chunks, the terms of all chunks are retrieved in one batch, and evidence
-for the same term is merged. --all-terms lists every term above the threshold instead of the best per chunk.
-The language (English or German) is detected; a dash reads standard input. A dense model gets an index at the
-first note, which takes a minute or more; tfidf: needs none.
+hypothetical. A dictionary matches labels, synonyms, clinical abbreviations and German names in any word order,
+inflection and spelling. The model scores the phrases that the dictionary leaves free; --model dict: uses the
+dictionary alone. The score of a term is its confidence: the probability that it is right.
 
-By default the best term per chunk counts if its score is at least 0.5. eq phenotypes extraction run selects
-ten terms per chunk from 0.7 on; with --chunk-threshold 0.5 --top-term-only it evaluates this command.
+The language (English or German) is detected; a dash reads standard input. eq phenotypes extraction run evaluates this
+command, with the same defaults.
 """
 
 
-@click.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
-@click.argument("note", type=click.Path())
-@model_option
-@click.option(
+chunkers_option = click.option(
     "--chunkers",
     metavar="NAMES",
-    help="Splitters; default: paragraph,sentence,punctuation,conjunction,cue. Also semantic, phrase.",
+    help="Phrases that the model scores: span (the default), or splitters, coarse first, such as sentence,phrase.",
 )
-@click.option(
+dictionary_option = click.option(
+    "--dictionary/--no-dictionary",
+    default=None,
+    help="Match names by the dictionary (the default) or by the model.",
+)
+branch_option = click.option(
+    "--branch",
+    metavar="TERM",
+    help="Find only terms below this one; all for no limit.  [default: HP:0000118, phenotypic abnormalities]",
+)
+top_k_option = click.option(
     "-k",
     "--top-k",
     "num_results",
     cls=options.AliasOption,
     aliases=("--num-results",),
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Terms per chunk.",
+    type=int,
+    help="Terms per phrase.  [default: 10]",
 )
-@click.option("--chunk-threshold", type=float, help="Minimum score in a chunk.  [default: 0.5]")
-@click.option("--min-confidence", type=float, default=0.0, show_default=True, help="Minimum mean score in the note.")
-@click.option("--top-term-only/--all-terms", default=True, show_default=True, help="Only the best term per chunk.")
+threshold_option = click.option("--chunk-threshold", type=float, help="Minimum confidence of a term.  [default: 0.4]")
+min_confidence_option = click.option(
+    "--min-confidence", type=float, help="Minimum mean confidence of a term in a document.  [default: 0]"
+)
+top_term_option = click.option(
+    "--top-term-only/--all-terms", default=None, help="Only the best term per phrase (the default), or all."
+)
+
+
+def branch_setting(branch: str | None) -> dict[str, str | None]:
+    """The setting of ``--branch``; empty if it is not given."""
+    return {} if branch is None else {"branch": None if branch.casefold() == "all" else branch}
+
+
+def given_settings(**values: Any) -> dict[str, Any]:
+    """The settings that are set; chunkers are split at commas."""
+    if values.get("chunkers") is not None:
+        values["chunkers"] = tuple(name.strip() for name in values["chunkers"].split(",") if name.strip())
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@click.command(help=EXTRACT_HELP, short_help="Extract terms with assertion status and experiencer.")
+@click.argument("note", type=click.Path())
+@model_option
+@chunkers_option
+@dictionary_option
+@branch_option
+@top_k_option
+@threshold_option
+@min_confidence_option
+@top_term_option
 @click.option("--assertions/--no-assertions", default=True, help="Detect assertions, or treat all terms as affirmed.")
 @click.option("--language", metavar="CODE", help="en or de; detected by default.")
 @ontology_option
@@ -78,7 +111,7 @@ def extract(
     /,
     note: str,
     model: str | None,
-    chunkers: str | None,
+    branch: str | None,
     language: str | None,
     ontology: str,
     index_dir: str | None,
@@ -87,38 +120,42 @@ def extract(
     **choices: Any,
 ) -> int:
     """See ``EXTRACT_HELP``."""
-    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
-    from equipoise.domains.phenotypes.extraction.candidates import (
-        DEFAULT_CHUNKERS,
-        DEFAULT_FOR_NOTES,
-        ClinicalText,
-        retrieve_candidates,
-    )
+    from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+    from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, make_config
+    from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
-    from equipoise.domains.phenotypes.extraction.splitters import get_splitters
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
-    from equipoise.models.retriever import retriever
 
     document = ClinicalText("standard input" if note == "-" else note, _read_note(note), language)
-    spec = model or DEFAULT_MODEL
-    with out.working(f"loading {spec}"):
-        system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
-    names = chunkers.split(",") if chunkers else DEFAULT_CHUNKERS
-    splitters = get_splitters([name.strip() for name in names], next(iter(dense_models(system)), None))
+    settings = make_config(given_settings(**choices) | branch_setting(branch))
+    spec = model or DEFAULT_EXTRACTOR
     with out.working(f"reading the ontology {ontology}"):
         terms = load_ontology(ontology)
-    indexes = open_or_build_indexes(out, system, index_dir, terms, multi_vector=True)
-    if choices["chunk_threshold"] is None:
-        choices["chunk_threshold"] = DEFAULT_FOR_NOTES.chunk_threshold
+    settings = settings.limited_to(len(terms))
+    retriever = None if spec == DICTIONARY else _open_term_retriever(out, spec, terms, index_dir, threads, device)
+    extractor = TermExtractor(
+        terms,
+        retriever,
+        dictionary=settings.dictionary,
+        branch=settings.branch_in(terms),
+        chunkers=settings.chunkers,
+    )
     with out.working("extracting terms"):
-        term_retriever = TermRetriever(system, terms, index=indexes)
-        candidates = retrieve_candidates(
-            [document], term_retriever, chunkers=splitters, num_results=choices["num_results"]
-        )
-        predicted = predict(candidates, **choices | {"num_results": candidates.depth})
+        candidates = extractor.candidates([document], num_results=settings.pipeline.num_results)
+        predicted = predict(candidates, **settings.pipeline.record())
     _show(out, document, terms, candidates, predicted)
     return exits.DONE
+
+
+def _open_term_retriever(
+    out: Output, spec: str, terms: Ontology, index_dir: str | None, threads: int, device: str | None
+) -> TermRetriever:
+    from equipoise.domains.phenotypes.index.retriever import TermRetriever
+    from equipoise.models.retriever import retriever
+
+    with out.working(f"loading {spec}"):
+        system = retriever(options.models_on_device([spec], device, out)[spec], threads=threads)
+    return TermRetriever(system, terms, index=open_or_build_indexes(out, system, index_dir, terms, multi_vector=True))
 
 
 def _read_note(note: str) -> str:
@@ -167,7 +204,7 @@ def _show(out: Output, document: ClinicalText, terms: Ontology, candidates: Cand
 def _row(term: ExtractedTerm, document: ClinicalText, terms: Ontology) -> dict[str, Any]:
     from equipoise.domains.phenotypes.assertion.detect import detect_assertions_with_cues
 
-    detected = detect_assertions_with_cues(document.text, term.spans, document.detected_language)
+    detected = detect_assertions_with_cues(document.text, term.spans, document.detected_language, names=term.spans)
     return {
         "id": term.term,
         "label": _label(term, terms),
@@ -199,13 +236,15 @@ def _evidence(term: ExtractedTerm, document: ClinicalText) -> str:
 
 def _notes(document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> list[str]:
     """Notes: counts, language and model, how to evaluate, and the citation."""
+    import numpy as np
+
     from equipoise.stats.formatting import format_value
 
     (extracted,) = predicted.found
     threshold = predicted.settings.chunk_threshold
-    notes = [f"{len(extracted)} terms in {len(candidates)} chunks; {document.detected_language}; {candidates.system}"]
-    if not extracted and len(candidates):
-        best = float(candidates.scores[:, 0].max())
+    notes = [f"{len(extracted)} terms in {len(candidates)} phrases; {document.detected_language}; {candidates.system}"]
+    best = float(candidates.scores.max(initial=-np.inf))
+    if not extracted and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
     command = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
     return [*notes, f"to evaluate it on annotated documents: {command}", terms.citation]
@@ -248,6 +287,8 @@ class ExtractionOptions:
     ontology: str
     index_dir: str | None
     chunkers: str | None
+    dictionary: bool | None
+    branch: str | None
     multi_vector: bool | None
     include_assertions: bool | None
     no_bootstrap_ci: bool
@@ -260,14 +301,14 @@ class ExtractionOptions:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that are set; others keep their defaults or come from a tuning."""
-        chunkers = [name.strip() for name in (self.chunkers or "").split(",") if name.strip()]
-        optional = {
-            "chunkers": tuple(chunkers) or None,
-            "multi_vector": self.multi_vector,
-            "include_assertions": self.include_assertions,
-        }
         return {
-            **{name: value for name, value in optional.items() if value is not None},
+            **given_settings(
+                chunkers=self.chunkers,
+                dictionary=self.dictionary,
+                multi_vector=self.multi_vector,
+                include_assertions=self.include_assertions,
+            ),
+            **branch_setting(self.branch),
             "bootstrap": not self.no_bootstrap_ci,
             "config": self.config,
             "threads": self.threads,
@@ -280,11 +321,9 @@ _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
     ontology_option,
     index_dir_option,
-    click.option(
-        "--chunkers",
-        metavar="LIST",
-        help="Splitters, coarse first, separated by commas, such as sentence, conjunction, semantic.",
-    ),
+    chunkers_option,
+    dictionary_option,
+    branch_option,
     click.option(
         "--multi-vector/--single-vector",
         default=None,
@@ -309,6 +348,14 @@ extraction_options = options.options_as(ExtractionOptions, "shared", *_EXTRACTIO
 """All shared options as one argument ``shared``."""
 
 
+def models_on_device(models: Sequence[str], device: str | None, out: Output) -> list[str]:
+    """The specs with their device; the dictionary has none."""
+    from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY
+
+    specs = options.models_on_device([model for model in models if model != DICTIONARY], device, out)
+    return [specs.get(model, model) for model in models]
+
+
 def exit_status(out: Output, gold: GoldAnnotations, findings: tuple[Finding, ...], fail_on: str | None) -> int:
     """Report lost documents on standard error; exit status 3 if there are any, otherwise that of the gate."""
     for problem in gold.lost:
@@ -331,8 +378,9 @@ German. All averages (micro, macro, weighted) and modes (with assertions, affirm
 computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
 and skipped, and the run is partial (exit status 3).
 
---chunk-threshold 0.5 --top-term-only evaluates the defaults of eq phenotypes extract: the best term per
-chunk, if its score is at least 0.5. The defaults here are ten terms per chunk with scores of at least 0.7.
+The defaults are those of eq phenotypes extract: the dictionary and the model for phrases that it leaves free. The
+dictionary alone (--model dict:) is a baseline row of every report. --branch limits the terms that are found, not
+the gold annotations.
 """
 
 averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
@@ -341,18 +389,10 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 @click.command(help=EXTRACTION_RUN_HELP, short_help="Evaluate extraction on documents.")
 @click.argument("source", metavar="DIR")
 @model_option
-@click.option(
-    "-k",
-    "--top-k",
-    "num_results",
-    cls=options.AliasOption,
-    aliases=("--num-results",),
-    type=int,
-    help="Terms per chunk.  [default: 10]",
-)
-@click.option("--chunk-threshold", type=float, help="Minimum score of a term in a chunk.  [default: 0.7]")
-@click.option("--min-confidence", type=float, help="Minimum mean score of a term in a document.  [default: 0]")
-@click.option("--top-term-only", is_flag=True, default=None, help="Only the best term per chunk counts.")
+@top_k_option
+@threshold_option
+@min_confidence_option
+@top_term_option
 @options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
 @options.one_of(
     "--similarity-measure", "similarity measure", measures, "lin", "Ontology similarity of near misses in soft scores."
@@ -377,29 +417,28 @@ def run(
     shared: ExtractionOptions,
 ) -> int:
     """See ``EXTRACTION_RUN_HELP``."""
-    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.experiment import run_extraction
     from equipoise.domains.phenotypes.extraction.report import extraction_view
     from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
     from equipoise.errors import ParameterError
 
-    pipeline: dict[str, Any] = {
-        "num_results": num_results,
-        "chunk_threshold": chunk_threshold,
-        "min_confidence": min_confidence,
-        "top_term_only": top_term_only,
-    }
-    pipeline = {name: value for name, value in pipeline.items() if value is not None}
+    pipeline = given_settings(
+        num_results=num_results,
+        chunk_threshold=chunk_threshold,
+        min_confidence=min_confidence,
+        top_term_only=top_term_only,
+    )
     tuned = None if tuned_parameters is None else read_tuned_parameters(tuned_parameters, model, trust=trust)
     if tuned is not None and pipeline:
         raise ParameterError(
             f"{next(iter(pipeline))} and --tuned-parameters set the same parameter", hint="omit one of them"
         )
-    spec = model or (DEFAULT_MODEL if tuned is None else tuned.model)
+    spec = model or (DEFAULT_EXTRACTOR if tuned is None else tuned.model)
     with options.executor_context(shared.engine, out, "a model"), out.progress(3) as step:
         evaluation = run_extraction(
             source,
-            options.models_on_device([spec], shared.device, out)[spec],
+            models_on_device([spec], shared.device, out)[0],
             shared.ontology,
             dataset=shared.dataset,
             tuned=tuned,
@@ -416,10 +455,6 @@ def run(
         out.data(evaluation.to_dict())
     else:
         out.view(extraction_view(evaluation.edition))
-    if tuned is None and not pipeline:
-        from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES
-
-        out.note(f"eq phenotypes extract has other defaults: {DEFAULT_FOR_NOTES.flags} evaluates them")
     if evaluation.resumed:
         out.note(with_label(evaluation.model, f"loaded from {shared.output}, not computed again"))
     if shared.output is not None:
@@ -512,11 +547,11 @@ def tune(
     out: Output, source: str, models: tuple[str, ...], n_trials: int, n_folds: int, shared: ExtractionOptions
 ) -> int:
     """See ``EXTRACTION_TUNE_HELP``."""
-    from equipoise.domains.phenotypes.config import DEFAULT_MODEL
+    from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR
     from equipoise.domains.phenotypes.extraction.report import tuning_view
     from equipoise.domains.phenotypes.extraction.tuning import tune_extraction
 
-    specs = list(options.models_on_device(models or (DEFAULT_MODEL,), shared.device, out).values())
+    specs = models_on_device(models or (DEFAULT_EXTRACTOR,), shared.device, out)
     with options.executor_context(shared.engine, out, "a model"), out.progress(len(specs) + 1) as step:
         tuning = tune_extraction(
             source,

@@ -8,15 +8,17 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import equipoise
 from equipoise.domains.phenotypes.assertion.rules import Assertion
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL
-from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_FOR_NOTES, ClinicalText, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
+from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
-from equipoise.domains.phenotypes.ontology.ontology import HPO
+from equipoise.domains.phenotypes.ontology.ontology import HPO, load_ontology
 from equipoise.domains.phenotypes.query import shared_retriever
 from equipoise.errors import DuplicateError, InputError
 from equipoise.io.atomic import write_text
@@ -46,7 +48,7 @@ def extract(
 
 
 def extract(
-    texts: str | Mapping[str, str], model: str = DEFAULT_MODEL, ontology: Ontology | str = HPO, **options: Any
+    texts: str | Mapping[str, str], model: str = DEFAULT_EXTRACTOR, ontology: Ontology | str = HPO, **options: Any
 ) -> list[ExtractedTerm] | dict[str, list[ExtractedTerm]]:
     """Extract the terms of a note, or of several, with assertion, score and evidence spans.
 
@@ -58,7 +60,7 @@ def extract(
     texts
         One text, or several by id.
     model
-        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf:``.
+        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf:``; ``dict:`` is the dictionary alone.
     ontology
         The ontology, its path, or ``hpo``.
     **options
@@ -82,11 +84,21 @@ def extract(
 
 
 def extract_terms(
-    documents: Sequence[ClinicalText], model: str = DEFAULT_MODEL, ontology: Ontology | str = HPO, **options: Any
+    documents: Sequence[ClinicalText], model: str = DEFAULT_EXTRACTOR, ontology: Ontology | str = HPO, **options: Any
 ) -> Predictions:
     """The extracted terms of documents, with the settings of ``eq phenotypes extract``."""
-    candidates = retrieve_candidates(documents, shared_retriever(model, ontology, **options))
-    return predict(candidates, **{**DEFAULT_FOR_NOTES.record(), "num_results": candidates.depth})
+    extractor = _shared_extractor(model, ontology, **options)
+    settings = ExtractionConfig().limited_to(len(extractor.ontology))
+    candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
+    return predict(candidates, **settings.pipeline.record())
+
+
+@lru_cache(maxsize=4)
+def _shared_extractor(model: str, ontology: Ontology | str, **options: Any) -> TermExtractor:
+    """The extractor of a model, once per process for the same arguments."""
+    retriever = None if model == DICTIONARY else shared_retriever(model, ontology, **options)
+    terms = load_ontology(ontology) if retriever is None else retriever.ontology
+    return TermExtractor(terms, retriever, branch=ExtractionConfig().branch_in(terms))
 
 
 def read_notes(path: PathLike, *, language: str | None = None) -> tuple[ClinicalText, ...]:

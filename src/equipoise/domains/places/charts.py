@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,23 +33,33 @@ MAP_SIZE = 420
 MIN_MARK, MAX_MARK = 18.0, 260.0
 
 
-def place_charts(scores: PlaceScores) -> tuple[Chart, ...]:
+@dataclass(frozen=True)
+class PlaceCharts:
+    """The charts of one scored system, by the section that they belong to."""
+
+    ranks: tuple[Chart, ...] = ()
+    calibration: tuple[Chart, ...] = ()
+    confusion: tuple[Chart, ...] = ()
+    distances: tuple[Chart, ...] = ()
+
+    @property
+    def all(self) -> tuple[Chart, ...]:
+        """All charts."""
+        return (*self.ranks, *self.calibration, *self.confusion, *self.distances)
+
+
+def place_charts(scores: PlaceScores) -> PlaceCharts:
     """Every chart that the data allow."""
-    return tuple(_charts(scores))
-
-
-def _charts(scores: PlaceScores) -> Iterator[Chart]:
     rankings = {scores.system: scores.classified.ranking}
     rankings |= {BASELINE_NAMES.get(name, name): guess.ranking for name, guess in scores.guesses.items()}
-    yield from _rank_charts(rankings)
-    if scores.calibration is not None:
-        for k in RELIABILITY_CUTOFFS:
-            if k in scores.calibration.curves:
-                yield _reliability(scores.system, scores.calibration.curves[k], k)
     mixed = confusion_counts(scores.classified.labels)
-    yield confusion_chart(scores.system, mixed.classes, mixed.counts.tolist())
-    if scores.distances is not None:
-        yield error_map_chart(scores.system, scores.distances)
+    curves = {} if scores.calibration is None else scores.calibration.curves
+    return PlaceCharts(
+        ranks=tuple(_rank_charts(rankings)),
+        calibration=tuple(_reliability(scores.system, curves[k], k) for k in RELIABILITY_CUTOFFS if k in curves),
+        confusion=(confusion_chart(scores.system, mixed.classes, mixed.counts.tolist()),),
+        distances=() if scores.distances is None else (error_map_chart(scores.system, scores.distances),),
+    )
 
 
 def _rank_charts(rankings: dict[str, Ranking]) -> Iterator[Chart]:

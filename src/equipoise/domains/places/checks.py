@@ -11,12 +11,16 @@ import numpy as np
 
 from equipoise.checks.base import Check, Observation, evidence_names, join_names, pluralize
 from equipoise.domains.places.history import NO_PREVIOUS_PLACE
+from equipoise.domains.places.visit_files import read_history, read_test_sequences
+from equipoise.errors import FormatError
+from equipoise.io.arrays import ARRAY_FORMATS, split_member
 from equipoise.stats.formatting import format_count, format_percent
 from equipoise.types import Severity
 
 if TYPE_CHECKING:
     from equipoise.domains.places.history import VisitHistory
     from equipoise.domains.places.visit_files import TestSequences
+    from equipoise.io.text import PathLike
     from equipoise.types import Bools, Ints
 
 MIN_ROWS = 20
@@ -65,6 +69,35 @@ class MobilityData:
         known = set(zip(map(str, self.train.users.tolist()), self.train.places.tolist(), strict=True))
         rows = zip(map(str, self.test.users.tolist()), self.test.targets.tolist(), strict=True)
         return np.array([row not in known for row in rows], dtype=bool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: counts of visits, users and places."""
+        return {
+            "train": {
+                "visits": len(self.train),
+                "users": len(self.train.names),
+                "places": int(np.count_nonzero(self.train.counts)),
+            },
+            "test": {
+                "visits": len(self.test),
+                "users": None if self.test.users is None else len(np.unique(self.test.users)),
+                "places": len(np.unique(self.test.targets)),
+                "unseen_targets": int(np.count_nonzero(self.unseen)),
+                "unseen_for_user": int(np.count_nonzero(self.unseen_for_user)),
+                "rows_of_new_users": int(np.count_nonzero(self.new_users)),
+                "repeats": None if self.test.previous is None else int(np.count_nonzero(self.repeats)),
+            },
+        }
+
+
+def read_mobility_data(history: PathLike, sequences: PathLike) -> MobilityData:
+    """The training and test visits of two files."""
+    is_table = split_member(history)[0].suffix.casefold() not in ARRAY_FORMATS
+    try:
+        train_rows = read_test_sequences(history) if is_table else None
+    except FormatError:  # sequences without targets have no rows to compare
+        train_rows = None
+    return MobilityData(read_history(history), read_test_sequences(sequences), train_rows)
 
 
 def share(mask: Bools) -> str:

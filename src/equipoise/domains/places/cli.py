@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "score": CommandEntry("equipoise.domains.places.cli:score", "Score a model of the next place, with baselines."),
     "compare": CommandEntry("equipoise.domains.places.cli:compare", "Compare models over seeds and users."),
+    "check": CommandEntry("equipoise.domains.places.cli:check", "Check training and test visits before training."),
     "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on simulated visits."),
 }
 
@@ -36,6 +37,7 @@ GROUP_HELP = """
 \b
   eq places score --logits logits.npy --targets y.npy --padding 0 -o results/
   eq places compare modelA/seed*/ modelB/seed*/
+  eq places check --history train.parquet --sequences test.parquet
 
 Score models that predict the next place: accuracy, MRR, nDCG and F1 with confidence intervals,
 and random, majority and per-user baselines.
@@ -278,7 +280,6 @@ def _optional(word: str | None, option: str, read: Any) -> Any:
 
 def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, config: StatsConfig) -> list[str]:
     """Write a run directory for all visits, and one for the answerable ones if they are fewer."""
-    from equipoise.domains.places.report import places_view
     from equipoise.io.arrays import split_member
     from equipoise.runs.manifest import Manifest
     from equipoise.runs.store import save_run
@@ -298,21 +299,19 @@ def _write(scores: PlaceScores, folder: str, inputs: list[str], out: Output, con
     for name, result in results.items():
         unit_details = None if details is None else {unit: details[unit] for unit in result.unit_ids.tolist()}
         written.append(str(save_run(Path(folder) / name, result, manifest=manifest, details=unit_details)))
-    places_view(scores.edition).write(folder)
+    scores.view(charts=True).write(written[0])
     return written
 
 
 def _show(out: Output, scores: PlaceScores, written: list[str]) -> None:
-    from equipoise.domains.places.report import places_view
-
     if out.json:
         out.data({**scores.to_dict(), "written": written})
     else:
-        out.view(places_view(scores.edition))
+        out.view(scores.view())
     for path in written:
         out.note(f"wrote {path}")
     if not out.quiet and not out.json and written:
-        out.text(suggestion(["eq", "report", written[0]]))
+        out.text(suggestion(["eq", "report", str(Path(written[0]).parent)]))
 
 
 # ``eq places compare``: models trained with several seeds, compared over seeds and over users.
@@ -341,6 +340,7 @@ for other seeds and these users?) and over users (is it the same for other users
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @options.stats_options(omit=("test",))
+@options.device_option
 @options.table_options()
 @options.output_options
 @pass_output
@@ -355,6 +355,7 @@ def compare(
     unseen: tuple[int, ...],
     train_counts: str | None,
     config: StatsConfig,
+    device: str | None,
 ) -> int:
     """See ``COMPARE_HELP``."""
     from equipoise.domains.places.seed_comparison import (
@@ -376,6 +377,7 @@ def compare(
         train_counts=None if train_counts is None else read_class_codes(train_counts, "--train-counts"),
         users=None if user is None else read_column(user, "--user"),
         answerable=answerable,
+        device=device,
     )
     with out.working("reading the seeds and comparing the models"):
         comparison = compare_across_seeds(reader.read(models), metrics=metrics, primary=primary, config=config)
@@ -392,6 +394,43 @@ def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) 
         out.data(comparison.to_dict() | {"cautions": cautions})
     else:
         out.view(seed_comparison_view(comparison.edition))
+
+
+# ``eq places check``: training and test visits, before a model is trained.
+
+CHECK_HELP = """
+\b
+  eq places check --history train.parquet --sequences test.parquet
+  eq places check --history visits.csv --sequences test.csv --fail-on issue
+
+Check a data set of visits: targets that do not occur in training, users without training visits, features that
+equal the target, test rows that are training rows, and targets that equal the previous place. A table has
+one row per visit (user, place, time) or per example (user, sequence, target); other columns are features.
+"""
+
+
+@click.command(help=CHECK_HELP, short_help="Check training and test visits before training.")
+@click.option("--history", required=True, metavar="FILE", help="Training visits or training examples.")
+@click.option("--sequences", required=True, metavar="FILE", help="The visits to be predicted.")
+@options.fail_option
+@options.table_options(file=False)
+@options.output_options
+@pass_output
+def check(out: Output, history: str, sequences: str, fail_on: str | None) -> int:
+    """See ``CHECK_HELP``."""
+    from equipoise.checks.base import run_checks
+    from equipoise.domains.places.checks import read_mobility_data
+    from equipoise.domains.places.report import dataset_view
+
+    with out.working("reading the visits"):
+        data = read_mobility_data(history, sequences)
+    findings = run_checks(data)
+    view = dataset_view(data, findings)
+    if out.json:
+        out.data({**data.to_dict(), "findings": [asdict(finding) for finding in findings]})
+    else:
+        out.view(view)
+    return exits.gate(out, findings, fail_on)
 
 
 # ``eq places demo``: a Markov model trained on simulated visits, scored against baselines.
@@ -431,55 +470,39 @@ def demo(out: Output, users: int, days: int, places: int, seed: int, output: str
 
 
 def _demo_show(out: Output, simulated: PlacesDemo) -> None:
-    from equipoise.domains.places.report import places_view
-    from equipoise.report.terminal import Paragraph
-
-    reliability = simulated.reliability
     if out.json:
-        calibration = {
-            "ece": reliability.ece,
-            "calibrated": reliability.calibrated,
-            "calibrated_high": reliability.calibrated_high,
-        }
-        out.data({**simulated.scores.to_dict(), "reliability": calibration})
+        out.data(simulated.scores.to_dict())
         return
     history = simulated.learned
     out.note(
         f"{len(history.names)} simulated users made {len(history):,} training visits to {history.classes} places; "
         f"{len(simulated.cases):,} visits are predicted.\n"
     )
-    out.view(places_view(simulated.scores.edition))
-    if not out.quiet:
-        verdict = "worse than" if reliability.ece > reliability.calibrated_high else "not significantly worse than"
-        out.show(
-            Paragraph(""),
-            Paragraph(
-                f"The expected calibration error is {reliability.ece:.3f}, {verdict} that of a calibrated model, "
-                f"which is {reliability.calibrated:.3f} on these visits (95th percentile: "
-                f"{reliability.calibrated_high:.3f})."
-            ),
-        )
+    out.view(simulated.scores.view())
 
 
 def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     """Write the files, a run directory and the charts, and suggest the command that scores them."""
     from equipoise.config import DEFAULT_STATS
-    from equipoise.domains.places.report import places_view
     from equipoise.report.charts.render import write_charts
 
     try:
         simulated.write(folder)
         inputs = [str(folder / "logits.npy"), str(folder / "targets.npy")]
         _write(simulated.scores, str(folder / "runs"), inputs, out, DEFAULT_STATS)
-        view = places_view(simulated.scores.edition).with_charts(simulated.charts())
-        view.write(folder)
-        write_charts(view.charts, folder)
+        write_charts(simulated.charts(), folder)
     except MissingExtraError as error:
         out.note(f"For charts: {error.hint}")
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror}", hint="choose another folder") from error
     out.note(f"wrote {folder}/")
     if not out.quiet and not out.json:
-        files = {"logits": "logits", "targets": "targets", "user": "user", "previous-places": "previous"}
+        files = {
+            "logits": "logits",
+            "targets": "targets",
+            "user": "user",
+            "previous-places": "previous",
+            "coordinates": "coordinates",
+        }
         words = [word for option, file in files.items() for word in (f"--{option}", str(folder / f"{file}.npy"))]
         out.text(suggestion(["eq", "places", "score", *words, "--history", str(folder / "visits.csv")]))

@@ -1,14 +1,16 @@
-"""What people see of models that were trained several times: spread over seeds, tests on seeds and users."""
+"""The views of one scored system, of several systems, and of models that were trained with several seeds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
-from equipoise.report.answer import Answer
+from equipoise.domains.places.charts import PlaceCharts
+from equipoise.report.answer import Answer, AnswerOptions, comparison_answer
 from equipoise.report.tables import caption
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -22,12 +24,17 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.verdict import ScoreFormat
-from equipoise.types import Direction, Finding
+from equipoise.stats.intervals import Interval
+from equipoise.stats.verdict import ScoreFormat, Vocabulary
+from equipoise.types import Direction, Finding, Severity
 
 if TYPE_CHECKING:
+    from equipoise.domains.places.calibration import PlaceCalibration
+    from equipoise.domains.places.checks import MobilityData
+    from equipoise.domains.places.geography import DistanceErrors
+    from equipoise.report.charts.chart import Chart
+    from equipoise.stats.comparison import Comparison
     from equipoise.stats.contrasts import Contrast
-    from equipoise.stats.intervals import Interval
     from equipoise.stats.result import Estimate, Result
     from equipoise.stats.seeds import SeedContrast, SeedSummary
     from equipoise.stats.slices import Slice
@@ -61,21 +68,27 @@ class PlacesReportData:
     tied_top: int = 0
     tie_range: tuple[float, float] | None = None
     tie_metric: str = ""
+    calibration: PlaceCalibration | None = None
+    distances: DistanceErrors | None = None
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-def places_view(edition: PlacesReportData) -> View:
-    """The answer, then the scores on subsets, per user and per slice, and the methods."""
-    subsets = [score_section(edition, part) for part in edition.parts]
-    methods = (_caption(edition), tie_note(edition))
+def places_view(edition: PlacesReportData, charts: PlaceCharts | None = None) -> View:
+    """The answer, then the scores on subsets, calibration, distances, users and slices, the methods and the charts."""
+    drawn = charts or PlaceCharts()
     sections = (
-        *subsets[:-1],
-        replace(subsets[-1], notes=methods),
+        *(score_section(edition, part) for part in edition.parts[1:]),  # the answer has the scores of all visits
+        Section("Ranks", charts=drawn.ranks),
+        *calibration_section(edition, drawn.calibration),
+        *distance_section(edition, drawn.distances),
         *user_section(edition),
         *slice_section(edition),
+        Section("Confusion of the most frequent places", charts=drawn.confusion),
+        Section("Methods", notes=(_caption(edition), tie_note(edition))),
     )
-    return View(places_answer(edition), sections)
+    shown = tuple(section for section in sections if section.tables or section.notes or section.charts)
+    return View(places_answer(edition), shown, title=edition.system)
 
 
 def places_answer(edition: PlacesReportData) -> Answer:
@@ -94,10 +107,12 @@ def places_answer(edition: PlacesReportData) -> Answer:
         columns=tuple(score_columns(part)),
         notes=(
             f"Scores are in percent, among {format_count(edition.classes)} classes. {_baselines(edition)}".rstrip(),
+            *_calibration_note(edition.calibration),
+            *_distance_note(edition.distances),
             *(f"{note}." for note in edition.notes),
         ),
         findings=edition.findings,
-        details="Details: add -v (subsets, users, slices, ties, methods, findings with hints).",
+        details="Details: add -v (subsets, calibration, distances, users, slices, methods, findings with hints).",
     )
 
 
@@ -148,6 +163,25 @@ def display_metric(metric: str) -> str:
     return metric.replace("HR@", "Acc@")
 
 
+def in_percent(finding: Finding) -> Finding:
+    """A finding of the core about ranks in the names and units of this field: visits, Acc@k and percent."""
+    message = re.sub(
+        r"((?:HR|MRR|nDCG|F1)\S*(?: is between)?) (0\.\d+|1\.0+)( and (0\.\d+|1\.0+))?",
+        lambda match: (
+            match[1] + f" {_share(float(match[2]))}" + (f" and {_share(float(match[4]))}" if match[4] else "")
+        ),
+        finding.message,
+    )
+    for core_term, term in (
+        ("HR@", "Acc@"),
+        ("queries", "visits"),
+        ("relevant items", "targets"),
+        ("candidate", "place"),
+    ):
+        message = message.replace(core_term, term)
+    return replace(finding, message=message, hint=finding.hint.replace("HR@", "Acc@"))
+
+
 def tie_note(edition: PlacesReportData) -> str:
     """How many scores are equal, and how much hangs on their order."""
     if not edition.tied and not edition.tied_top:
@@ -164,6 +198,118 @@ def tie_note(edition: PlacesReportData) -> str:
     low, high = edition.tie_range
     reach = format_range(100 * low, 100 * high, 2)
     return f"{text} Depending on the order of equals {display_metric(edition.tie_metric)} is {reach}."
+
+
+def _calibration_note(calibration: PlaceCalibration | None) -> tuple[str, ...]:
+    """The calibration error of the first place in one sentence."""
+    if calibration is None or 1 not in calibration.curves:
+        return ()
+    curve = calibration.curves[1]
+    level = format_percent(curve.confidence_level)
+    verdict = "worse than" if curve.told_apart else "not significantly worse than"
+    return (
+        f"The expected calibration error is {_share(curve.ece)}, {verdict} that of a calibrated model, which is "
+        f"{_share(curve.calibrated)} on these visits ({level} of the time at most {_share(curve.calibrated_high)}).",
+    )
+
+
+def calibration_section(edition: PlacesReportData, charts: tuple[Chart, ...] = ()) -> list[Section]:
+    """Log loss and Brier score with intervals, and the calibration error at each cutoff."""
+    calibration = edition.calibration
+    if calibration is None:
+        return []
+    estimates = list(calibration.result.estimates.values())
+    names = {"NLL": "log loss (nats)", "Brier": "Brier score"}
+    curves = calibration.curves
+    places = [f"calibration error, first {'place' if k == 1 else f'{k} places'}" for k in curves]
+    blank = [""] * len(estimates)
+    columns = [
+        ReportColumn("metric", [*(names[estimate.metric] for estimate in estimates), *places]),
+        ReportColumn(
+            "value",
+            [*(format_value(each.value) for each in estimates), *(_share(curve.ece) for curve in curves.values())],
+            right=True,
+        ),
+        ReportColumn(
+            f"{format_percent(estimates[0].interval.confidence_level)} interval",
+            [*(format_interval(each.interval, 3) for each in estimates), *[""] * len(curves)],
+            right=True,
+            rank=1,
+        ),
+        ReportColumn(
+            "calibrated model", [*blank, *(_share(curve.calibrated) for curve in curves.values())], right=True, rank=2
+        ),
+        ReportColumn("confidence", [*blank, *(_share(curve.confidence) for curve in curves.values())], right=True),
+        ReportColumn("accuracy", [*blank, *(_share(curve.accuracy) for curve in curves.values())], right=True),
+    ]
+    notes = [
+        "Probabilities are " + ("the softmax of the scores." if calibration.from_softmax else "the scores as given."),
+        "The calibration error is the mean difference between confidence and accuracy over bins of confidence. It is "
+        "above 0 for every model on finitely many visits, so that of a calibrated model is given, too.",
+    ]
+    if calibration.impossible:
+        count = pluralize(calibration.impossible, "target")
+        notes.insert(0, f"The log loss is infinite: {count} have probability 0.")
+    return [Section("Calibration", (ReportTable.of(columns, *notes),), charts=charts)]
+
+
+def _distance_note(errors: DistanceErrors | None) -> tuple[str, ...]:
+    if errors is None:
+        return ()
+    near = ", ".join(f"{_share(errors.result[name].value)} {name}" for name in errors.result.names[1:])
+    return (
+        f"The predicted place is {_km(errors.result[errors.result.names[0]].value)} km from the true one on average "
+        f"(median {_km(errors.median)} km): {near}.",
+    )
+
+
+def distance_section(edition: PlacesReportData, charts: tuple[Chart, ...] = ()) -> list[Section]:
+    """The distance between the predicted and the true place, with those of the baselines."""
+    errors = edition.distances
+    if errors is None:
+        return []
+    mean, *near = errors.result.estimates.values()
+    rows = ["mean distance (km)", "median distance (km)", *(f"{estimate.metric} (percent)" for estimate in near)]
+    reaches = [format_interval(_places_in_percent(estimate.interval), 1) for estimate in near]
+    level = format_percent(mean.interval.confidence_level)
+    median = Interval(errors.median_low, errors.median_high)
+    columns = [
+        ReportColumn("metric", rows),
+        ReportColumn(
+            "estimate",
+            [_km(mean.value), _km(errors.median), *(format_value(100 * each.value, 1) for each in near)],
+            right=True,
+        ),
+        ReportColumn(
+            f"{level} interval",
+            [format_interval(mean.interval, 2), format_interval(median, 2), *reaches],
+            right=True,
+            rank=1,
+        ),
+    ]
+    for rank, (name, scores) in enumerate(errors.baselines.items(), start=2):
+        shares = [format_value(100 * scores[estimate.metric], 1) for estimate in near]
+        columns.append(
+            ReportColumn(name, [_km(scores[mean.metric]), _km(scores["median"]), *shares], right=True, rank=rank)
+        )
+    lost = pluralize(errors.undefined, "visit")
+    note = f"{lost} without coordinates of the predicted or the true place were left out." if errors.undefined else ""
+    return [
+        Section("Distance between the predicted and the true place", (ReportTable.of(columns, note),), charts=charts)
+    ]
+
+
+def _share(value: float) -> str:
+    """A share in percent with one decimal.
+
+    >>> _share(0.0853)
+    '8.5 %'
+    """
+    return f"{format_value(100 * value, 1)} %"
+
+
+def _km(value: float) -> str:
+    return format_value(value, 2)
 
 
 def user_section(edition: PlacesReportData) -> list[Section]:
@@ -255,6 +401,62 @@ def to_percent(figures: Mapping[str, float] | Sequence[tuple[str, float]]) -> di
     {'Acc@1': 50.0}
     """
     return {display_metric(name): 100 * value for name, value in dict(figures).items()}
+
+
+# A data set before a model is trained.
+
+
+def dataset_view(data: MobilityData, findings: Sequence[Finding]) -> View:
+    """What the training and test visits are, what a model cannot know, and the findings."""
+    counts = data.to_dict()
+    train, test = counts["train"], counts["test"]
+    issues = [finding for finding in findings if finding.severity is Severity.ISSUE]
+    codes = ", ".join(dict.fromkeys(finding.code for finding in issues))
+    headline = (
+        f"The scores of a model on these data would mislead: {codes}."
+        if issues
+        else f"No leak was found in {pluralize(test['visits'], 'test visit')}."
+    )
+    sides = ("visits", "users", "places")
+    columns = (
+        ReportColumn("", ["training", "test"]),
+        *(
+            ReportColumn(
+                name, ["n/a" if side[name] is None else format_count(side[name]) for side in (train, test)], right=True
+            )
+            for name in sides
+        ),
+    )
+    n = test["visits"]
+    facts = [
+        f"{_share(test['unseen_targets'] / n)} of the targets do not occur in training; "
+        f"the accuracy of a model that knows only training places is at most {_share(1 - test['unseen_targets'] / n)}.",
+    ]
+    if test["users"] is not None:
+        facts.append(
+            f"{_share(test['unseen_for_user'] / n)} of the targets are new for their user; "
+            f"{_share(test['rows_of_new_users'] / n)} of the visits are of users without training visits."
+        )
+    if test["repeats"] is not None:
+        facts.append(f"{_share(test['repeats'] / n)} of the targets equal the previous place.")
+    answer = Answer(headline, columns, notes=tuple(facts), findings=tuple(findings), details="Details: add -v.")
+    return View(answer, title="data set")
+
+
+# Several systems on the same visits.
+
+
+def systems_view(comparison: Comparison, title: str) -> View:
+    """The answer of a comparison of systems, in percent, with a column per metric."""
+    words = Vocabulary("visit", "system", display_metric(comparison.primary), percent=True)
+    others = [name for name in comparison.metrics if name != comparison.primary]
+    columns = []
+    for rank, metric in enumerate(others):
+        estimates = [comparison.estimates[name][metric] for name in comparison.order]
+        cells = [format_value(100 * estimate.value, 1) for estimate in estimates]
+        columns.append(ReportColumn(display_metric(metric), cells, right=True, rank=rank + 3))
+    answer = comparison_answer(comparison, AnswerOptions(words, columns=tuple(columns), findings=()))
+    return View(answer, title=title)
 
 
 PLACES = 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from equipoise.checks.base import pluralize
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.domains.places.baselines import BaselineInputs, run_baselines
 from equipoise.domains.places.calibration import PlaceCalibration, ProbabilityColumns, calibrate, probability_columns
+from equipoise.domains.places.charts import place_charts
 from equipoise.domains.places.geography import DistanceErrors, check_coordinates, distance_errors
 from equipoise.domains.places.metrics import (
     default_cutoffs,
@@ -24,8 +25,7 @@ from equipoise.domains.places.metrics import (
     user_means,
 )
 from equipoise.domains.places.prediction_files import TRUNCATED_NOTE, evidence_from_top_k
-from equipoise.domains.places.report import PlacesReportData, UnitSubset, to_percent
-from equipoise.domains.places.visit_files import MONTHS, WEEKDAYS
+from equipoise.domains.places.report import PlacesReportData, UnitSubset, in_percent, places_view, to_percent
 from equipoise.errors import InputError, ShapeError
 from equipoise.evidence.base import as_ids, to_numpy
 from equipoise.runs.evaluate import evaluate
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.history import VisitHistory
     from equipoise.domains.places.prediction_files import TopKPredictions
     from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import View
     from equipoise.stats.result import Result
 
 # The scores of one next-location system.
@@ -111,6 +112,8 @@ class PlaceScores:
             tied_top=ties.tops,
             tie_range=(ties.low, ties.high),
             tie_metric=ties.metric,
+            calibration=self.calibration,
+            distances=self.distances,
             notes=(*self.notes, *self._about_answers()),
             findings=self.findings,
         )
@@ -127,9 +130,11 @@ class PlaceScores:
 
     def charts(self) -> tuple[Chart, ...]:
         """Accuracy over k, ranks, reliability, confusion of the most frequent places, and a map of the distances."""
-        from equipoise.domains.places.charts import place_charts
+        return place_charts(self).all
 
-        return place_charts(self)
+    def view(self, *, charts: bool = False) -> View:
+        """The view of the scores, for the terminal or, with ``charts``, for a page."""
+        return places_view(self.edition, place_charts(self) if charts else None)
 
     def details(self) -> dict[str | int, UnitContent]:
         """The row of each unit in the report: target, first prediction, and slices."""
@@ -298,7 +303,7 @@ def _probability_columns(
     cutoffs: tuple[int, ...] | None,
     probabilities: bool | None,
 ) -> tuple[ProbabilityColumns | None, tuple[str, ...]]:
-    """The probabilities; None and a note if the scores have none and nobody said that they have."""
+    """The probabilities; None and a note if the scores have none, unless ``probabilities`` says what they are."""
     ks = default_cutoffs(classified.classes) if cutoffs is None else cutoffs
     scores = logits if hasattr(logits, "shape") else np.asarray(logits)
     try:
@@ -468,7 +473,8 @@ def _result(
     config = replace(config, clusters=users)
     ranks = evaluate(classified.ranking, list(ranking_metrics(cutoffs).values()), system=system, config=config)
     labels = evaluate(classified.labels, list(label_metrics().values()), system=system, config=config)
-    findings = tuple(dict.fromkeys((*ranks.findings, *labels.findings, *_tied_tops(classified, ranks.system))))
+    core_findings = map(in_percent, (*ranks.findings, *labels.findings))
+    findings = tuple(dict.fromkeys((*core_findings, *_tied_tops(classified, ranks.system))))
     settings = {**ranks.settings, UNIT_NOUN: "visit"}
     return replace(ranks, estimates={**ranks.estimates, **labels.estimates}, findings=findings, settings=settings)
 
@@ -497,32 +503,7 @@ def _slices(result: Result, columns: Mapping[str, Ids], config: StatsConfig) -> 
     properties = {
         unit: dict(zip(columns, row, strict=True)) for unit, row in zip(result.unit_ids.tolist(), rows, strict=True)
     }
-    estimates = slice_estimates(result, result.names[0], properties, seed=config.seed)
-    order = {name: position for position, name in enumerate(columns)}
-    return tuple(sorted(estimates, key=lambda part: (order[part.name], _natural(part.value))))
-
-
-_ORDERED_NAMES = {
-    name[:length]: position
-    for names in (WEEKDAYS, MONTHS)
-    for position, full in enumerate(names)
-    for name in (full.casefold(),)
-    for length in (3, len(name))
-}
-"""Weekdays and months, in full and by three letters."""
-
-
-def _natural(value: str) -> tuple[int, float, str]:
-    """Weekdays and months by the calendar, values that begin with a number by its size, before other names.
-
-    >>> sorted(["Tue", "10-12", "Mon", "9", "Sunday", "1 to 9"], key=_natural)
-    ['1 to 9', '9', '10-12', 'Mon', 'Tue', 'Sunday']
-    """
-    number = re.match(r"\s*-?\d+(?:\.\d+)?", value)
-    if number is not None:
-        return 0, float(number[0]), value
-    position = _ORDERED_NAMES.get(value.strip().casefold())
-    return (2, 0.0, value) if position is None else (1, float(position), value)
+    return slice_estimates(result, result.names[0], properties, seed=config.seed)
 
 
 def _tie_report(classified: ClassificationOutput, k: int) -> TieReport:
@@ -547,9 +528,9 @@ def _tied_tops(classified: ClassificationOutput, system: str) -> tuple[Finding, 
             code="EQ301",
             severity=Severity.TIP,
             subject=system,
-            message=f"{tied:,} of {len(classified):,} units have several classes with the largest score; "
-            "F1 takes the one of the lowest code",
+            message=f"{pluralize(tied, 'visit')} of {len(classified):,} {'has' if tied == 1 else 'have'} several "
+            "places with the largest score; F1 takes the one of the lowest code",
             hint="keep more digits of the scores (float32, no rounding), or break ties in the model itself",
-            evidence=(f"first such unit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
+            evidence=(f"first such visit: {classified.ranking.unit_ids[np.argmax(classified.tied_top)]}",),
         ),
     )

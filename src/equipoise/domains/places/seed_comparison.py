@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -35,7 +36,7 @@ from equipoise.stats.estimate import result_from_values
 from equipoise.stats.intervals import Bounds, Interval
 from equipoise.stats.result import Estimate, Result
 from equipoise.stats.seeds import SeedContrast, compare_seeds, summarise_seeds
-from equipoise.tasks.classification import ClassificationOutput, classify
+from equipoise.tasks.classification import ClassificationOutput, classify, classify_on_device
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -456,6 +457,7 @@ class SeedRunReader:
     train_counts: NDArray[Any] | None = None
     users: NDArray[Any] | None = None
     answerable: bool = False
+    device: str | None = None
     cautions: list[str] = field(default_factory=list)
 
     def read(self, models: Folders) -> dict[str, dict[str, Result]]:
@@ -488,7 +490,8 @@ class SeedRunReader:
         logits, targets = read_matrix(folder / LOGITS), read_array(folder / TARGETS, ndim=1)
         counts = self.train_counts if self.train_counts is not None else _optional(folder, COUNTS)
         hidden = unseen_classes(list(self.unseen), counts) if self.unseen or counts is not None else None
-        classified = classify(logits, targets, padding=list(self.padding) or None, unseen=hidden)
+        count_ranks = classify if self.device is None else partial(classify_on_device, self.device)
+        classified = count_ranks(logits, targets, padding=list(self.padding) or None, unseen=hidden)
         user_ids = self.users if self.users is not None else _optional(folder, USERS)
         users = None if user_ids is None else self._users(user_ids, len(targets), folder)
         if self.answerable:

@@ -16,6 +16,7 @@ from equipoise.errors import FormatError, InputError
 from equipoise.io.arrays import ARRAY_FORMATS, array_names, read_array, split_member
 from equipoise.io.tables import Table, read_table
 from equipoise.io.text import PathLike, display_path
+from equipoise.stats.slices import WEEKDAYS
 
 if TYPE_CHECKING:
     from equipoise.types import Ids, Ints
@@ -31,21 +32,6 @@ WEEKDAY = ("weekday", "day_of_week", "dow")
 UNIT = ("unit_id", "id", "row", "dyna_id")
 """Names of columns in tables of LibCity, trackintel, scikit-mobility and other projects."""
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 _FOURSQUARE_TIME = "%a %b %d %H:%M:%S %z %Y"
 
 

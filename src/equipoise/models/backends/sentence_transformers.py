@@ -112,7 +112,7 @@ BATCH_SIZE = 32
 """Texts per batch where the library's own ``encode`` is used."""
 
 PLAIN_MODULES = {"Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize"}
-"""Modules that treat queries and documents alike and take nothing but tokens."""
+"""Modules that treat queries and documents equally and take nothing but tokens."""
 
 GPU_BLOCK_TEXTS = 4096
 PRECISIONS = ("float32", "float16", "bfloat16")

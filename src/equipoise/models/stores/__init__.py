@@ -17,6 +17,8 @@ _CLASSES: dict[str, tuple[str, str]] = {
     "chroma": ("chroma", "ChromaStore"),
     "pgvector": ("pgvector", "PgVectorStore"),
     "qdrant": ("qdrant", "QdrantStore"),
+    "lancedb": ("lancedb", "LanceDBStore"),
+    "duckdb": ("duckdb", "DuckDBStore"),
 }
 _SHORT = {"postgresql": "pgvector", "postgres": "pgvector"}
 
@@ -26,6 +28,8 @@ _EXAMPLES = {
     "chroma": "chroma:folder",
     "pgvector": "pgvector:postgresql://user@host/database",
     "qdrant": "qdrant:http://localhost:6333",
+    "lancedb": "lancedb:folder",
+    "duckdb": "duckdb:vectors.duckdb",
 }
 
 

@@ -285,6 +285,16 @@ def unit_rows(vectors: Vectors) -> Vectors:
     return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0.0, casting="same_kind")
 
 
+def similarities(query: Vectors, vectors: Vectors, geometry: str) -> Floats:
+    """The similarities of one query to vectors in float64: engines return less exact ones for equal vectors."""
+    wide, near = query.astype(np.float64), np.asarray(vectors, dtype=np.float64)
+    if geometry == "euclidean":
+        distances: Floats = -np.einsum("ij,ij->i", near - wide, near - wide)
+        return distances
+    products: Floats = np.einsum("ij,j->i", near, wide)
+    return products
+
+
 def pad_hits(rows: Sequence[Sequence[tuple[str, float]]], k: int) -> SearchResult:
     """Lists of (id, score) as the two arrays, padded to k."""
     ids = np.full((len(rows), k), None, dtype=object)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.errors import UnknownNameError
-from equipoise.models.stores.base import SearchResult, VectorStore, unit_rows
+from equipoise.models.stores.base import SearchResult, VectorStore, similarities, unit_rows
 from equipoise.models.stores.memory import VectorTable
 from equipoise.types import require_extra
 
@@ -98,10 +98,6 @@ class FaissStore(VectorStore):
     def _similarities(self, queries: Vectors, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The scores of the hits, pair by pair: those of faiss may differ slightly for equal vectors."""
         scores = np.empty(rows.shape)
-        for row, query in enumerate(queries.astype(np.float64)):
-            near = self._table.vectors[rows[row]].astype(np.float64)
-            if self.geometry == "euclidean":
-                scores[row] = -np.einsum("ij,ij->i", near - query, near - query)
-            else:
-                scores[row] = np.einsum("ij,j->i", near, query)
+        for row, query in enumerate(queries):
+            scores[row] = similarities(query, self._table.vectors[rows[row]], self.geometry)
         return scores

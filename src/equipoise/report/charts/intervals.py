@@ -59,7 +59,7 @@ def leaderboard_chart(board: Leaderboard, name: str = "leaderboard") -> Chart:
     layers = [row_lines(LEADERBOARD_WIDTH), *_chance_marks(board, rows, x), *interval_bars(x), points(x), row_labels()]
     layers += [text_column("label", scores), column_header(f"value [{board.confidence_level} interval]", scores)]
     if best_groups:
-        layers += [_tie_groups(board, groups), column_header("tie bands", groups), *_leaderboard_legend(rows)]
+        layers += [_tie_groups(board, groups), column_header("tie band", groups), *_leaderboard_legend(rows)]
     return chart(
         name,
         f"{_systems(len(rows))} by {board.metric}",
@@ -94,7 +94,7 @@ def _system_tooltip(row: LeaderboardRow, board: Leaderboard) -> str:
     parts += [f"undefined {row.undefined}"] if row.undefined not in ("", "0") else []
     parts += [f"chance {row.chance_text}"] if row.chance_text else []
     parts += [f"rank {row.rank}"] if row.rank else []
-    parts += [f"tie bands {' '.join(row.tie_groups)}"] if row.tie_groups else []
+    parts += [f"tie band {' '.join(row.tie_groups)}"] if row.tie_groups else []
     parts += [f"difference to the best {row.difference}, adjusted p {row.p}"] if row.difference else []
     return "; ".join(parts)
 

@@ -47,7 +47,7 @@ def group_by_tie(rows: Sequence[LeaderboardRow]) -> list[tuple[str, list[Leaderb
     tied = [row for row in rows if share_tie_group(best, row.tie_groups)]
     worse = [row for row in rows if row.tie_groups and not share_tie_group(best, row.tie_groups)]
     groups = [
-        ("Best" if len(tied) == 1 else "Tied for first", tied),
+        ("Best" if len(tied) == 1 else "Tied with the best", tied),
         ("Worse than the best", worse),
         ("Without a score", [row for row in rows if not row.tie_groups]),
     ]
@@ -240,6 +240,8 @@ def shown_value(value: Any) -> Any:
 PACKAGE = "equipoise.report.html"
 TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
+MAX_OPEN_FINDINGS = 2
+"""With more kinds of findings than this, tips and notes are folded; issues are always open."""
 MAX_OPEN_PAIRS = 6
 """With more pairs than this, only those with the best system are shown unfolded."""
 SCRIPTS = ("page.js", "tables.js", "downloads.js", "units.js")
@@ -318,9 +320,8 @@ def _shown_findings(view: View) -> tuple[Finding, ...]:
 def _sections(report: Report) -> list[tuple[str, str]]:
     """The ids and headings of the sections of this report, in order."""
     sections: list[tuple[str, str, object]] = [
-        # Findings come before the verdict.
-        ("findings", "Findings", report.findings),
         ("verdict", "Verdict", True),
+        ("findings", "Findings", report.findings),
         ("leaderboard", "Leaderboard" if report.pairwise else "Scores", report.leaderboards),
         ("costs", "Quality and cost" if report.costs else "Parameters", report.costs or report.parameters),
         ("pairwise", "Paired differences", report.pairwise),
@@ -362,7 +363,8 @@ def _environment() -> Any:
         keep_trailing_newline=True,
         finalize=shown_value,
     )
-    environment.globals.update(MARKS=MARKS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS, PixelScale=PixelScale)
+    environment.globals.update(MARKS=MARKS, MAX_OPEN_FINDINGS=MAX_OPEN_FINDINGS, MAX_OPEN_PAIRS=MAX_OPEN_PAIRS)
+    environment.globals.update(PixelScale=PixelScale)
     for function in (
         heat_class,
         grid_symbol,

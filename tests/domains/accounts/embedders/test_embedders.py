@@ -338,3 +338,29 @@ def test_a_burn_in_that_leaves_no_epoch_is_refused():
     with pytest.raises(ParameterError, match=r"burn_in_epochs.*5.*5 epochs"):
         tree_embedder("lorentz", epochs=5, burn_in_epochs=5)
     assert tree_embedder("lorentz", epochs=6, burn_in_epochs=5).config.burn_in_epochs == 5
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_continues_with_new_nodes_next_to_their_parents(name: str) -> None:
+    tree = branching(3, 3)
+    leaves = {tree.ids[leaf] for leaf in tree.leaves}
+    old = tree.taken(np.array([i for i, key in enumerate(tree.ids) if not (key in leaves and key.endswith("2"))]))
+    embedder = tree_embedder(name, epochs=300)
+    before = embedder.fit(old, 5)
+    after = embedder.fit_more(tree, before)  # type: ignore[attr-defined]
+    assert after.ids == tree.ids
+    assert after.settings["new_nodes"] == len(tree) - len(old)
+    assert geometry(after.geometry).check(after.vectors).ok
+    assert mean_precision(tree, after.vectors, name, "parent") > 0.9
+    rows = after.vectors[[tree.position(key) for key in old.ids]]
+    moved = DISTANCES[name](rows, before.vectors)
+    assert np.median(moved) < np.median(DISTANCES[name](before.vectors[0], before.vectors[1:]))
+
+
+def test_training_continues_in_the_same_space_only() -> None:
+    tree = branching(2, 2)
+    vectors = tree_embedder("lorentz", epochs=3).fit(tree, 3)
+    with pytest.raises(ParameterError):
+        tree_embedder("poincare", epochs=3).fit_more(tree, vectors)  # type: ignore[attr-defined]
+    with pytest.raises(InputError):
+        tree_embedder("lorentz", epochs=3).fit_more(Tree.of(["x"], []), vectors)  # type: ignore[attr-defined]

@@ -147,7 +147,7 @@ def test_an_unknown_node_is_named_with_the_nearest():
     [
         (["a", "b", "a"], [], DuplicateError, "chart has the id a twice"),
         (["a", ""], [], InputError, "chart has a node with an empty id"),
-        ([], [], InputError, "chart holds no nodes"),
+        ([], [], InputError, "chart has no nodes"),
         (["a"], [("a", "z")], InputError, "chart: the parent of a is 'z', which does not exist"),
         (["a"], [("z", "a")], InputError, "the edge z -> a is of 'z', which does not exist"),
         (["a"], [("a", "a")], InputError, "chart: a is its own parent"),

@@ -18,7 +18,7 @@ from equipoise.domains.phenotypes.extraction.annotated_corpus import (
     AnnotationIssue,
 )
 from equipoise.domains.phenotypes.extraction.annotations import resolve_annotations
-from equipoise.domains.phenotypes.extraction.candidates import Candidates
+from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN, Candidates
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions, run_extraction
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
@@ -26,7 +26,8 @@ from equipoise.errors import InputError, PairingError, ParameterError, UnknownNa
 from equipoise.runs.gate import BaselineCheck, check_gate
 from equipoise.runs.store import load_run
 
-QUICK: dict[str, Any] = {"config": StatsConfig(n_resamples=100), "chunk_threshold": 0.5}
+CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN, "top_term_only": False}
+QUICK: dict[str, Any] = {"config": StatsConfig(n_resamples=100), "chunk_threshold": 0.5, **CHUNKS}
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def test_a_repeated_run_loads_its_candidates_and_has_the_same_content(
 ) -> None:
     first = run_extraction(signs, "tfidf:", ontology, output=tmp_path, **QUICK)
     with monkeypatch.context() as patch:
-        patch.setattr(experiment, "retrieve_candidates", lambda *args, **options: pytest.fail("retrieved again"))
+        patch.setattr(experiment.TermExtractor, "candidates", lambda *args, **options: pytest.fail("retrieved again"))
         again = run_extraction(signs, "tfidf:", ontology, output=tmp_path, **QUICK)
     assert (first.resumed, again.resumed) == (False, True)
     assert again.to_dict() == first.to_dict()

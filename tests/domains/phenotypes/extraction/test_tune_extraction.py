@@ -12,6 +12,7 @@ import pytest
 
 from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
+from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, tuning_view
@@ -27,10 +28,12 @@ from equipoise.runs.gate import check_gate
 from equipoise.runs.store import load_run
 from equipoise.tuning.grid import Trial, TuningRecord
 
+CHUNKS: dict[str, Any] = {"dictionary": False, "chunkers": SPLITTER_CHAIN}
+
 
 @pytest.fixture(scope="module")
 def tuned(ontology: Ontology, signs: AnnotatedCorpus) -> Any:
-    return tune_extraction(signs, ["tfidf:", "hash"], ontology, budget=12, folds=4)
+    return tune_extraction(signs, ["tfidf:", "hash"], ontology, budget=12, folds=4, **CHUNKS)
 
 
 def test_a_document_is_scored_by_what_was_chosen_without_it(tuned: Any, signs: AnnotatedCorpus) -> None:
@@ -73,10 +76,10 @@ def test_a_repeated_tuning_loads_finished_models_and_a_failing_one_is_reported(
         def encode(self, texts: Any) -> Any:
             raise TimeoutError("no answer")
 
-    first = tune_extraction(signs, ["tfidf:", Broken()], ontology, budget=12, folds=4, output=tmp_path)
+    first = tune_extraction(signs, ["tfidf:", Broken()], ontology, budget=12, folds=4, output=tmp_path, **CHUNKS)
     assert [model.name for model in first.models] == ["tfidf:"]
     assert [error.code for error in first.failures.values()] == ["E700"]
-    again = tune_extraction(signs, ["tfidf:", "hash"], ontology, budget=12, folds=4, output=tmp_path)
+    again = tune_extraction(signs, ["tfidf:", "hash"], ontology, budget=12, folds=4, output=tmp_path, **CHUNKS)
     assert again.resumed == ("tfidf:",)
     assert again.to_dict() == tuned.to_dict()
 
@@ -96,7 +99,7 @@ def test_sweeps_embed_nothing(ontology: Ontology, signs: AnnotatedCorpus, monkey
         return search(self, queries, k)
 
     monkeypatch.setattr(TermRetriever, "search", counting)
-    tune_extraction(signs, "hash", ontology, budget=30, folds=2)
+    tune_extraction(signs, "hash", ontology, budget=30, folds=2, **CHUNKS)
     assert len(asked) == 1
 
 

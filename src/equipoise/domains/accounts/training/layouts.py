@@ -66,7 +66,8 @@ def growing_edge_layout(
     origin; several roots are around it.
     """
     if dim > 2:
-        return _positions(tree, _edges_by_level(tree, radius, max_stretch), _spread(rng, dim))
+        lengths, directions_of = _edges_by_level(tree, radius, max_stretch), _spread(rng, dim)
+        return _positions(tree, lengths, directions_of)
     edges = _fitting_edges(tree, radius)
     radii, directions = _positions(tree, edges.lengths, edges.directions)
     radius = min(radius, max_stretch * float(radii.max(initial=0.0)))
@@ -77,6 +78,10 @@ def growing_edge_layout(
         # The radius is almost proportional to the edges.
         edges = edges.scaled(radius / largest)
         radii, directions = _positions(tree, edges.lengths, edges.directions)
+    # All leaves at the rim: longer edges of leaves bring nothing nearer, and norms then increase with depth.
+    lengths = edges.lengths.copy()
+    lengths[tree.leaves] += np.maximum(radius - radii[tree.leaves], 0.0)
+    radii, directions = _positions(tree, lengths, edges.directions)
     return np.minimum(radii, radius), directions
 
 
@@ -344,7 +349,10 @@ def _edges_by_level(tree: Tree, radius: float, max_stretch: float) -> Floats:
     lengths = growth ** np.arange(levels)
     lengths *= min(radius, max_stretch * SPATIAL_EDGE * levels) / max(lengths.sum(), 1e-300)
     by_depth = lengths if has_several_roots else np.concatenate([[0.0], lengths])
-    return np.asarray(by_depth[tree.depth.astype(np.int64)])
+    edges = np.asarray(by_depth[tree.depth.astype(np.int64)])
+    # All leaves at the rim, as in two dimensions.
+    edges[tree.leaves] += by_depth.sum() - np.cumsum(by_depth)[tree.depth[tree.leaves].astype(np.int64)]
+    return edges
 
 
 def _spread(rng: np.random.Generator, dim: int) -> Directions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.accounts.trees.tree import Node, Tree
+from equipoise.domains.accounts.trees.tree import MissingIdError, Node, Tree, TreeRows
 from equipoise.errors import FormatError, InputError, ParameterError, did_you_mean
 from equipoise.io import tables
 from equipoise.io.dag import Edge, transitive_reduction
@@ -117,9 +117,6 @@ def tree_from_table(table: Table, key: str | None, parent: str | None, name: str
         )
         for row in table.rows
     ]
-    for index, (node, _, _) in enumerate(rows):
-        if not node:
-            raise table.error(FormatError, [index], f"has no {key_column}", hint="every node needs an id")
 
     def excerpt(ids: Sequence[str]) -> str:
         if table.file is None:
@@ -128,8 +125,15 @@ def tree_from_table(table: Table, key: str | None, parent: str | None, name: str
         line_numbers = [line for line, row in zip(table.line_numbers, rows, strict=True) if row[0] in requested]
         return table.file.excerpt(*line_numbers[:5])
 
-    edges = [(node, above) for node, above, _ in rows if above]
-    return Tree.of([(node, title) for node, _, title in rows], edges, source=table.name, excerpt=excerpt)
+    nodes = [(node, title) for node, _, title in rows]
+    edges = [(node, above) for node, above, _ in rows if node and above]
+    for index, (node, _, _) in enumerate(rows):
+        if not node:
+            error = table.error(MissingIdError, [index], f"has no {key_column}", hint="every node needs an id")
+            assert isinstance(error, MissingIdError)
+            error.rows = TreeRows(nodes, edges, table.name)
+            raise error
+    return Tree.of(nodes, edges, source=table.name, excerpt=excerpt)
 
 
 def cell_text(value: object, source: str = "a table") -> str:

@@ -27,7 +27,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from equipoise.domains.accounts.trees.files import cell_text
-from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.trees.tree import InvalidTreeError, Tree, TreeRows
 from equipoise.errors import (
     FormatError,
     InputError,
@@ -408,8 +408,10 @@ def _tree(rows: list[tuple[str, str, str]], source: str, business_id: str | None
     node_ids = {key for key, _ in nodes}
     for child, parent in edges:
         if parent not in node_ids:
-            raise InputError(
+            error = InvalidTreeError(
                 f"{source}: the parent of {child} is {parent!r}, which is not an account{of_business}",
                 hint="it does not exist, or belongs to another business; correct the parent, or empty it",
             )
+            error.rows = TreeRows(nodes, edges, f"{source}{of_business}")
+            raise error
     return Tree.of(nodes, edges, source=f"{source}{of_business}")

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from equipoise.errors import DuplicateError, InputError, UnknownNameError, did_you_mean
+from equipoise.errors import DuplicateError, FormatError, InputError, UnknownNameError, did_you_mean
 from equipoise.io import dag
 from equipoise.io.dag import Edge, Links, find_cycle, longest_paths, reachable, shortest_paths
 from equipoise.types import Bools, Floats, Ints
@@ -25,22 +25,49 @@ ErrorExcerpt = Callable[[Sequence[str]], str]
 _SHOWN = 12
 
 
-def validate_nodes(nodes: Iterable[Node], source: str, excerpt: ErrorExcerpt) -> dict[str, str]:
+@dataclass(frozen=True)
+class TreeRows:
+    """Nodes and edges as they were read, before they are validated; ids may be empty, unknown or repeated.
+
+    ``nodes`` are (id, name) pairs, and the name is empty if there is none. ``edges`` are (child id, parent id) pairs.
+    """
+
+    nodes: Sequence[tuple[str, str]]
+    edges: Sequence[Edge]
+    source: str
+
+    __checks__ = "equipoise.domains.accounts.checks"
+
+
+class InvalidTreeError(InputError):
+    """Nodes and edges that are not a hierarchy. ``rows`` has all of them, so that all problems can be found."""
+
+    rows: TreeRows | None = None
+
+
+class DuplicateInTreeError(InvalidTreeError, DuplicateError):
+    """An id or an edge that occurs twice."""
+
+
+class MissingIdError(InvalidTreeError, FormatError):
+    """A node without an id."""
+
+
+def validate_nodes(nodes: Iterable[tuple[str, str]], source: str, excerpt: ErrorExcerpt) -> dict[str, str]:
     """Names by id, in order; no nodes, an empty id and a duplicate id are errors."""
     names: dict[str, str] = {}
-    for node in nodes:
-        key, name = (node, node) if isinstance(node, str) else node
+    for key, name in nodes:
         if not key:
-            raise InputError(f"{source} has a node with an empty id, named {name!r}", hint="give every node an id")
+            raise MissingIdError(f"{source} has a node with an empty id, named {name!r}", hint="every node needs an id")
         if key in names:
-            raise DuplicateError(
+            raise DuplicateInTreeError(
                 f"{source} has the id {key} twice",
                 excerpt=excerpt([key]),
                 hint="ids are unique in a hierarchy; keep one of them",
             )
         names[key] = name or key
     if not names:
-        raise InputError(f"{source} holds no nodes", hint="a hierarchy has one node at least")
+        raise InputError(f"{source} has no nodes", hint="a hierarchy has at least one node")
     return names
 
 
@@ -54,13 +81,13 @@ def validate_edges(edges: Iterable[Edge], ids: dict[str, int], source: str, exce
             if end not in ids:
                 raise _orphan(edge, end, ids, source, excerpt)
         if child == parent:
-            raise InputError(
+            raise InvalidTreeError(
                 f"{source}: {child} is its own parent",
                 excerpt=excerpt([child]),
                 hint="leave the parent of a root empty",
             )
         if edge in pairs_so_far:
-            raise DuplicateError(
+            raise DuplicateInTreeError(
                 f"{source} gives the edge {child} -> {parent} twice",
                 excerpt=excerpt([child]),
                 hint="keep one of them",
@@ -81,25 +108,25 @@ def unknown_node_error(name: str, ids: Iterable[str], source: str) -> UnknownNam
     )
 
 
-def _orphan(edge: Edge, absent: str, ids: Iterable[str], source: str, excerpt: ErrorExcerpt) -> InputError:
+def _orphan(edge: Edge, absent: str, ids: Iterable[str], source: str, excerpt: ErrorExcerpt) -> InvalidTreeError:
     child, parent = edge
     nearest = did_you_mean(absent, ids) if absent else ""
     if absent == parent:
-        return InputError(
+        return InvalidTreeError(
             f"{source}: the parent of {child} is {parent!r}, which does not exist",
             excerpt=excerpt([child]),
             hint=nearest or "add that node, or leave the parent empty",
         )
-    return InputError(
+    return InvalidTreeError(
         f"{source}: the edge {child} -> {parent} is of {child!r}, which does not exist",
         hint=nearest or "add that node, or drop the edge",
     )
 
 
-def _cycle(nodes: list[str], source: str, excerpt: ErrorExcerpt) -> InputError:
+def _cycle(nodes: list[str], source: str, excerpt: ErrorExcerpt) -> InvalidTreeError:
     path = [*nodes, nodes[0]]
     cycle_nodes = path if len(path) <= _SHOWN else [*path[: _SHOWN - 2], f"... {len(path) - _SHOWN + 1} more", path[-1]]
-    return InputError(
+    return InvalidTreeError(
         f"{source} has a cycle of {len(nodes)} nodes: {' -> '.join(cycle_nodes)}",
         excerpt=excerpt(nodes[:5]),
         hint="an ancestor cannot be its own descendant; remove one of these edges",
@@ -140,12 +167,17 @@ class Tree:
     ) -> Tree:
         """A tree of nodes, each an id or (id, name), and of (child id, parent id) edges.
 
-        Duplicate ids, edges to unknown ids, nodes that are their own parent, edges that stand
-        twice and cycles are errors that name them. ``excerpt`` gives the lines of a file for some ids.
+        Duplicate ids, edges to unknown ids, nodes that are their own parent, duplicate edges and
+        cycles are errors that name them. ``excerpt`` gives the lines of a file for some ids.
         """
-        names = validate_nodes(nodes, source, excerpt)
-        positions = {key: index for index, key in enumerate(names)}
-        edge_array = validate_edges(edges, positions, source, excerpt)
+        rows = TreeRows([(node, node) if isinstance(node, str) else node for node in nodes], list(edges), source)
+        try:
+            names = validate_nodes(rows.nodes, source, excerpt)
+            positions = {key: index for index, key in enumerate(names)}
+            edge_array = validate_edges(rows.edges, positions, source, excerpt)
+        except InvalidTreeError as error:
+            error.rows = rows
+            raise
         return cls(tuple(names), tuple(names.values()), _frozen(edge_array), source)
 
     @classmethod

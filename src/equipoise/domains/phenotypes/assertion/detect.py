@@ -6,12 +6,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from equipoise.domains.phenotypes.assertion import english, german
-from equipoise.domains.phenotypes.assertion.rules import Assertion, AssertionRules, CueDirection, CueGroup
+from equipoise.domains.phenotypes.assertion.rules import (
+    Assertion,
+    AssertionRules,
+    CueDirection,
+    CueGroup,
+    PhraseMatcher,
+)
 from equipoise.errors import InputError, UnknownNameError
 from equipoise.models.chunking import sentence_starts
 
@@ -124,8 +130,8 @@ class _IntervalIndex:
 def cue_spans(text: str, rules: AssertionRules) -> list[Span]:
     """The spans of cues, terminators and affirming phrases such as *is present*."""
     cues = [(match.start, match.end) for match in _longest_matches(text, rules) if _is_term_independent(match)]
-    patterns = (rules.terminator_patterns[Assertion.NEGATED], rules.affirmed_pattern)
-    others = [match.span() for pattern in patterns for match in pattern.finditer(text)]
+    matchers = (rules.terminator_matcher, rules.terminator_matchers[Assertion.NEGATED], rules.affirmed_matcher)
+    others = [match.span() for matcher in matchers for match in matcher.finditer(text)]
     return sorted({*cues, *others})
 
 
@@ -147,16 +153,16 @@ class _ScopeFinder:
     def __init__(self, text: str, rules: AssertionRules) -> None:
         self._text, self._rules = text, rules
         self._matches = [match for match in _longest_matches(text, rules) if match.cues]
-        # The full stop of a cue such as *V.a.* does not end a sentence.
-        within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] == "."}
-        self._borders = [*(start for start in statement_starts(text) if start not in within), len(text)]
+        # The full stop of a cue such as *V.a.* does not end a sentence, nor does a question mark before a word.
+        within = {_skip_whitespace(text, match.end) for match in self._matches if text[match.end - 1] in ".?"}
         covered = bytearray(len(text))
         for match in self._matches:
             covered[match.start : match.end] = b"\1" * (match.end - match.start)
-        self._ends = {
-            kind: [match.span() for match in pattern.finditer(text) if not any(covered[slice(*match.span())])]
-            for kind, pattern in rules.terminator_patterns.items()
-        }
+        inside = {at for match in self._matches for at in range(match.start + 1, match.end)}
+        starts = (start for start in statement_starts(text) if start not in within and start not in inside)
+        self._borders = [*starts, len(text)]
+        self._match_starts = [match.start for match in self._matches]
+        self._ends = self._terminators(covered)
         self._statement_cues = [match.start for match in self._matches if self._starts_statement(match)]
         self._affirmed_starts = sorted(self._statements(covered))
         self._brackets = BracketIndex(text)
@@ -164,6 +170,21 @@ class _ScopeFinder:
         self._headings = [match.start for match in sections]
         self._back = [match for match in self._matches if match.is_backward]
         self._back_starts = [match.start for match in self._back]
+
+    def _terminators(self, covered: bytearray) -> dict[Assertion, list[Span]]:
+        """The terminators outside of cues, by assertion."""
+
+        def outside(matcher: PhraseMatcher) -> list[Span]:
+            spans = (match.span() for match in matcher.finditer(self._text))
+            return [span for span in spans if not any(covered[slice(*span)])]
+
+        common = outside(self._rules.terminator_matcher)
+        matchers = self._rules.terminator_matchers
+        own = {matcher: outside(matcher) for matcher in set(matchers.values())}
+        ends = {kind: sorted({*common, *(own[matchers[kind]] if kind in matchers else ())}) for kind in Assertion}
+        # *The brother has no seizures, but ataxia*: only a mention of the patient ends the scope of a relative.
+        ends[Assertion.FAMILY_HISTORY] = own[matchers[Assertion.FAMILY_HISTORY]]
+        return ends
 
     def cues(self) -> list[Cue]:
         return [
@@ -185,6 +206,10 @@ class _ScopeFinder:
             yield match.end, min([self._section(match), *_first_from(self._headings, match.end)])
             return
         sentence = bisect_right(self._borders, match.start) - 1
+        if direction is CueDirection.ITEM:
+            limit = self._forward(match, self._borders[sentence + 1])
+            separator = self._rules.separator_pattern.search(self._text, match.end, limit)
+            yield match.end, separator.start() if separator else limit
         if direction in (CueDirection.FORWARD, CueDirection.BOTH):
             yield match.end, self._forward(match, min(self._borders[sentence + 1], match.end + _MAX_SCOPE))
         if direction in (CueDirection.BACKWARD, CueDirection.BOTH):
@@ -202,7 +227,27 @@ class _ScopeFinder:
         stops += _first_from(self._statement_cues, match.end)
         if match.cues.assertion in _NEGATED_OR_UNCERTAIN:
             stops += _first_from(self._affirmed_starts, match.end)
+        comma = self._text.find(",", match.end, min(stops))
+        if comma >= 0 and (self._repeats_cue(match) or self._ends_at_comma(match, comma, min(stops))):
+            stops.append(comma)
         return min(stops)
+
+    def _ends_at_comma(self, match: _Match, comma: int, limit: int) -> bool:
+        assert match.cues is not None
+        return match.cues.ends_at_comma and not self._rules.conjunction_pattern.search(self._text, comma, limit)
+
+    def _repeats_cue(self, match: _Match) -> bool:
+        """Whether each item of a list has its own negation, as in *no rash, no edema, cough*: the last one has none."""
+        assert match.cues is not None
+        at = bisect_left(self._match_starts, match.start)
+        previous = self._matches[at - 1] if at else None
+        return (
+            previous is not None
+            and previous.cues is match.cues
+            and match.cues.assertion is Assertion.NEGATED
+            and self._starts_statement(match)
+            and match.start < self._borders[bisect_right(self._borders, previous.start)]
+        )
 
     def _section(self, match: _Match) -> int:
         """The end of the section of a heading.
@@ -225,7 +270,7 @@ class _ScopeFinder:
 
     def _statements(self, covered: bytearray) -> Iterator[int]:
         """Commas that start a new affirmative statement: *no ataxia, tremor is present*."""
-        for match in self._rules.affirmed_pattern.finditer(self._text):
+        for match in self._rules.affirmed_matcher.finditer(self._text):
             if any(covered[slice(*match.span())]):
                 continue
             sentence = self._borders[bisect_right(self._borders, match.start()) - 1]
@@ -276,8 +321,8 @@ def statement_starts(text: str) -> list[int]:
 
 def _all_matches(text: str, rules: AssertionRules) -> Iterator[_Match]:
     for cues in rules.cues:
-        yield from (_Match(match.start(), match.end(), cues) for match in cues.pattern.finditer(text))
-    yield from (_Match(match.start(), match.end(), None) for match in rules.pseudo_pattern.finditer(text))
+        yield from (_Match(match.start(), match.end(), cues) for match in cues.matcher.finditer(text))
+    yield from (_Match(match.start(), match.end(), None) for match in rules.pseudo_matcher.finditer(text))
 
 
 def _is_term_independent(match: _Match) -> bool:
@@ -369,7 +414,9 @@ class DetectedAssertion:
     cues: tuple[Span, ...] = ()
 
 
-def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") -> list[Assertion]:
+def detect_assertions(
+    text: str, spans: Sequence[Span], language: str = "en", *, names: Iterable[Span] = ()
+) -> list[Assertion]:
     """Detect whether each span is affirmed, negated, uncertain, hypothetical or family history.
 
     Parameters
@@ -380,6 +427,9 @@ def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") ->
         Start and end offsets in the text.
     language
         ``en`` or ``de``.
+    names
+        Spans that are exactly the name of a finding, such as *absent speech* or *no speech*: cues inside of them belong
+        to the name.
 
     Returns
     -------
@@ -393,10 +443,12 @@ def detect_assertions(text: str, spans: Sequence[Span], language: str = "en") ->
     >>> [str(assertion) for assertion in detect_assertions(text, spans)]
     ['negated', 'affirmed', 'family_history']
     """
-    return [detected.assertion for detected in detect_assertions_with_cues(text, spans, language)]
+    return [detected.assertion for detected in detect_assertions_with_cues(text, spans, language, names=names)]
 
 
-def detect_assertions_with_cues(text: str, spans: Sequence[Span], language: str = "en") -> list[DetectedAssertion]:
+def detect_assertions_with_cues(
+    text: str, spans: Sequence[Span], language: str = "en", *, names: Iterable[Span] = ()
+) -> list[DetectedAssertion]:
     """The assertion of each span, with the cues that decided.
 
     A cue applies to a span if more than half of the words of the span are in its scope; function words and words
@@ -412,12 +464,15 @@ def detect_assertions_with_cues(text: str, spans: Sequence[Span], language: str 
                 hint="spans count characters from 0, and the end is exclusive",
             )
     table = CueTable(text, RULES_BY_LANGUAGE[code])
-    return [_detect_span(text, span, table.covering(span), FUNCTION_WORDS[code]) for span in spans]
+    exact = set(names)
+    return [_detect_span(text, span, table.covering(span), FUNCTION_WORDS[code], span in exact) for span in spans]
 
 
-def _detect_span(text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str]) -> DetectedAssertion:
+def _detect_span(
+    text: str, span: Span, cues: Sequence[Cue], function_words: frozenset[str], is_name: bool
+) -> DetectedAssertion:
     start, end = span
-    relevant = [cue for cue in cues if not (cue.part_of_term and start <= cue.start and cue.end <= end)]
+    relevant = [cue for cue in cues if not ((cue.part_of_term or is_name) and start <= cue.start and cue.end <= end)]
     words = _content_words(text, span, relevant, function_words)
     applicable: dict[Assertion, list[Cue]] = {}
     for kind in Assertion:

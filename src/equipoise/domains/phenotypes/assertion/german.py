@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from equipoise.domains.phenotypes.assertion.rules import (
+    ITEM_END,
+    MEASUREMENT,
+    PLUS_SIGNS,
+    SHORT_CUES,
+    SHORT_QUESTIONS,
     STATEMENT_START,
     Assertion,
     AssertionRules,
@@ -18,16 +23,16 @@ _NORMAL = "(?:normal|unauffällig|regelrecht|altersentsprechend|o\\.\\s?B\\.)"
 """*Hören normal* negates a hearing abnormality."""
 _WAS = "(?:ist|sind|war|waren|wird|werden|wurde|wurden|konnte|konnten)"
 _RELATIVE = (
-    "(?:(?:Groß|Ur-?groß|Halb|Stief)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
+    "(?:(?:Groß|Ur-?groß|Halb|Stief|Zwillings)?(?:mutter|vater|eltern|bruder|brüder|brüdern|schwestern?|geschwistern?)s?"
     "|Eltern|Mutter|Vaters?|Schwestern?|Bruders?|Brüdern?|Geschwistern?|Tanten?|Onkels?|Cousins?|Cousinen?"
-    "|Vetters?|Nichten?|Neffen?|Omas?|Opas?|Söhnen?|Sohn(?:es)?|Töchtern?|Tochter|Verwandten?|Angehörigen?)"
+    "|Vetters?|Nichten?|Neffen?|Omas?|Opas?|Söhnen?|Sohn(?:es)?|Töchtern?|Tochter|Verwandten?|Angehörigen?|Kindsmutter|Kindsvater|Ehemann|Ehefrau|Familienmitglieder)"
 )
-_OF_PATIENT = "(?:die|der|den|dem|das|des|seine[rnms]?|ihre[rnms]?|deren|dessen|beide[rn]?|eine?|einer|einem)"
-_WHICH = "(?:(?:ältere|jüngere|väterliche|mütterliche|betroffene|verstorbene|zwei|drei)[rnms]? )*"
+_OF_PATIENT = "(?:die|der|den|dem|das|des|seine?[rnms]?|ihre?[rnms]?|deren|dessen|beide[rn]?|eine?|einer|einem)"
+_WHICH = "(?:(?:ältere|jüngere|väterliche|mütterliche|betroffene|verstorbene|zwei|drei|leibliche)[rnms]? )*"
 _REPORTS = (
-    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt|verneint|verneinen"
+    "(?:berichtet|berichten|berichtete|gibt an|geben an|schildert|bemerkte|beschreibt"
     r"|(?:ist|sind|war|waren) (?:\w+ )?besorgt(?: (?:wegen|über|um))?"
-    "|sorgt(?:e|en)? sich(?: (?:wegen|um))?|mach(?:t|en|te|ten) sich Sorgen(?: (?:wegen|um))?)"
+    "|sorg(?:t|en|te|ten) sich(?: (?:wegen|um))?|mach(?:t|en|te|ten) sich Sorgen(?: (?:wegen|um))?)"
 )
 _FAMILY = "(?:Familienanamnese|Familiäre Anamnese|Familie|FA|FamA)"
 _BARE = ("negativ", "unauffällig", "leer", "keine", "blande", "unbekannt", "o\\.\\s?B\\.", "normal")
@@ -56,25 +61,51 @@ _PATIENT = (
 
 GERMAN_RULES = AssertionRules(
     cues=(
+        CueGroup(Assertion.NEGATED, CueDirection.ITEM, SHORT_CUES),
+        CueGroup(Assertion.UNCERTAIN, CueDirection.ITEM, SHORT_QUESTIONS),
+        CueGroup(
+            Assertion.UNCERTAIN,
+            CueDirection.BACKWARD,
+            (rf"(?<=\w\x20)(?:vermutet|angenommen|fraglich|möglich){ITEM_END}", r"(?<=\w)\?"),
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.BACKWARD,
+            (
+                rf"(?<=\w\x20)(?:nein|nicht|negativ){ITEM_END}",
+                r"(?<=\w\x20)o\.\s?B\.",
+                f"verl(?:ief|iefen|äuft) (?:\\w+ )?{_NORMAL}",
+                f"{_WAS} (?:\\w+ )?nicht zu (?:hören|sehen|tasten|finden|erkennen)",
+            ),
+        ),
         CueGroup(
             Assertion.NEGATED,
             CueDirection.FORWARD,
             (
                 "keine?[rnms]?",
+                "keinerlei",
+                rf"{STATEMENT_START}o\.(?=\x20\w)",
+                r"neg\. für",
+                rf"{STATEMENT_START}neg\.?\s*:",
                 "keine?[rnms]? (?:(?:sicheren?|eindeutigen?|weiteren?|klinischen?) )?"
                 "(?:Hinweise?n?|Anhalt(?:spunkte)?|Zeichen|Anzeichen|Nachweis|Verdacht)"
                 " (?:auf|für|von|einer?|eines)",
                 "nicht",
                 "nicht mehr",
                 rf"{STATEMENT_START}(?:(?:nicht|nie)(?: mehr)? {_SEEN}|fehlend|verneint|negativ)\s*:",
-                "ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis von))?",
                 "nie(?:mals)?",
                 "weder",
                 "frei von",
                 "negativ (?:für|auf)",
-                "verneint(?:e[n]?)?",
+                "verneint(?:e[n]?)?(?: (?:aber|jedoch))?",
                 "Ausschluss (?:von|eines|einer)",
             ),
+        ),
+        CueGroup(
+            Assertion.NEGATED,
+            CueDirection.FORWARD,
+            ("ohne(?: (?:Hinweise? auf|Anhalt für|Zeichen|Nachweis von))?",),
+            ends_at_comma=True,
         ),
         CueGroup(
             Assertion.NEGATED,
@@ -86,9 +117,10 @@ GERMAN_RULES = AssertionRules(
             Assertion.NEGATED,
             CueDirection.BACKWARD,
             (
-                f"(?:{_WAS} )?(?:nicht|nie|niemals)(?: (?:mehr|sicher|eindeutig))? {_SEEN}(?: (?:werden|worden))?",
+                f"(?:{_WAS} )?(?:nicht|nie|niemals)(?: (?:mehr|sicher|eindeutig|wieder|erneut))? {_SEEN}"
+                "(?: (?:werden|worden))?",
                 f"(?:{_WAS} )?(?:sicher )?ausgeschlossen(?: (?:werden|worden))?",
-                f"{_WAS} (?:\\w+ )?verneint",
+                f"{_WAS} (?:\\w+ ){{0,3}}verneint",
                 "verneint(?:e[n]?)? (?:er|sie|der Patient|die Patientin|die Eltern|die Mutter)",
                 rf"{_WAS} (?:\w+ )?{_NORMAL}",
                 rf":\s*{_NORMAL}",
@@ -98,7 +130,7 @@ GERMAN_RULES = AssertionRules(
                 "(?:besteht|bestehen|bestand|bestanden|zeigte? sich|zeigten sich|hatte (?:er|sie))"
                 f" (?:nicht|nie|keine?[rns]?)(?: mehr)?{_ENDED}",
                 f"{_WAS} (?:nicht|nicht mehr|negativ|unauffällig und nicht){_ENDED}",
-                r":\s*(?:nein|keine?[rns]?|negativ|fehlend|verneint)(?=\s*(?:[.,;\n]|\Z))",
+                rf":\s*(?:(?:wird|werden) )?(?:nein|keine?[rns]?|negativ|fehlend|verneint){ITEM_END}",
                 r"\([-−–]\)",
             ),
         ),
@@ -122,7 +154,24 @@ GERMAN_RULES = AssertionRules(
                 "am ehesten",
                 "verdächtig auf",
                 "(?:unklar|fraglich),? ob",
-                "Differenzialdiagnosen?",
+                "Differen[zt]ialdiagnos(?:en?|tisch(?:e[rnms]?)?)",
+                r"DD\s*:?",
+                "Hinweise? (?:auf|für)",
+                "Anhalt(?:spunkte)? für",
+                "vereinbar mit",
+                "Möglichkeit (?:einer|eines|von)",
+                "passend zu",
+                "(?:spricht|sprechen) für",
+                "(?:könnten?|dürften?|scheint|scheinen)(?: sich)?(?: um)?",
+                "Verdachtsdiagnosen?",
+                "suspekt auf",
+                "unter dem Verdacht (?:auf|einer|eines)",
+                r"i\.\s?S\.",
+                "im Sinne (?:einer|eines|von)",
+                r"a\.\s?e\.",
+                r"(?:mögl|wahrsch|ggf|vermutl)\.",
+                "Frage nach",
+                f"{STATEMENT_START}an(?= [^.;]{{0,40}} denken)",
             ),
         ),
         CueGroup(
@@ -153,8 +202,13 @@ GERMAN_RULES = AssertionRules(
             (
                 "Familienanamnese(?: (?:ist|war))?(?: (?:positiv|auffällig|negativ))?(?: (?:für|bezüglich))?",
                 "familienanamnestisch",
-                f"{_OF_PATIENT} {_WHICH}{_RELATIVE}",
-                f"{STATEMENT_START}{_RELATIVE}(?= (?:hat|hatte|haben|mit|ist|war|leidet|litt)|:)",
+                f"{_OF_PATIENT} {_WHICH}{_RELATIVE}(?: (?:der|des) Patient(?:in|en))?",
+                "familiär(?:e[rnms]?)?(?: gehäuft(?:e[rnms]?)?)?",
+                f"{STATEMENT_START}{_WHICH}{_RELATIVE}(?: und {_RELATIVE})?"
+                "(?= (?:hat|hatte|hatten|haben|mit|ist|sind|war|waren|leidet|leiden|litt|starb)|:)",
+                "(?:kein|ein|jeder) Elternteil",
+                "Elternteil mit",
+                rf"(?<=[,;]\x20){_RELATIVE}(?= (?:hat|hatte|mit))",
             ),
         ),
         CueGroup(
@@ -175,10 +229,19 @@ GERMAN_RULES = AssertionRules(
                 "sollten?",
                 "im Falle?(?: (?:von|eines|einer))?",
                 "bei (?:erneutem |Wieder)?Auftreten (?:von|eines|einer)",
+                "bei erneute[mr]",
+                "(?:Wieder)?vorstellung bei",
+                f"{STATEMENT_START}bei(?= [^.;]{{0,60}}(?:[Vv]orstellung|Notaufnahme|bitte))",
+                "(?:Diagnostik|Untersuchung|Testung|Suche) (?:auf|nach|bezüglich|hinsichtlich)",
+                r"z\.\s?A\.",
+                "bei (?:Persistenz|Verschlechterung|Zunahme) (?:der|des|von)",
+                "um(?= [^.;]{0,60}(?:auszuschließen|zu vermeiden|vorzubeugen))",
+                "(?:Aufklärung|aufgeklärt) (?:über|bezüglich)",
+                "Abklärung (?:auf|hinsichtlich|bezüglich|einer|eines)",
                 "(?:erhöhtes? )?Risiko (?:für|von|einer|eines)",
                 "Gefahr (?:von|einer|eines|der|des)",
                 "(?:zum|zur) (?:Ausschluss|Vermeidung|Vorbeugung|Prophylaxe)(?: (?:von|eines|einer|der|des))?",
-                "(?:Kontrollen?|Screening|Untersuchung|Überwachung|achten) (?:auf|hinsichtlich)",
+                "(?:Kontrollen?|Screening|Überwachung|achten) (?:auf|hinsichtlich)",
                 "Prophylaxe (?:von|gegen|einer|eines)",
             ),
         ),
@@ -189,6 +252,8 @@ GERMAN_RULES = AssertionRules(
         "keine?[rnms]? (?:Ursache|Therapie|Behandlung|Zweifel)",
         "ohne (?:Ursache|Therapie|Behandlung|Zweifel|Schwierigkeiten)",
         "gramnegativ(?:e[rnms]?)?",
+        "Ursache (?:\\w+ ){1,5}nicht bekannt",
+        rf"(?:{_OF_PATIENT} )?{_RELATIVE}\s+(?=vernein(?:t|en|te))",
         f"(?:{_OF_PATIENT} )?{_RELATIVE} {_REPORTS}",
         rf"(?:{_OF_PATIENT} )?(?:Sohn|Tochter|Kind) (?:\w+ )?Eltern",
         f"(?:laut|nach Angaben?(?: der| des)?|gemäß) (?:{_OF_PATIENT} )?{_RELATIVE}",
@@ -211,7 +276,11 @@ GERMAN_RULES = AssertionRules(
         "wegen",
         "aufgrund",
         "bedingt durch",
-        "und (?:mit|ist|war|hat|hatte|zeigt|zeigte)",
+        "und (?:mit|ist|war|hat|hatte|zeigt|zeigte|wirkt|er|sie)",
+        "zuvor",
+        "früher",
+        r"(?<=,\x20)(?:etwas|einzelne|vereinzelt)",
+        *PLUS_SIGNS,
     ),
     terminators_by_assertion=dict.fromkeys((Assertion.NEGATED, Assertion.UNCERTAIN), _CLAUSES)
     | {Assertion.FAMILY_HISTORY: (*_PATIENT, "(?:er|sie) selbst")},
@@ -219,6 +288,7 @@ GERMAN_RULES = AssertionRules(
     affirmed_cues=(
         rf"{_WAS} (?:\w+ )?{_SEEN}",
         "vorhanden",
+        MEASUREMENT,
         f"(?:besteht|bestehen|bestand|bestanden){_ENDED}",
         f"(?:liegt|liegen|lag|lagen) vor{_ENDED}",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -32,12 +32,32 @@ STATEMENT_START = r"(?:(?<=[.;:\n]\x20)|(?<=\n)|(?<=\A))"
 """A regular expression that matches at the start of a statement."""
 
 
+ITEM_START = r"(?:(?<=\A)|(?<=[\s,;:(/]))"
+"""A regular expression that matches at the start of an item of a list."""
+ITEM_END = r"(?=\s*(?:[.,;)\n]|\Z))"
+"""A regular expression that matches at the end of an item of a list."""
+SHORT_CUES = (
+    # A hyphen before a word negates it (*-fever*); a hyphen and a space only after a comma, because it may be a bullet.
+    rf"{ITEM_START}[-−–](?=[^\W\d])",
+    r"(?<=[,;]\x20)[-−–](?=\x20\w)",
+    rf"{ITEM_START}\([-−–]\)(?=\s*\w)",
+    rf"{ITEM_START}[Øø](?=\s)",
+)
+"""Signs that negate the next item in every language."""
+SHORT_QUESTIONS = (rf"{ITEM_START}\?(?=\s?\w)",)
+PLUS_SIGNS = (r"\+(?=\s?\w)", r"\(\+\)", r"\+ve")
+MEASUREMENT = r"\d+(?:[.,]\d+)?\s?(?:cm|mm|kg|%)"
+"""An item with a measurement is affirmed: *no edema, hepatomegaly 3 cm*."""
+
+
 class CueDirection(StrEnum):
     """The direction of a cue's scope."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
     BOTH = "both"
+    ITEM = "item"
+    """Forward, up to the next comma or conjunction."""
     SECTION = "section"
     """A heading: the scope is its sentence if the line continues, otherwise the text up to the next heading."""
 
@@ -54,11 +74,13 @@ class CueGroup:
     direction: CueDirection
     phrases: tuple[str, ...]
     part_of_term: bool = False
+    ends_at_comma: bool = False
+    """Whether a comma ends the scope, unless a conjunction follows: *rhinitis without fever, cough*."""
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """Any of the phrases, longer ones first."""
-        return phrase_pattern(self.phrases)
+    def matcher(self) -> PhraseMatcher:
+        """Any of the phrases."""
+        return PhraseMatcher(self.phrases)
 
 
 @dataclass(frozen=True)
@@ -82,9 +104,9 @@ class AssertionRules:
     """Results that name no finding if they are alone, as after a heading."""
 
     @cached_property
-    def affirmed_pattern(self) -> re.Pattern[str]:
+    def affirmed_matcher(self) -> PhraseMatcher:
         """Any affirming phrase."""
-        return phrase_pattern(self.affirmed_cues)
+        return PhraseMatcher(self.affirmed_cues)
 
     @cached_property
     def patient_pattern(self) -> re.Pattern[str]:
@@ -97,22 +119,30 @@ class AssertionRules:
         return phrase_pattern(self.bare_results)
 
     @cached_property
-    def pseudo_pattern(self) -> re.Pattern[str]:
+    def pseudo_matcher(self) -> PhraseMatcher:
         """Any of the pseudo cues."""
-        return phrase_pattern(self.pseudo)
+        return PhraseMatcher(self.pseudo)
 
     @cached_property
-    def terminator_patterns(self) -> dict[Assertion, re.Pattern[str]]:
-        """Terminators by assertion."""
-        return {
-            kind: phrase_pattern((*self.terminators, *self.terminators_by_assertion.get(kind, ())))
-            for kind in Assertion
-        }
+    def terminator_matcher(self) -> PhraseMatcher:
+        """The terminators of every scope."""
+        return PhraseMatcher(self.terminators)
+
+    @cached_property
+    def terminator_matchers(self) -> dict[Assertion, PhraseMatcher]:
+        """The additional terminators by assertion; assertions with the same ones share a matcher."""
+        matchers = {phrases: PhraseMatcher(phrases) for phrases in self.terminators_by_assertion.values()}
+        return {kind: matchers[phrases] for kind, phrases in self.terminators_by_assertion.items()}
 
     @cached_property
     def conjunction_pattern(self) -> re.Pattern[str]:
         """Any conjunction."""
         return phrase_pattern(self.conjunctions)
+
+    @cached_property
+    def separator_pattern(self) -> re.Pattern[str]:
+        """A comma or a conjunction."""
+        return re.compile(rf",|\b(?:{'|'.join(self.conjunctions)})(?!\w)", re.IGNORECASE)
 
     @cached_property
     def list_pattern(self) -> re.Pattern[str]:
@@ -129,3 +159,50 @@ def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(phrases, key=len, reverse=True)
     body = "|".join(phrase.replace(" ", r"\s+") for phrase in longest_first)
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{body})(?:(?!\w)|(?<=\W))", re.IGNORECASE)
+
+
+class PhraseMatcher:
+    """Finds phrases as whole words. A phrase is tried only if the text has the letters that it needs.
+
+    Most texts have few of the phrases, and looking for fixed letters takes a small part of the time of a regular
+    expression. Matches of different phrases may overlap; those of one phrase do not.
+
+    >>> [match[0] for match in PhraseMatcher(["no", "no sign of"]).finditer("No sign of fever")]
+    ['No', 'No sign of']
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        listed = [(required_letters(phrase), phrase) for phrase in phrases]
+        self._patterns = [(letters, phrase_pattern([phrase])) for letters, phrase in listed if letters]
+        others = [phrase for letters, phrase in listed if not letters]
+        if others:
+            self._patterns.append(("", phrase_pattern(others)))
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """All matches, phrase by phrase."""
+        lowered = text.lower()
+        for letters, pattern in self._patterns:
+            if letters in lowered:
+                yield from pattern.finditer(text)
+
+
+def required_letters(phrase: str) -> str:
+    """The longest run of letters that every match of a regular expression has; empty if that is unknown.
+
+    >>> required_letters("no longer(?: has)?"), required_letters("signs? of"), required_letters("(?:a|b)")
+    ('longer', 'sign', '')
+    """
+    runs, run, depth, position = [""], "", 0, 0
+    while position < len(phrase):
+        letter = phrase[position]
+        following = phrase[position + 1 : position + 2]
+        if letter == "|" and not depth:
+            return ""
+        depth += (letter in "([") - (letter in ")]")
+        if letter.isalpha() and letter.isascii() and not depth and following not in ("?", "*", "{"):
+            run += letter.lower()
+        else:
+            runs.append(run)
+            run = ""
+        position += 2 if letter == "\\" else 1
+    return max([*runs, run], key=len)

@@ -6,7 +6,7 @@ Selection settings are applied to stored candidates, so changing them never embe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions, guess_language, validate_language
 from equipoise.domains.phenotypes.assertion.rules import ASSERTIONS
+from equipoise.domains.phenotypes.extraction.opposites import contradicts
 from equipoise.domains.phenotypes.extraction.splitters import TextSplitter, TextToSplit, get_splitters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
 from equipoise.errors import DuplicateError, InputError, NotFiniteError, ParameterError, StoreError
@@ -27,7 +28,7 @@ from equipoise.models.tokenizers import check_text
 
 if TYPE_CHECKING:
     from equipoise.models.embedder import Embedder
-    from equipoise.types import Floats, Ints
+    from equipoise.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,11 @@ def to_documents(documents: Iterable[ClinicalText] | Mapping[str, str]) -> tuple
     return listed
 
 
-DEFAULT_CHUNKERS: tuple[str, ...] = ("paragraph", "sentence", "punctuation", "conjunction", "cue")
+SPAN = "span"
+"""The generator of phrases that may name a term, instead of splitters."""
+DEFAULT_CHUNKERS: tuple[str, ...] = (SPAN,)
+SPLITTER_CHAIN: tuple[str, ...] = ("paragraph", "sentence", "punctuation", "conjunction", "cue")
+"""Splitters for chunks that cover the whole text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class TextSpan:
 
 def split_documents(
     documents: Iterable[ClinicalText] | Mapping[str, str],
-    chunkers: Sequence[str | TextSplitter] = DEFAULT_CHUNKERS,
+    chunkers: Sequence[str | TextSplitter] = SPLITTER_CHAIN,
     *,
     embedder: Embedder | None = None,
 ) -> tuple[TextSpan, ...]:
@@ -114,9 +119,10 @@ def split_documents(
 
 
 NUM_RESULTS = 10
-CHUNK_THRESHOLD = 0.7
+CHUNK_THRESHOLD = 0.4
+"""The threshold that maximises F1 is half of the best F1 (Lipton et al., ECML 2014), about .8 on clinical notes."""
 MIN_CONFIDENCE = 0.0
-TOP_TERM_ONLY = False
+TOP_TERM_ONLY = True
 
 
 @dataclass(frozen=True)
@@ -149,8 +155,8 @@ class SelectionSettings:
     def flags(self) -> str:
         """The options of ``eq phenotypes extraction run`` for these settings.
 
-        >>> SelectionSettings(chunk_threshold=0.5, top_term_only=True).flags
-        '--chunk-threshold 0.5 --top-term-only'
+        >>> SelectionSettings(chunk_threshold=0.5, top_term_only=False).flags
+        '--chunk-threshold 0.5 --all-terms'
         """
         default = SelectionSettings()
         words = [
@@ -158,16 +164,10 @@ class SelectionSettings:
             for name in ("num_results", "chunk_threshold", "min_confidence")
             if (value := getattr(self, name)) != getattr(default, name)
         ]
-        return " ".join([*words, *(["--top-term-only"] if self.top_term_only else [])])
+        return " ".join([*words, *([] if self.top_term_only else ["--all-terms"])])
 
 
-DEFAULT_FOR_NOTES = SelectionSettings(chunk_threshold=0.5, top_term_only=True)
-"""Defaults for a single note. On the sample notes tfidf: has a micro F1 of .77 with them, and .37 with the ten
-terms per chunk of an evaluation. The threshold is between the best one for English notes (0.6) and for German
-notes with English terms (0.4)."""
-
-
-_FILE_KIND = "candidates 1"
+_FILE_KIND = "candidates 2"
 SCORE_DECIMALS = 6
 """Scores are rounded to this precision: perfect matches differ from 1 by rounding errors, which would decide
 whether they pass a threshold."""
@@ -177,9 +177,9 @@ whether they pass a threshold."""
 class Candidates:
     """The best terms of every chunk; row ``i`` of ``terms`` and ``scores`` is chunk ``i``, best first.
 
-    ``terms`` are indices into ``term_ids``. Scores of a sum of cosines are divided by the number of its parts,
-    so that 1 is a perfect match as for a single model; all scores are rounded to six decimals. ``chunkers`` and
-    ``system`` name the pipeline that computed them.
+    ``terms`` are indices into ``term_ids``; a row with fewer terms has scores of minus infinity. A score is a
+    confidence if the dictionary was used, otherwise a similarity: that of a sum is divided by the number of its parts,
+    so that 1 is a perfect match as for a single model. ``chunkers`` and ``system`` name what computed them.
     """
 
     documents: tuple[ClinicalText, ...]
@@ -192,6 +192,12 @@ class Candidates:
     chunkers: tuple[str, ...]
     system: str
     fingerprint: str
+    is_mention: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    """Which rows are names that the dictionary found; the others are chunks or phrases that a model scored."""
+
+    def __post_init__(self) -> None:
+        if len(self.is_mention) != len(self.document):
+            object.__setattr__(self, "is_mention", np.zeros(len(self.document), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.document)
@@ -218,16 +224,16 @@ class Candidates:
         for index, document in enumerate(self.documents):
             rows = np.flatnonzero(self.document == index)
             spans = list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
-            assertion_codes[rows] = [
-                codes[assertion] for assertion in detect_assertions(document.text, spans, document.detected_language)
-            ]
+            names = [span for span, is_name in zip(spans, self.is_mention[rows].tolist(), strict=True) if is_name]
+            detected = detect_assertions(document.text, spans, document.detected_language, names=names)
+            assertion_codes[rows] = [codes[assertion] for assertion in detected]
         return assertion_codes
 
     def to_arrays(self) -> Arrays:
         """The content as plain arrays."""
         return {
             "kind": np.array(_FILE_KIND),
-            **{name: getattr(self, name) for name in ("document", "start", "end", "terms", "scores")},
+            **{name: getattr(self, name) for name in ("document", "start", "end", "terms", "scores", "is_mention")},
             **_pack_texts("term_ids", self.term_ids),
             **_pack_texts("ids", [document.id for document in self.documents]),
             **_pack_texts("texts", [document.text for document in self.documents]),
@@ -251,6 +257,7 @@ class Candidates:
             chunkers=tuple(chunkers),
             system=system,
             fingerprint=fingerprint,
+            is_mention=arrays["is_mention"],
         )
 
     def save(self, path: str | Path) -> None:
@@ -270,7 +277,7 @@ def retrieve_candidates(
     documents: Iterable[ClinicalText] | Mapping[str, str],
     system: TermRetriever,
     *,
-    chunkers: Sequence[str | TextSplitter] = DEFAULT_CHUNKERS,
+    chunkers: Sequence[str | TextSplitter] = SPLITTER_CHAIN,
     num_results: int = NUM_RESULTS,
 ) -> Candidates:
     """Split all documents, and retrieve the best terms of all chunks in one batch."""
@@ -290,36 +297,96 @@ def retrieve_for_spans(
     num_results: int = NUM_RESULTS,
     chunkers: Sequence[str] = ("given",),
 ) -> Candidates:
-    """Retrieve the best terms of given chunks, such as annotated spans.
+    """Retrieve the best terms of given chunks, such as annotated spans."""
+    hits = search_chunks(chunks, system, num_results=num_results)
+    return build_candidates(
+        to_documents(documents),
+        [(chunk.document, chunk.start, chunk.end) for chunk in chunks],
+        hits.terms,
+        hits.scores,
+        term_ids=system.ontology.ids,
+        chunkers=chunkers,
+        system=system.card.spec,
+        fingerprint=system.fingerprint,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHits:
+    """For each chunk the indices of the best terms, their scores, and the texts of the terms that matched best.
+
+    A missing term is -1, with a score of minus infinity.
+    """
+
+    terms: Ints
+    scores: Floats
+    components: Ints
+
+
+_N_SPARE = 10
+"""Terms that are retrieved in addition, because some may be outside of the branch or contradict the chunk."""
+
+
+def search_chunks(
+    chunks: Sequence[TextSpan], system: TermRetriever, *, num_results: int, allowed: Bools | None = None
+) -> ChunkHits:
+    """The best allowed terms of every chunk; names that say the opposite of the chunk are dropped.
 
     Every distinct text is embedded once.
     """
-    listed = to_documents(documents)
     depth = min(num_results, len(system.ontology))
     system.check_depth(depth)
-    texts = {text: index for index, text in enumerate(dict.fromkeys(chunk.text for chunk in chunks))}
-    row = np.array([texts[chunk.text] for chunk in chunks], dtype=np.int64)
-    if texts:
-        hits = system.search(list(texts), depth)
-        terms, scores = hits.terms, np.round(hits.scores / _max_score(system), SCORE_DECIMALS)
-    else:
-        terms, scores = np.empty((0, depth), dtype=np.int64), np.empty((0, depth))
+    rows = {text: index for index, text in enumerate(dict.fromkeys(chunk.text for chunk in chunks))}
+    if not rows:
+        empty = np.empty((0, depth), dtype=np.int64)
+        return ChunkHits(empty, np.empty((0, depth)), empty)
+    hits = system.search(list(rows), min(depth + _N_SPARE, len(system.ontology)))
+    scores = np.round(hits.scores.astype(np.float64) / _max_score(system), SCORE_DECIMALS)
     if np.isnan(scores).any():
         raise NotFiniteError("a score is NaN", hint="check the vectors of the chunks")
+    dropped = np.zeros(scores.shape, dtype=np.bool_) if allowed is None else ~allowed[hits.terms]
+    names = system.components.texts
+    for text, row in rows.items():
+        dropped[row] |= [contradicts(text, names[component]) for component in hits.component[row].tolist()]
+    scores[dropped] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+    scores = np.take_along_axis(scores, order, axis=1)
+    terms, components = (np.take_along_axis(values, order, axis=1) for values in (hits.terms, hits.component))
+    terms = np.where(np.isfinite(scores), terms, -1)
+    row_of = np.array([rows[chunk.text] for chunk in chunks], dtype=np.int64)
+    return ChunkHits(terms[row_of], scores[row_of], components[row_of])
+
+
+def build_candidates(
+    documents: tuple[ClinicalText, ...],
+    spans: Sequence[tuple[int, int, int]],
+    terms: Ints,
+    scores: Floats,
+    *,
+    term_ids: Sequence[str],
+    chunkers: Sequence[str],
+    system: str,
+    fingerprint: str,
+    is_mention: Bools | None = None,
+) -> Candidates:
+    """Candidates from (document, start, end) of each row, and the indices and scores of its terms."""
     distinct, coded = np.unique(terms, return_inverse=True)
-    offsets = np.array([(chunk.document, chunk.start, chunk.end) for chunk in chunks], dtype=np.int64)
-    document, start, end = offsets.reshape(-1, 3).T
+    if len(distinct) and distinct[0] < 0:
+        # Missing terms are never selected: their code does not matter.
+        distinct, coded = distinct[1:], np.maximum(coded - 1, 0)
+    document, start, end = np.array(spans, dtype=np.int64).reshape(-1, 3).T
     return Candidates(
-        listed,
+        documents,
         document,
         start,
         end,
-        coded.reshape(terms.shape)[row].astype(np.int64),
-        scores[row].astype(np.float64),
-        term_ids=tuple(system.ontology.ids[term] for term in distinct.tolist()),
+        coded.reshape(terms.shape).astype(np.int64),
+        scores.astype(np.float64),
+        term_ids=tuple(term_ids[term] for term in distinct.tolist()),
         chunkers=tuple(chunkers),
-        system=system.card.spec,
-        fingerprint=system.fingerprint,
+        system=system,
+        fingerprint=fingerprint,
+        is_mention=np.zeros(len(document), dtype=np.bool_) if is_mention is None else is_mention,
     )
 
 

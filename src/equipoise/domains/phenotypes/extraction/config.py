@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +9,7 @@ from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.domains.phenotypes.extraction.candidates import DEFAULT_CHUNKERS
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.index.aggregation import DEFAULT_STRATEGY
-from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
-from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
-from equipoise.errors import EquipoiseError, ParameterError, UnknownNameError
+from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.metrics.sets import (
     AVERAGES,
     MODES,
@@ -24,11 +20,14 @@ from equipoise.metrics.sets import (
     SetPrecision,
     SetRecall,
 )
-from equipoise.models.resolve import open_retriever
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
 
+DEFAULT_EXTRACTOR = "use"
+"""The default model for phrases that the dictionary leaves free: multilingual and fast."""
+PHENOTYPES = "HP:0000118"
+"""Phenotypic abnormality: other branches of HPO have modes of inheritance, onset and modifiers."""
 MODE_DESCRIPTIONS = {
     "strict": "terms with their assertions",
     "present": "affirmed terms alone",
@@ -43,6 +42,10 @@ class ExtractionConfig:
 
     pipeline: Pipeline = field(default_factory=Pipeline)
     chunkers: tuple[str, ...] = DEFAULT_CHUNKERS
+    dictionary: bool = True
+    """Whether names in the text are matched by the dictionary, and the model scores the other phrases only."""
+    branch: str | None = PHENOTYPES
+    """Only terms below this one are found; ignored by ontologies that lack it, None for all terms."""
     averaging: OverDocuments = "micro"
     include_assertions: bool = False
     """Whether the primary metrics count a term with a wrong assertion as an error."""
@@ -64,6 +67,13 @@ class ExtractionConfig:
     def interval_config(self) -> StatsConfig:
         """The options of intervals: one resample without ``bootstrap``, because the intervals are dropped."""
         return self.config if self.bootstrap else replace(self.config, n_resamples=1)
+
+    def branch_in(self, ontology: Ontology) -> str | None:
+        """The branch in an ontology; the default one is ignored where the ontology lacks it."""
+        if self.branch is None or (self.branch == PHENOTYPES and self.branch not in ontology.id_resolver.indices):
+            return None
+        ontology.index_of(self.branch)
+        return self.branch
 
     def limited_to(self, terms: int) -> ExtractionConfig:
         """These settings with at most ``terms`` results per chunk."""
@@ -100,8 +110,8 @@ def make_config(options: dict[str, Any]) -> ExtractionConfig:
 def describe_pipeline(pipeline: Pipeline) -> str:
     """The name of a configuration: its settings that differ from the defaults.
 
-    >>> describe_pipeline(Pipeline()), describe_pipeline(Pipeline(top_term_only=True, chunk_threshold=0.5))
-    ('default', 'chunk_threshold 0.5, top_term_only')
+    >>> describe_pipeline(Pipeline()), describe_pipeline(Pipeline(top_term_only=False, chunk_threshold=0.5))
+    ('default', 'chunk_threshold 0.5, top_term_only false')
     """
     default = Pipeline()
     changed = {
@@ -140,30 +150,3 @@ def extraction_metrics(averaging: OverDocuments, mode: Mode) -> tuple[SetAverage
     exact = [metric for of in modes for average in averages for metric in primary_metrics(average, of)]
     soft = [kind(average, mode, soft=True) for average in averages for kind in METRIC_CLASSES]
     return (*exact[:3], *soft[:3], *exact[3:], *soft[3:])
-
-
-@contextmanager
-def open_term_retriever(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermRetriever]:
-    """The term retriever of a model; without a stored index all terms are embedded first."""
-    with open_retriever(model, threads=settings.threads) as system:
-        folder = settings.index_dir or default_index_folder()
-        try:
-            indexes = open_indexes(folder, ontology, system.card.spec, settings.multi_vector, threads=settings.threads)
-        except EquipoiseError:
-            if settings.index_dir is not None:
-                raise
-            indexes = ()
-        yield TermRetriever(
-            system, ontology, multi_vector=settings.multi_vector, strategy=settings.strategy, index=indexes
-        )
-
-
-def missing_index_notes(system: TermRetriever) -> tuple[str, ...]:
-    """A note for a dense model without a stored index."""
-    if system.indexes or not dense_models(system.system):
-        return ()
-    flag = " --multi-vector" if system.multi_vector else ""
-    return (
-        f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
-        f"eq phenotypes index build --model {system.card.spec}{flag} makes one, once",
-    )

@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import run_checks
 from equipoise.domains.phenotypes.checks import GoldAssertions
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL
 from equipoise.domains.phenotypes.extraction.annotated_corpus import SAMPLE, AnnotatedCorpus, read_annotated_corpus
 from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations, resolve_annotations
-from equipoise.domains.phenotypes.extraction.candidates import Candidates, retrieve_candidates
+from equipoise.domains.phenotypes.extraction.candidates import Candidates
 from equipoise.domains.phenotypes.extraction.config import (
+    DEFAULT_EXTRACTOR,
     MODE_DESCRIPTIONS,
     ExtractionConfig,
     describe_pipeline,
     extraction_metrics,
     make_config,
+)
+from equipoise.domains.phenotypes.extraction.extractor import (
+    DICTIONARY,
+    TermExtractor,
     missing_index_notes,
-    open_term_retriever,
+    open_term_extractor,
+    resolve_extraction_models,
 )
 from equipoise.domains.phenotypes.extraction.predict import (
     LossStage,
@@ -47,7 +52,6 @@ from equipoise.domains.phenotypes.ontology.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
-from equipoise.models.resolve import resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ExperimentFolder, write_json
@@ -58,12 +62,29 @@ from equipoise.runs.store import StoredRun, find_runs, load_run, save_run
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.tuning_results import TunedParameters
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever
     from equipoise.models.encoder import ModelCard
     from equipoise.runs.executors import Executor
     from equipoise.stats.comparison import Comparison
+    from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Result
     from equipoise.types import Finding
+
+
+@dataclass(frozen=True, eq=False)
+class DictionaryBaseline:
+    """The result of the dictionary alone, and the paired difference of the run from it in the primary metric."""
+
+    result: Result
+    contrast: Contrast
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "estimates": [self.result[name].to_dict() for name in self.result.names[:3]],
+            "difference": self.contrast.difference,
+            "interval": asdict(self.contrast.interval),
+            "p": self.contrast.p,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +102,8 @@ class ExtractionRun:
     stage_trace: tuple[TracedTerm, ...]
     gold_span_oracle: GoldSpanOracle | None
     seconds: float
+    baseline: DictionaryBaseline | None = None
+    """The dictionary alone on the same documents; None if the run itself is the dictionary."""
     notes: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     resumed: bool = False
@@ -122,6 +145,7 @@ class ExtractionRun:
                 self.gold_span_oracle.n_lost_by_chunking,
                 self.gold_span_oracle.n_lost_by_model,
             ),
+            baseline=self.baseline,
             notes=(*self.gold.notes, *self.notes),
             problems=self.gold.problem_messages,
             citation=self.gold.ontology.citation,
@@ -162,6 +186,7 @@ class ExtractionRun:
             "chunks": len(self.candidates),
             "seconds": self.seconds,
             "estimates": [estimate.to_dict() for estimate in self.result.estimates.values()],
+            "dictionary_baseline": None if self.baseline is None else self.baseline.to_dict(),
             "errors_by_kind": self.errors_by_kind.to_dict(),
             "gold_by_stage": {str(stage): number for stage, number in self.stages.items()},
             "gold_spans": None if self.gold_span_oracle is None else self.gold_span_oracle.to_dict(),
@@ -203,7 +228,7 @@ Source = str | Path | AnnotatedCorpus
 
 def run_extraction(
     source: Source = SAMPLE,
-    model: Any = DEFAULT_MODEL,
+    model: Any = DEFAULT_EXTRACTOR,
     ontology: Ontology | str = "hpo",
     *,
     dataset: str | None = None,
@@ -223,7 +248,8 @@ def run_extraction(
     source
         A folder, a JSON or JSONL file, an ``AnnotatedCorpus``, or ``notes`` for the included sample.
     model
-        A model spec, such as ``tfidf:``.
+        A model spec, such as ``tfidf:``, for the phrases that the dictionary leaves free; ``dict:`` for the dictionary
+        alone.
     ontology
         The ontology, its path, or ``hpo``.
     dataset
@@ -240,7 +266,8 @@ def run_extraction(
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
         Settings of the pipeline (``num_results``, ``chunk_threshold``, ``min_confidence``, ``top_term_only``) and
-        fields of ``ExtractionConfig``: ``chunkers``, ``averaging``, ``include_assertions``, ``bootstrap``, ``measure``,
+        fields of ``ExtractionConfig``: ``chunkers``, ``dictionary``, ``branch``, ``averaging``,
+        ``include_assertions``, ``bootstrap``, ``measure``,
         ``multi_vector``, ``strategy``, ``config`` (a ``StatsConfig``), ``index_dir``, ``threads``.
 
     Returns
@@ -255,7 +282,7 @@ def run_extraction(
     """
     chosen = make_config(settings if tuned is None else tuned.settings(settings))
     folder = ExperimentFolder.of(output)
-    named = resolve_models(model)
+    named = resolve_extraction_models(model)
     if len(named) != 1:
         raise ParameterError(
             f"{len(named)} models were named, and a run has one", hint="run each, and compare the runs"
@@ -293,7 +320,7 @@ def read_gold_annotations(source: Source, ontology: Ontology | str, dataset: str
     return resolve_annotations(annotated, ontology if isinstance(ontology, Ontology) else load_ontology(ontology))
 
 
-VERSION = "extraction 1"
+VERSION = "extraction 2"
 """Increased when the same inputs give other candidates."""
 
 
@@ -304,11 +331,11 @@ class ExtractionContext:
     gold: GoldAnnotations
     settings: ExtractionConfig
 
-    def key(self, name: str, system: TermRetriever) -> str:
+    def key(self, name: str, extractor: TermExtractor) -> str:
         """The resume key of one model."""
         settings = replace(self.settings, index_dir=None, threads=1)
         gold = self.gold.annotated.fingerprint, self.gold.ontology.fingerprint
-        return resume_key(VERSION, name, system.system.fingerprint, gold, settings)
+        return resume_key(VERSION, name, extractor.fingerprint, gold, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,26 +348,51 @@ class ModelCandidates:
     gold_span_oracle: GoldSpanOracle | None
     seconds: float
     notes: tuple[str, ...]
+    dictionary_predictions: Predictions | None
+    """Those of the dictionary alone; None if the model is the dictionary."""
 
 
 def retrieve_job(job: Job[Any], context: JobContext[ExtractionContext]) -> JobOutput[ModelCandidates]:
     """Retrieve the candidates, unless the stored ones have the same key."""
     gold, settings = context.shared.gold, context.shared.settings
     context.progress(f"{job.name}: finding terms")
-    with open_term_retriever(job.inputs, gold.ontology, settings) as system:
-        key = context.shared.key(job.name, system)
+    with open_term_extractor(job.inputs, gold.ontology, settings) as extractor:
+        key = context.shared.key(job.name, extractor)
         if key == context.stored_key:
             return JobOutput(None, key)
-        assert system.fitted is not None  # fit before timing starts
+        extractor.prepare(gold.documents)
         start = perf_counter()
-        candidates = retrieve_candidates(
-            gold.documents, system, chunkers=settings.chunkers, num_results=retrieval_depth(settings, gold)
-        )
+        candidates = extractor.candidates(gold.documents, num_results=retrieval_depth(settings, gold))
         predictions = predict(candidates, **settings.pipeline.record())
         seconds = perf_counter() - start
-        oracle = evaluate_gold_spans(gold, system, predictions, settings)
-        notes = missing_index_notes(system)
-        return JobOutput(ModelCandidates(system.card, candidates, predictions, oracle, seconds, notes), key)
+        oracle = evaluate_gold_spans(gold, extractor, predictions, settings)
+        value = ModelCandidates(
+            extractor.card,
+            candidates,
+            predictions,
+            oracle,
+            seconds,
+            (*missing_index_notes(extractor), *_branch_notes(extractor, gold)),
+            None if job.name == DICTIONARY else _dictionary_predictions(extractor, gold),
+        )
+        return JobOutput(value, key)
+
+
+def _dictionary_predictions(extractor: TermExtractor, gold: GoldAnnotations) -> Predictions:
+    """The predictions of the dictionary alone, with default settings."""
+    dictionary = extractor if extractor.uses_dictionary else TermExtractor(gold.ontology, None, branch=extractor.branch)
+    return predict(dictionary.mention_candidates(gold.documents), num_results=1)
+
+
+def _branch_notes(extractor: TermExtractor, gold: GoldAnnotations) -> tuple[str, ...]:
+    """How many gold entries the branch excludes."""
+    if extractor.branch is None:
+        return ()
+    terms = [gold.ontology.index_of(entry.term) for entries in gold.annotations.values() for entry in entries]
+    outside = sum(not extractor.allowed[term] for term in terms)
+    if not outside:
+        return ()
+    return (f"{outside} of {len(terms)} gold entries are not below {extractor.branch} (--branch) and cannot be found",)
 
 
 def score_extraction(
@@ -348,11 +400,20 @@ def score_extraction(
 ) -> ExtractionRun:
     """Score the predictions of one model against the gold; all stages use the same candidates."""
     gold, settings, predictions = context.gold, context.settings, retrieved.predictions
-    sets = with_similarity_credit(prediction_sets(gold, predictions), term_similarity(gold.ontology, settings.measure))
-    result = with_findings(
-        extraction_result(sets, f"{name} ({describe_pipeline(settings.pipeline)})", gold, settings),
-        _gold_findings(gold, settings),
-    )
+    similarity = term_similarity(gold.ontology, settings.measure)
+
+    def scored(system: str, predicted: Predictions) -> Result:
+        sets = with_similarity_credit(prediction_sets(gold, predicted), similarity)
+        return extraction_result(sets, system, gold, settings)
+
+    result = scored(f"{name} ({describe_pipeline(settings.pipeline)})", predictions)
+    result = with_findings(result, _gold_findings(gold, settings))
+    baseline = None
+    if retrieved.dictionary_predictions is not None:
+        dictionary = scored(DICTIONARY, retrieved.dictionary_predictions)
+        primary = result.names[0]
+        comparison = compare([result, dictionary], [primary], config=settings.interval_config)
+        baseline = DictionaryBaseline(dictionary, comparison.contrast(result.system, DICTIONARY, primary))
     return ExtractionRun(
         model=name,
         card=retrieved.card,
@@ -365,6 +426,7 @@ def score_extraction(
         stage_trace=trace_gold_terms(retrieved.candidates, predictions, gold.annotations),
         gold_span_oracle=retrieved.gold_span_oracle,
         seconds=retrieved.seconds,
+        baseline=baseline,
         notes=retrieved.notes,
         command=tuple(command),
     )

@@ -92,7 +92,8 @@ def _without_overlaps(candidates: Candidates, alive: Bools) -> Bools:
     Best is by the larger first score, then the longer chunk, then the earlier one.
     """
     surviving = alive.copy()
-    overlapping = _overlapping_chunks(candidates, alive)
+    # The dictionary has resolved the overlaps of its mentions; those that are left share words of a list.
+    overlapping = _overlapping_chunks(candidates, alive & ~candidates.is_mention)
     if not len(overlapping):
         return surviving
     length = (candidates.end - candidates.start)[overlapping]
@@ -329,7 +330,7 @@ class _Tracer:
         candidates, rows = self._candidates, self._rows[index]
         name = candidates.documents[index].id
         code = self._code.get(gold.term, -1)
-        inside, slots = np.nonzero(candidates.terms[rows] == code)
+        inside, slots = np.nonzero((candidates.terms[rows] == code) & np.isfinite(candidates.scores[rows]))
         if not len(inside):
             stage = LossStage.RETRIEVAL if self._reached(index, gold.spans) else LossStage.CHUNKING
             return TracedTerm(name, gold.term, gold.assertion, stage)

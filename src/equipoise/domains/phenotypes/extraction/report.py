@@ -30,6 +30,7 @@ from equipoise.stats.formatting import (
 )
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.experiment import DictionaryBaseline
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
     from equipoise.tuning.grid import Params, TuningRecord
@@ -66,6 +67,7 @@ class ExtractionReportData:
     errors_by_kind: Mapping[str, Mapping[str, int]]
     spans: tuple[Estimate, ...]
     split: tuple[int, ...]
+    baseline: DictionaryBaseline | None
     notes: tuple[str, ...]
     problems: tuple[str, ...]
     citation: str
@@ -96,10 +98,27 @@ def extraction_answer(edition: ExtractionReportData) -> Answer:
             f"{format_value(f1.chance, _SCORE_DECIMALS)})."
         ),
         columns=tuple(_primary_columns(edition)),
-        notes=(_run_caption(edition), *(f"{note}." for note in edition.notes), *_problem_note(edition.problems)),
+        notes=(
+            *_baseline_note(edition),
+            _run_caption(edition),
+            *(f"{note}." for note in edition.notes),
+            *_problem_note(edition.problems),
+        ),
         findings=edition.findings,
         details=DETAILS,
     )
+
+
+def _baseline_note(edition: ExtractionReportData) -> list[str]:
+    """The paired difference from the dictionary alone."""
+    if edition.baseline is None:
+        return []
+    contrast = edition.baseline.contrast
+    interval = format_interval(contrast.interval, _SCORE_DECIMALS) if contrast.interval.known else "n/a"
+    return [
+        f"Difference from the dictionary alone (dict:) in {edition.averaging} F1, paired by document: "
+        f"{format_difference(contrast.difference, _SCORE_DECIMALS)} ({interval}), p {format_p(contrast.p)}."
+    ]
 
 
 def _problem_note(problems: tuple[str, ...]) -> list[str]:
@@ -116,12 +135,16 @@ def problem_section(problems: tuple[str, ...]) -> list[Section]:
 
 
 def _primary_rows(edition: ExtractionReportData) -> list[tuple[str, str, Estimate]]:
-    """One row per score: title, kind of match, and estimate."""
-    return [
+    """One row per score: title, kind of match, and estimate; the last row is the F1 of the dictionary alone."""
+    rows = [
         (title, "soft" if soft else "exact", edition.result[kind(edition.averaging, edition.mode, soft).name])
         for soft in (False, True)
         for title, kind in SCORES
     ]
+    if edition.baseline is not None:
+        f1 = SetF1(edition.averaging, edition.mode).name
+        rows.append(("F1 of dict:", "exact", edition.baseline.result[f1]))
+    return rows
 
 
 def _primary_columns(edition: ExtractionReportData) -> list[ReportColumn]:
@@ -157,9 +180,8 @@ def _run_caption(edition: ExtractionReportData) -> str:
     return (
         f"Counted are {edition.counted}. Soft scores match one to one and give near terms part of a hit. "
         f"{how}Chance is what the same findings would score if they were dealt to the documents at random. "
-        f"{format_count(edition.chunks)} chunks in {format_value(edition.seconds, 1)} s, "
-        f"{format_value(rate, 1)} documents a "
-        "second."
+        f"{format_count(edition.chunks)} phrases in {format_value(edition.seconds, 1)} s, "
+        f"{format_value(rate, 1)} documents per second."
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.checks.base import ScoredResult, run_checks
-from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan, retrieve_for_spans
+from equipoise.domains.phenotypes.extraction.candidates import Candidates, TextSpan
 from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, extraction_metrics, primary_metrics
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm, Predictions, predict
 from equipoise.evidence.sets import Sets
@@ -29,7 +29,7 @@ from equipoise.stats.intervals import Interval
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.extraction.annotated_corpus import Annotation
     from equipoise.domains.phenotypes.extraction.annotations import GoldAnnotations
-    from equipoise.domains.phenotypes.index.retriever import TermRetriever
+    from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.domains.phenotypes.ontology.similarity import TermSimilarity
     from equipoise.stats.result import Estimate, Result
@@ -257,7 +257,7 @@ class GoldSpanOracle:
 
 
 def evaluate_gold_spans(
-    gold: GoldAnnotations, system: TermRetriever, predictions: Predictions, settings: ExtractionConfig
+    gold: GoldAnnotations, extractor: TermExtractor, predictions: Predictions, settings: ExtractionConfig
 ) -> GoldSpanOracle | None:
     """Evaluate the pipeline on all gold spans; None if there are none."""
     marked = [
@@ -272,7 +272,7 @@ def evaluate_gold_spans(
     documents = gold.documents
     chunks = [TextSpan(index, *span, documents[index].text[slice(*span)]) for index, span in positions]
     depth = settings.pipeline.num_results
-    candidates = retrieve_for_spans(documents, chunks, system, num_results=depth, chunkers=("gold spans",))
+    candidates = extractor.candidates_for_spans(documents, chunks, num_results=depth)
     ranks = _ranks(candidates, marked)
     names = [documents[index].id for index, _ in marked]
     retrieval = result_from_values(
@@ -329,8 +329,9 @@ def _ranks(candidates: Candidates, marked: list[tuple[int, Annotation]]) -> Floa
     code = {term: number for number, term in enumerate(candidates.term_ids)}
     ranks = np.full(len(marked), np.inf)
     for number, (index, annotation) in enumerate(marked):
-        rows = [row[index, *span] for span in annotation.spans]
-        slots = np.nonzero(candidates.terms[rows] == code.get(annotation.term, -1))[1]
+        rows = [row[index, *span] for span in annotation.spans if (index, *span) in row]
+        found = (candidates.terms[rows] == code.get(annotation.term, -1)) & np.isfinite(candidates.scores[rows])
+        slots = np.nonzero(found)[1]
         if len(slots):
             ranks[number] = slots.min() + 1
     return ranks

@@ -13,16 +13,11 @@ import numpy as np
 
 from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
-from equipoise.domains.phenotypes.config import DEFAULT_MODEL
-from equipoise.domains.phenotypes.extraction.candidates import (
-    SCORE_DECIMALS,
-    Candidates,
-    SelectionSettings,
-    retrieve_candidates,
-)
+from equipoise.domains.phenotypes.extraction.candidates import SCORE_DECIMALS, Candidates, SelectionSettings
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
-from equipoise.domains.phenotypes.extraction.config import ExtractionConfig, make_config, open_term_retriever
+from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionContext, Source, read_gold_annotations
+from equipoise.domains.phenotypes.extraction.extractor import open_term_extractor, resolve_extraction_models
 from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
@@ -32,7 +27,6 @@ from equipoise.io.splits import Fold
 from equipoise.io.splits import kfold_splits as dealt
 from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
-from equipoise.models.resolve import resolve_models
 from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
 from equipoise.runs.experiment_folder import ExperimentFolder
@@ -111,7 +105,8 @@ class GridPoint:
     def configuration(self, scores: Candidates) -> SelectionSettings:
         """The configuration in the scores of a model."""
         best = np.unique(scores.scores[:, 0]) if len(scores) else np.zeros(1)
-        lowest = min(0.0, _floor_score(float(scores.scores.min(initial=0.0))))
+        best = best[np.isfinite(best)] if np.isfinite(best).any() else np.zeros(1)
+        lowest = min(0.0, _floor_score(float(scores.scores[np.isfinite(scores.scores)].min(initial=0.0))))
         cut, confidence = (
             # Rounded down, so that a score equal to the quantile is kept.
             _floor_score(float(np.quantile(best, share))) if share else lowest
@@ -186,7 +181,7 @@ _SELECTION_STREAM = 1
 
 def tune_extraction(
     source: Source = "notes",
-    models: Sequence[Any] | str = DEFAULT_MODEL,
+    models: Sequence[Any] | str = DEFAULT_EXTRACTOR,
     ontology: Ontology | str = "hpo",
     *,
     budget: int = DEFAULT_N_TRIALS,
@@ -240,7 +235,7 @@ def tune_extraction(
     """
     chosen = make_config({**settings, "averaging": "macro"})
     folder = ExperimentFolder.of(output)
-    named = resolve_models(models)
+    named = resolve_extraction_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
     context = TuningContext(gold, chosen, budget, document_folds(gold, folds, chosen.config.seed))
     with report_progress(output, "extraction tuning", len(named) + 1, command=command, step=progress) as report:
@@ -278,14 +273,12 @@ def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[Tun
     """Tune one model, unless its stored result has the same key."""
     shared = context.shared
     context.progress(f"{job.name}: finding terms")
-    with open_term_retriever(job.inputs, shared.gold.ontology, shared.settings) as system:
-        key = resume_key(VERSION, shared.key(job.name, system), shared.budget, shared.folds)
+    with open_term_extractor(job.inputs, shared.gold.ontology, shared.settings) as extractor:
+        key = resume_key(VERSION, shared.key(job.name, extractor), shared.budget, shared.folds)
         if key == context.stored_key:
             return JobOutput(None, key)
         depth = min(MAX_RESULTS, len(shared.gold.ontology))
-        candidates = retrieve_candidates(
-            shared.gold.documents, system, chunkers=shared.settings.chunkers, num_results=depth
-        )
+        candidates = extractor.candidates(shared.gold.documents, num_results=depth)
     return JobOutput(_tune_model(job.name, candidates, depth, shared), key)
 
 

@@ -86,7 +86,7 @@ class TunedParameters:
         return run_checks(TunedSystem(system, self.tuning, nested=False))
 
 
-FIXED_SETTINGS = ("chunkers", "multi_vector", "strategy", "include_assertions")
+FIXED_SETTINGS = ("chunkers", "dictionary", "branch", "multi_vector", "strategy", "include_assertions")
 """The settings of a tuning that its parameters depend on."""
 
 

@@ -1,0 +1,330 @@
+"""The extractor: candidates of a document from the dictionary, from a dense or lexical model, or from both.
+
+The model scores phrases that the dictionary leaves free, and both kinds of candidates get a calibrated confidence, so
+that one threshold applies to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from equipoise.domains.phenotypes.extraction.candidates import (
+    SCORE_DECIMALS,
+    SPAN,
+    Candidates,
+    ChunkHits,
+    ClinicalText,
+    TextSpan,
+    build_candidates,
+    search_chunks,
+    split_documents,
+    to_documents,
+)
+from equipoise.domains.phenotypes.extraction.confidence import (
+    MENTION_MODEL,
+    SPAN_MODEL,
+    WordWeights,
+    mention_features,
+    span_features,
+)
+from equipoise.domains.phenotypes.extraction.dictionary import Mention, TermDictionary, Token, tokenize
+from equipoise.domains.phenotypes.extraction.splitters import get_splitters
+from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
+from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.errors import EquipoiseError, ParameterError
+from equipoise.models.encoder import ModelCard
+from equipoise.models.resolve import open_retriever, resolve_models
+from equipoise.models.retriever import content_fingerprint
+
+if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
+    from equipoise.domains.phenotypes.ontology.ontology import Ontology
+    from equipoise.types import Bools, Floats, Ints
+
+DICTIONARY = "dict:"
+"""The spec of the dictionary without a model."""
+_DICTIONARY_CARD = ModelCard("dictionary", DICTIONARY, note="labels, synonyms and a lexicon of names")
+_VERSION = "extractor 1"
+
+
+def resolve_extraction_models(models: Any) -> dict[str, Any]:
+    """The models by name, as ``resolve_models``; ``dict:`` is the dictionary alone.
+
+    >>> list(resolve_extraction_models(["dict:", "tfidf:"]))
+    ['dict:', 'tfidf:']
+    """
+    listed = [models] if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
+    others = [model for model in listed if model != DICTIONARY]
+    if len(listed) - len(others) > 1:
+        raise ParameterError("the model dict: is named twice", hint="name each model once")
+    resolved = resolve_models(others) if others or not listed else {}
+    names = iter(resolved.items())
+    return dict((DICTIONARY, DICTIONARY) if model == DICTIONARY else next(names) for model in listed)
+
+
+class TermExtractor:
+    """Finds candidate terms of documents.
+
+    Parameters
+    ----------
+    ontology
+        The ontology.
+    system
+        The term retriever for phrases outside of the dictionary; None for the dictionary alone.
+    dictionary
+        Whether the dictionary is used. Without it, all chunks are scored by the system, and scores are similarities.
+    branch
+        Only terms below this one are found; None for all terms.
+    chunkers
+        ``span`` for phrases that may name a term, or splitters, coarse first.
+    """
+
+    def __init__(
+        self,
+        ontology: Ontology,
+        system: TermRetriever | None,
+        *,
+        dictionary: bool = True,
+        branch: str | None = None,
+        chunkers: Sequence[Any] = (SPAN,),
+    ) -> None:
+        if system is None and not dictionary:
+            raise ParameterError(
+                "dict: without the dictionary finds nothing", hint="name a model, or omit --no-dictionary"
+            )
+        self.ontology, self.system = ontology, system
+        self.uses_dictionary, self.branch = dictionary, branch
+        embedder = None if system is None else next(iter(dense_models(system.system)), None)
+        self.splitters = () if tuple(chunkers) == (SPAN,) else get_splitters(chunkers, embedder)
+        self._dictionaries: dict[str, TermDictionary] = {}
+        self._weights: dict[str, WordWeights] = {}
+
+    @property
+    def card(self) -> ModelCard:
+        """The card of the model, or of the dictionary."""
+        return _DICTIONARY_CARD if self.system is None else self.system.card
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal only if the candidates are equal for every document."""
+        system = "" if self.system is None else self.system.fingerprint
+        choices = f"{self.branch} {self.generator_names}"
+        return content_fingerprint(_VERSION, system, self.ontology.fingerprint, choices)
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """The terms below the branch, or all terms."""
+        if self.branch is None:
+            return np.ones(len(self.ontology), dtype=np.bool_)
+        root = self.ontology.index_of(self.branch)
+        allowed = np.zeros(len(self.ontology), dtype=np.bool_)
+        allowed[self.ontology.descendants(root)] = True
+        allowed[root] = False
+        return allowed
+
+    def dictionary(self, language: str) -> TermDictionary:
+        """The dictionary for texts of a language, built at first use."""
+        if language not in self._dictionaries:
+            self._dictionaries[language] = TermDictionary(
+                self.ontology, np.flatnonzero(self.allowed).tolist(), language
+            )
+        return self._dictionaries[language]
+
+    def prepare(self, documents: Iterable[ClinicalText]) -> None:
+        """Build what is built at first use, so that it does not count as time per document."""
+        if self.system is not None:
+            assert self.system.fitted is not None
+        if self.uses_dictionary:
+            for language in {document.detected_language for document in documents}:
+                self._word_weights(language)
+
+    def candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str], *, num_results: int = 10) -> Candidates:
+        """The candidates of all documents; the phrases of all documents are scored in one batch."""
+        listed = to_documents(documents)
+        mentions = [self.mentions(document) for document in listed]
+        return self._combined(listed, mentions, self.spans(listed, mentions), num_results)
+
+    def mention_candidates(self, documents: Iterable[ClinicalText] | Mapping[str, str]) -> Candidates:
+        """The candidates of the dictionary alone."""
+        listed = to_documents(documents)
+        return self._combined(listed, [self.mentions(document) for document in listed], [], 1)
+
+    def candidates_for_spans(
+        self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], *, num_results: int = 10
+    ) -> Candidates:
+        """The candidates of given spans: the longest dictionary match of each, otherwise those of the model."""
+        mentions: list[list[Mention]] = [[] for _ in documents]
+        free = []
+        for span in spans:
+            inside = self.mentions(ClinicalText("span", span.text, documents[span.document].detected_language))
+            if inside:
+                best = max(inside, key=lambda mention: (mention.n_words, mention.end - mention.start))
+                mentions[span.document].append(
+                    Mention(span.start, span.end, best.terms, best.kind, best.n_words, best.is_label)
+                )
+            else:
+                free.append(span)
+        return self._combined(tuple(documents), mentions, free, num_results)
+
+    def mentions(self, document: ClinicalText) -> list[Mention]:
+        """The names that the dictionary finds in a document; none if it is not used."""
+        return self.dictionary(document.detected_language).mentions(document.text) if self.uses_dictionary else []
+
+    def spans(self, documents: Sequence[ClinicalText], mentions: Sequence[Sequence[Mention]]) -> list[TextSpan]:
+        """The phrases or chunks for the model, without those that overlap a mention."""
+        if self.system is None:
+            return []
+        if not self.splitters:
+            return [
+                TextSpan(index, start, end, document.text[start:end])
+                for index, (document, taken) in enumerate(zip(documents, mentions, strict=True))
+                for start, end in self.dictionary(document.detected_language).free_spans(document.text, taken)
+            ]
+        chunks = split_documents(documents, self.splitters)
+        return [
+            chunk
+            for chunk in chunks
+            if not any(chunk.start < taken.end and taken.start < chunk.end for taken in mentions[chunk.document])
+        ]
+
+    def _combined(
+        self,
+        documents: tuple[ClinicalText, ...],
+        mentions: Sequence[Sequence[Mention]],
+        spans: Sequence[TextSpan],
+        num_results: int,
+    ) -> Candidates:
+        """One set of candidates: rows of mentions, then rows of spans, by document."""
+        found = [(index, mention) for index, listed in enumerate(mentions) for mention in listed]
+        depth = min(num_results, len(self.ontology))
+        terms = np.full((len(found), depth), -1, dtype=np.int64)
+        scores = np.full((len(found), depth), -np.inf)
+        confidence = MENTION_MODEL.probability(mention_features([mention for _, mention in found]))
+        for row, (_, mention) in enumerate(found):
+            n_terms = min(depth, len(mention.terms))
+            terms[row, :n_terms] = mention.terms[:n_terms]
+            scores[row, :n_terms] = confidence[row]
+        rows = [(index, mention.start, mention.end) for index, mention in found]
+        if self.system is not None:
+            hits = search_chunks(spans, self.system, num_results=depth, allowed=self.allowed)
+            if self.uses_dictionary:
+                hits = self._calibrated(documents, spans, hits)
+            terms, scores = np.vstack([terms, hits.terms]), np.vstack([scores, hits.scores])
+            rows += [(span.document, span.start, span.end) for span in spans]
+        return build_candidates(
+            documents,
+            rows,
+            terms,
+            np.round(scores, SCORE_DECIMALS),
+            term_ids=self.ontology.ids,
+            chunkers=self.generator_names,
+            system=self.card.spec,
+            fingerprint=self.fingerprint,
+            is_mention=np.arange(len(rows)) < len(found),
+        )
+
+    @property
+    def generator_names(self) -> tuple[str, ...]:
+        """The names of the dictionary and the chunkers, where they are used."""
+        chunkers = [splitter.name for splitter in self.splitters] or [SPAN]
+        return (*(["dictionary"] if self.uses_dictionary else []), *(chunkers if self.system else []))
+
+    def _calibrated(self, documents: Sequence[ClinicalText], spans: Sequence[TextSpan], hits: ChunkHits) -> ChunkHits:
+        """The hits with the confidence of each term as its score, best first."""
+        rows, slots = np.nonzero(np.isfinite(hits.scores))
+        scores = np.full(hits.scores.shape, -np.inf)
+        scores[rows, slots] = SPAN_MODEL.probability(self.hit_features(documents, spans, hits, rows, slots))
+        order = np.argsort(-scores, axis=1, kind="stable")
+        return ChunkHits(
+            *(np.take_along_axis(values, order, axis=1) for values in (hits.terms, scores, hits.components))
+        )
+
+    def hit_features(
+        self,
+        documents: Sequence[ClinicalText],
+        spans: Sequence[TextSpan],
+        hits: ChunkHits,
+        rows: Ints,
+        slots: Ints,
+    ) -> Floats:
+        """The features of the hits of some rows and slots, from which their confidence is computed."""
+        assert self.system is not None
+        german = np.array([documents[span.document].detected_language == "de" for span in spans], dtype=np.bool_)
+        words = [_words(span.text, "de" if is_german else "en") for span, is_german in zip(spans, german, strict=True)]
+        names = self.system.components.texts
+        overlaps, n_name_words = np.empty((len(rows), 2)), np.empty(len(rows))
+        for index, (row, slot) in enumerate(zip(rows.tolist(), slots.tolist(), strict=True)):
+            name = _words(names[hits.components[row, slot]], "en")
+            weights = self._word_weights("de" if german[row] else "en")
+            overlaps[index] = weights.overlap(words[row], name), weights.overlap(name, words[row])
+            n_name_words[index] = len(name)
+        return span_features(
+            hits.scores[rows, slots],
+            _margins(hits.scores)[rows, slots],
+            overlaps,
+            np.array([len(words[row]) for row in rows.tolist()]),
+            n_name_words,
+            german[rows],
+        )
+
+    def _word_weights(self, language: str) -> WordWeights:
+        if language not in self._weights:
+            self._weights[language] = self.dictionary(language).word_weights()
+        return self._weights[language]
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(token for token in tokenize(text, language) if token.is_word)
+
+
+def _margins(scores: Floats) -> Floats:
+    """The difference of each score from the best of the others in its row."""
+    if scores.shape[1] == 1:
+        return np.zeros(scores.shape)
+    finite = np.where(np.isfinite(scores), scores, 0.0)
+    others = np.repeat(finite[:, :1], scores.shape[1], axis=1)
+    others[:, 0] = finite[:, 1]
+    return finite - others
+
+
+@contextmanager
+def open_term_extractor(model: Any, ontology: Ontology, settings: ExtractionConfig) -> Iterator[TermExtractor]:
+    """The extractor of a model or of ``dict:``; without a stored index all terms are embedded first."""
+    options: dict[str, Any] = {
+        "dictionary": settings.dictionary,
+        "branch": settings.branch_in(ontology),
+        "chunkers": settings.chunkers,
+    }
+    if model == DICTIONARY:
+        yield TermExtractor(ontology, None, **options)
+        return
+    with open_retriever(model, threads=settings.threads) as system:
+        folder = settings.index_dir or default_index_folder()
+        try:
+            indexes = open_indexes(folder, ontology, system.card.spec, settings.multi_vector, threads=settings.threads)
+        except EquipoiseError:
+            if settings.index_dir is not None:
+                raise
+            indexes = ()
+        retriever = TermRetriever(
+            system, ontology, multi_vector=settings.multi_vector, strategy=settings.strategy, index=indexes
+        )
+        yield TermExtractor(ontology, retriever, **options)
+
+
+def missing_index_notes(extractor: TermExtractor) -> tuple[str, ...]:
+    """A note for a dense model without a stored index."""
+    system = extractor.system
+    if system is None or system.indexes or not dense_models(system.system):
+        return ()
+    flag = " --multi-vector" if system.multi_vector else ""
+    return (
+        f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
+        f"eq phenotypes index build --model {system.card.spec}{flag} makes one, once",
+    )

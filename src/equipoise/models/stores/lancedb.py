@@ -1,0 +1,142 @@
+"""LanceDB: vectors in a folder of Lance files, compared with all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from equipoise.errors import StoreError
+from equipoise.models.stores.base import (
+    CollectionSchema,
+    SearchResult,
+    VectorStore,
+    pad_hits,
+    resolve_schema,
+    similarities,
+    unit_rows,
+)
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+
+BATCH = 1000
+"""Ids per filter."""
+
+
+class LanceDBStore(VectorStore):
+    """A table of a LanceDB database; without an index its search compares with every vector."""
+
+    kind = "lancedb"
+    name_rule = re.compile(r"[A-Za-z0-9_.-]{1,48}")
+    name_words = "1 to 48 letters, digits, dots, hyphens or underscores"
+
+    def __init__(self, collection: str, shape: CollectionSchema, table: Any, location: str) -> None:
+        super().__init__(collection, shape.dims, shape.geometry)
+        self._table = table
+        self._place = location
+
+    @classmethod
+    def open(cls, path: str, collection: str, dims: int | None, geometry: str) -> Self:
+        """Open a folder, and a table in it, or create them."""
+        location = str(Path(path).expanduser())
+        engine = require_extra("lancedb", extra="lancedb")
+        with _translate_errors(location):
+            database = engine.connect(location)
+            opened = {name: database.open_table(name) for name in database.list_tables(limit=10_000).tables}
+            schemas = {name: _schema(table.schema.metadata) for name, table in opened.items()}
+            shape, is_new = resolve_schema(collection, schemas, dims, geometry, location)
+            table = database.create_table(collection, schema=_arrow_schema(shape)) if is_new else opened[collection]
+            return cls(collection, shape, table, location)
+
+    def _count(self) -> int:
+        with _translate_errors(self._place):
+            return int(self._table.count_rows())
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        arrow = require_extra("pyarrow", extra="lancedb")
+        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
+        column = arrow.FixedSizeListArray.from_arrays(arrow.array(rows.reshape(-1)), self.dims)
+        schema = _arrow_schema(CollectionSchema(self.dims, self.geometry))
+        data = arrow.table(
+            [arrow.array(ids, arrow.string()), column, arrow.array(texts, arrow.string())], schema=schema
+        )
+        with _translate_errors(self._place):
+            merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+            merge.execute(data)
+
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
+        rows = unit_rows(queries) if self.geometry == "cosine" else queries
+        metric = "l2" if self.geometry == "euclidean" else "dot"
+        lists = []
+        with _translate_errors(self._place):
+            for query in rows:
+                found = self._table.search(query).distance_type(metric).limit(k).to_arrow()
+                near = np.array(found["vector"].to_pylist(), dtype=np.float32).reshape(len(found), self.dims)
+                scores = similarities(query, near, self.geometry)
+                pairs = list(zip(found["id"].to_pylist(), scores.tolist(), strict=True))
+                lists.append(sorted(pairs, key=lambda pair: -pair[1]))
+        return pad_hits(lists, k)
+
+    def _delete(self, ids: list[str]) -> int:
+        before = self._count()
+        with _translate_errors(self._place):
+            for condition in _conditions(ids):
+                self._table.delete(condition)
+        return before - self._count()
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        stored = self._column("text", ids)
+        return [stored.get(name) for name in ids]
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        return self._column("vector", ids)
+
+    def _column(self, name: str, ids: list[str]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        with _translate_errors(self._place):
+            for condition in _conditions(ids):
+                rows = self._table.search().where(condition).select(["id", name]).limit(BATCH).to_arrow()
+                values |= dict(zip(rows["id"].to_pylist(), rows[name].to_pylist(), strict=True))
+        return values
+
+
+def _conditions(ids: list[str]) -> Iterator[str]:
+    """SQL conditions that select these ids, each with at most ``BATCH`` of them.
+
+    >>> list(_conditions(["a", "it's"]))
+    ["id IN ('a', 'it''s')"]
+    """
+    for start in range(0, len(ids), BATCH):
+        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in ids[start : start + BATCH])
+        yield f"id IN ({quoted})"
+
+
+def _arrow_schema(shape: CollectionSchema) -> Any:
+    arrow = require_extra("pyarrow", extra="lancedb")
+    fields = [("id", arrow.string()), ("vector", arrow.list_(arrow.float32(), shape.dims)), ("text", arrow.string())]
+    return arrow.schema(fields, metadata={"dims": str(shape.dims), "geometry": shape.geometry})
+
+
+def _schema(metadata: dict[bytes, bytes] | None) -> CollectionSchema:
+    """Tables of other programs have no such record: no dimensions and no geometry agree with them."""
+    facts = metadata or {}
+    return CollectionSchema(int(facts.get(b"dims", b"0")), facts.get(b"geometry", b"of another program").decode())
+
+
+@contextmanager
+def _translate_errors(location: str) -> Iterator[None]:
+    """Raise errors of LanceDB as ``StoreError``."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(
+            f"the LanceDB database at {location} cannot be used: {message}",
+            hint="check that the folder can be written and was not removed or changed by another version",
+        ) from error

@@ -1,0 +1,93 @@
+"""Parents of new accounts: ranking, confidence, misfiled accounts, and the evaluation on held-out accounts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.config import StatsConfig
+from equipoise.domains.accounts.embedders import tree_embedder
+from equipoise.domains.accounts.placement import AccountPlacer, evaluate_placement, misfiled_accounts
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
+
+GROUPS = {
+    "cash": ["petty cash", "cash in transit", "cash at bank", "foreign cash"],
+    "taxes": ["income tax", "sales tax", "property tax", "payroll tax"],
+    "vehicles": ["vehicle fuel", "vehicle repairs", "vehicle insurance", "vehicle leasing"],
+}
+
+
+def chart(moved: str = "", to: str = "") -> Tree:
+    """Three groups of four accounts below one root; one account may be below another group."""
+    nodes = ["accounts", *GROUPS, *(name for names in GROUPS.values() for name in names)]
+    parents = {name: group for group, names in GROUPS.items() for name in names} | dict.fromkeys(GROUPS, "accounts")
+    if moved:
+        parents[moved] = to
+    return Tree.of(nodes, list(parents.items()))
+
+
+def test_a_name_is_placed_among_similar_names() -> None:
+    ranked = AccountPlacer(chart()).rank("vehicle tyres", k=4)
+    assert ranked[0].id == "vehicles"
+    assert ranked[0].similar_child in GROUPS["vehicles"]
+    confidences = [item.confidence for item in ranked]
+    assert confidences == sorted(confidences, reverse=True)
+    assert sum(confidences) == pytest.approx(1.0)
+
+
+def test_a_sibling_outweighs_a_misleading_name() -> None:
+    placer = AccountPlacer(chart())
+    assert placer.rank("cash")[0].id == "cash"
+    assert placer.rank("cash", siblings=["sales tax"])[0].id == "taxes"
+    assert placer.rank(siblings=["vehicle fuel"])[0].id == "vehicles"
+
+
+def test_a_misfiled_account_is_listed_with_its_likely_parent() -> None:
+    listed = misfiled_accounts(AccountPlacer(chart("payroll tax", "vehicles")))
+    assert [(item.id, item.parent, item.likely_parent) for item in listed] == [("payroll tax", "vehicles", "taxes")]
+    assert listed[0].confidence >= 0.5 > listed[0].parent_confidence
+    assert not misfiled_accounts(AccountPlacer(chart()))
+
+
+def test_held_out_accounts_are_not_among_the_candidates_and_chance_is_one_of_them() -> None:
+    tree = chart()
+    found = evaluate_placement(tree, held_out=0.5, config=StatsConfig(n_resamples=50))
+    assert found.n_held_out == 6
+    assert found.n_candidates == len(tree) - 6
+    by_name = found.results[0]
+    assert by_name.estimates["HR@1"].value == 1.0
+    assert by_name.estimates["HR@1"].chance == pytest.approx(1 / found.n_candidates)
+    assert [result.system for result in found.results] == ["name (tfidf)", "sibling", "name and sibling"]
+
+
+def test_structure_alone_finds_the_groups_of_the_grandparent_but_not_the_right_one() -> None:
+    tree = chart()
+    found = evaluate_placement(
+        tree,
+        held_out=0.5,
+        embed=lambda part: tree_embedder("combinatorial").fit(part, 3),
+        config=StatsConfig(n_resamples=50),
+    )
+    structure = found.results[-1]
+    assert structure.system == "structure alone"
+    assert structure.estimates["MRR"].value < found.results[0].estimates["MRR"].value
+
+
+def test_confidences_follow_from_leaving_out_each_account() -> None:
+    placer = AccountPlacer(chart())
+    nodes, probabilities = placer.leave_one_out()
+    assert len(nodes) == 12
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-6)
+
+
+def test_invalid_arguments_are_errors() -> None:
+    tree = chart()
+    with pytest.raises(ParameterError):
+        AccountPlacer(tree).rank(" ")
+    with pytest.raises(UnknownNameError):
+        AccountPlacer(tree).rank(siblings=["cahs"])
+    with pytest.raises(ParameterError):
+        evaluate_placement(tree, held_out=1.0)
+    with pytest.raises(UndefinedError):
+        AccountPlacer(Tree.of(["a", "b"], []))

