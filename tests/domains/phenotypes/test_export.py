@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,13 +11,11 @@ import pytest
 from equipoise import phenotypes
 from equipoise.domains.phenotypes.assertion.rules import Assertion
 from equipoise.domains.phenotypes.export import (
-    ROW_COLUMNS,
     extract_terms,
     read_notes,
     term_rows,
     to_phenopacket,
     write_phenopackets,
-    write_rows,
 )
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm
@@ -58,11 +55,6 @@ def test_a_folder_of_notes_becomes_rows_with_the_evidence(ontology: Ontology, tm
         text = next(document.text for document in documents if document.id == row["document"])
         assert text[row["start"] : row["end"]] == row["text"]
         assert row["label"] == ontology.labels[ontology.index_of(row["term"])]
-    write_rows(tmp_path / "terms.csv", rows)
-    with (tmp_path / "terms.csv").open() as file:
-        read = list(csv.DictReader(file))
-    assert tuple(read[0]) == ROW_COLUMNS
-    assert [{name: str(value) for name, value in row.items()} for row in rows] == read
 
 
 def test_empty_folders_and_notes_are_errors(tmp_path: Path) -> None:

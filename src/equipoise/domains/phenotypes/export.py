@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
 
 NOTE_PATTERN = "*.txt"
-ROW_COLUMNS = ("document", "term", "label", "assertion", "score", "start", "end", "text")
 SCHEMA_VERSION = "2.0"
 """The version of the phenopacket schema."""
 
@@ -128,7 +125,7 @@ def _read_note(path: PathLike) -> str:
 def term_rows(
     documents: Iterable[ClinicalText], predictions: Predictions, ontology: Ontology
 ) -> list[dict[str, str | float | int]]:
-    """One row per term and evidence span, with the columns of ``ROW_COLUMNS``; offsets are characters from 0."""
+    """One row per term and evidence span; ``start`` and ``end`` are characters from 0."""
     texts = {document.id: document.text for document in documents}
     return [
         {
@@ -145,15 +142,6 @@ def term_rows(
         for term in terms
         for start, end in term.spans
     ]
-
-
-def write_rows(path: PathLike, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of extracted terms as CSV; one header line, also without rows."""
-    content = io.StringIO()
-    writer = csv.DictWriter(content, ROW_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(Path(path), content.getvalue())
 
 
 def to_phenopacket(
