@@ -265,6 +265,12 @@ EXTRACTION_COMMANDS = {
     "tune": CommandEntry(
         "equipoise.domains.phenotypes.cli_extraction:tune", "Choose parameters by nested cross-validation."
     ),
+    "score": CommandEntry(
+        "equipoise.domains.phenotypes.cli_extraction:score", "Score the predictions of other programs."
+    ),
+    "assertions": CommandEntry(
+        "equipoise.domains.phenotypes.cli_extraction:assertions", "Evaluate assertion detection on sentences."
+    ),
 }
 
 EXTRACTION_HELP = """
@@ -588,3 +594,106 @@ def tune(
         out.error(fields, error.render())
     status = exit_status(out, tuning.gold, tuning.findings, shared.fail_on)
     return exit_code(tuning.failures) or status
+
+
+EXTRACTION_SCORE_HELP = """
+\b
+  eq phenotypes extraction score --predictions clinphen_out/ --gold corpus/
+  eq phenotypes extraction score --predictions clinphen=out/ llm=llm.json --gold corpus/
+
+Score the predictions of other programs against annotated documents, and compare them with paired tests by
+document. The dictionary (dict:) is scored as well. The format is recognised: ClinPhen, PhenoBERT,
+FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON of language models, phenopackets, and tables
+with columns such as doc, term and assertion. A folder has one file per document, named after it.
+"""
+
+
+@click.command(
+    cls=options.SeveralCommand, help=EXTRACTION_SCORE_HELP, short_help="Score the predictions of other programs."
+)
+@click.option(
+    "--predictions",
+    cls=options.MultiValueOption,
+    required=True,
+    metavar="[NAME=]PATH...",
+    help="Files or folders, with a name for the tables.",
+)
+@click.option("--gold", required=True, metavar="DIR", help="Annotated documents, as for eq phenotypes extraction run.")
+@click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name.")
+@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@click.option("--include-assertions", is_flag=True, help="Primary scores count a wrong assertion as an error.")
+@click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
+@branch_option
+@ontology_option
+@options.stats_options()
+@options.fail_option
+@options.table_options()
+@options.output_options
+@pass_output
+def score(
+    out: Output,
+    predictions: tuple[str, ...],
+    gold: str,
+    dataset: str | None,
+    averaging: str,
+    include_assertions: bool,
+    baseline: bool,
+    branch: str | None,
+    ontology: str,
+    config: StatsConfig,
+    fail_on: str | None,
+) -> int:
+    """See ``EXTRACTION_SCORE_HELP``."""
+    from equipoise.cli.compare import show_comparison
+    from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions
+
+    with out.working("scoring"):
+        scored = score_predictions(
+            predictions,
+            gold,
+            ontology,
+            dataset=dataset,
+            baseline=baseline,
+            averaging=averaging,
+            include_assertions=include_assertions,
+            config=config,
+            **branch_setting(branch),
+        )
+    show_comparison(out, scored.comparison)
+    for note in scored.notes:
+        out.note(note)
+    return exit_status(out, scored.gold, scored.comparison.findings, fail_on)
+
+
+EXTRACTION_ASSERTIONS_HELP = """
+\b
+  eq phenotypes extraction assertions
+  eq phenotypes extraction assertions sentences.txt --language de -v
+
+Evaluate the detection of assertions (affirmed, negated, uncertain, family_history, hypothetical) on sentences in which
+findings are marked: "No [fever|n], but [cough|a]." Without a file, the English and German sentences of the project are
+used, on which the rules were developed. -v lists the accuracy by kind of sentence, and the errors.
+"""
+
+
+@click.command(help=EXTRACTION_ASSERTIONS_HELP, short_help="Evaluate assertion detection on sentences.")
+@click.argument("file", required=False)
+@click.option("--language", metavar="CODE", default="en", show_default=True, help="The language of the file.")
+@options.table_options()
+@options.output_options
+@pass_output
+def assertions(out: Output, file: str | None, language: str) -> int:
+    """See ``EXTRACTION_ASSERTIONS_HELP``."""
+    from equipoise.domains.phenotypes.assertion.detect import LANGUAGES
+    from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
+    from equipoise.domains.phenotypes.extraction.report import assertion_view
+
+    if file is None:
+        evaluations = [evaluate_assertions(code) for code in LANGUAGES]
+    else:
+        evaluations = [evaluate_assertions(language, read_assertion_cases(file))]
+    if out.json:
+        out.data([evaluation.to_dict() for evaluation in evaluations])
+    else:
+        out.view(assertion_view(evaluations))
+    return exits.DONE

@@ -30,6 +30,7 @@ from equipoise.stats.formatting import (
 )
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.assertion.evaluation import AssertionAccuracy, AssertionEvaluation
     from equipoise.domains.phenotypes.extraction.experiment import DictionaryBaseline
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
@@ -484,3 +485,51 @@ def _fold_section(part: TunedModelSummary) -> list[Section]:
         ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
     ]
     return [Section.of_table(f"Folds of {part.name}", columns)]
+
+
+def assertion_view(evaluations: Sequence[AssertionEvaluation]) -> View:
+    """The accuracy of assertion detection by language and assertion; by kind of sentence and the errors in detail."""
+    parts = ", ".join(
+        f"{evaluation.language} {format_value(evaluation.total.value, _SCORE_DECIMALS)} on "
+        f"{pluralize(evaluation.total.n_cases, 'case')}"
+        for evaluation in evaluations
+    )
+    rows = [
+        (evaluation.language, group)
+        for evaluation in evaluations
+        for group in (evaluation.total, *evaluation.by_assertion)
+    ]
+    sections = [
+        Section.of_table(
+            f"By kind of sentence ({evaluation.language})",
+            _accuracy_columns([(evaluation.language, group) for group in evaluation.by_kind]),
+        )
+        for evaluation in evaluations
+    ]
+    errors = [
+        f"{case.text} ({case.finding}: {case.expected}, detected {detected})"
+        for evaluation in evaluations
+        for case, detected in evaluation.errors
+    ]
+    sections += [Section("Errors", notes=tuple(errors[:MAX_LISTED]))] if errors else []
+    answer = Answer(
+        headline=f"Accuracy of assertions: {parts}.",
+        columns=tuple(_accuracy_columns(rows)),
+        notes=("Intervals are Wilson's.",),
+        details="Details: add -v (accuracy by kind of sentence, errors).",
+    )
+    return View(answer, tuple(sections))
+
+
+def _accuracy_columns(rows: Sequence[tuple[str, AssertionAccuracy]]) -> list[ReportColumn]:
+    groups = [group for _, group in rows]
+    level = format_percent(groups[0].interval.confidence_level)
+    return [
+        ReportColumn("language", [language for language, _ in rows]),
+        ReportColumn("cases of", [group.group for group in groups]),
+        ReportColumn("accuracy", [format_value(group.value, _SCORE_DECIMALS) for group in groups], right=True),
+        ReportColumn(
+            f"{level} interval", [format_interval(group.interval, _SCORE_DECIMALS) for group in groups], right=True
+        ),
+        ReportColumn("n", [format_count(group.n_cases) for group in groups], right=True),
+    ]
