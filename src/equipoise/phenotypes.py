@@ -37,7 +37,7 @@ PUBLIC_NAMES = {
     "detect_assertions": "equipoise.domains.phenotypes.assertion.detect",
     "diagnose": "equipoise.domains.phenotypes.diagnostics",
     "evaluate_assertions": "equipoise.domains.phenotypes.assertion.evaluation",
-    "extract": "equipoise.domains.phenotypes.export",
+    "extract": "equipoise.domains.phenotypes.extraction.extractor",
     "load_ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "open_index": "equipoise.domains.phenotypes.index.build",
     "open_term_retriever": "equipoise.domains.phenotypes.query",

@@ -9,7 +9,6 @@ from equipoise.domains.phenotypes.cases import read_cases as read_cases
 from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
 from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
-from equipoise.domains.phenotypes.export import extract as extract
 from equipoise.domains.phenotypes.export import read_notes as read_notes
 from equipoise.domains.phenotypes.export import term_rows as term_rows
 from equipoise.domains.phenotypes.export import to_phenopacket as to_phenopacket
@@ -21,6 +20,7 @@ from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun as 
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions as compare_extractions
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction as run_extraction
 from equipoise.domains.phenotypes.extraction.extractor import TermExtractor as TermExtractor
+from equipoise.domains.phenotypes.extraction.extractor import extract as extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm as ExtractedTerm
 from equipoise.domains.phenotypes.extraction.predict import predict as predict
 from equipoise.domains.phenotypes.extraction.score_predictions import ScoredPredictions as ScoredPredictions

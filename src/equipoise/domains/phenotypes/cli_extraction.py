@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import index_dir_option, model_option, ontology_option, open_or_build_indexes
-from equipoise.errors import InputError
 from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import with_label
 
@@ -37,7 +38,9 @@ hypothetical. A dictionary matches labels, synonyms, clinical abbreviations and 
 inflection and spelling. The model scores the phrases that the dictionary leaves free; --model dict: uses the
 dictionary alone. The score of a term is its confidence: the probability that it is right.
 
-The language (English or German) is detected; a dash reads standard input. eq phenotypes extraction run evaluates this
+NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
+--phenopackets FOLDER one phenopacket (GA4GH, version 2) per note: affirmed terms are its features, negated ones are
+excluded features. The language (English or German) is detected. eq phenotypes extraction run evaluates this
 command, with the same defaults.
 """
 
@@ -99,6 +102,7 @@ def given_settings(**values: Any) -> dict[str, Any]:
 @top_term_option
 @click.option("--assertions/--no-assertions", default=True, help="Detect assertions, or treat all terms as affirmed.")
 @click.option("--language", metavar="CODE", help="en or de; detected by default.")
+@click.option("--phenopackets", metavar="FOLDER", help="Write a phenopacket per note to this folder.")
 @ontology_option
 @index_dir_option
 @options.threads_option
@@ -113,6 +117,7 @@ def extract(
     model: str | None,
     branch: str | None,
     language: str | None,
+    phenopackets: str | None,
     ontology: str,
     index_dir: str | None,
     threads: int,
@@ -120,13 +125,13 @@ def extract(
     **choices: Any,
 ) -> int:
     """See ``EXTRACT_HELP``."""
-    from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+    from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, make_config
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 
-    document = ClinicalText("standard input" if note == "-" else note, _read_note(note), language)
+    documents = read_notes(note, language=language)
     settings = make_config(given_settings(**choices) | branch_setting(branch))
     spec = model or DEFAULT_EXTRACTOR
     with out.working(f"reading the ontology {ontology}"):
@@ -141,9 +146,12 @@ def extract(
         chunkers=settings.chunkers,
     )
     with out.working("extracting terms"):
-        candidates = extractor.candidates([document], num_results=settings.pipeline.num_results)
+        candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
         predicted = predict(candidates, **settings.pipeline.record())
-    _show(out, document, terms, candidates, predicted)
+    _show(out, terms, candidates, predicted, several=Path(note).is_dir())
+    if phenopackets is not None:
+        written = write_phenopackets(phenopackets, predicted, terms)
+        out.note(f"wrote {pluralize(len(written), 'phenopacket')} to {phenopackets.rstrip('/')}/")
     return exits.DONE
 
 
@@ -158,46 +166,45 @@ def _open_term_retriever(
     return TermRetriever(system, terms, index=open_or_build_indexes(out, system, index_dir, terms, multi_vector=True))
 
 
-def _read_note(note: str) -> str:
-    from equipoise.io.text import display_path, read_text
-
-    text = read_text(note)
-    if not text.strip():
-        raise InputError(f"{display_path(note)} is empty", hint="give a text to read")
-    return text
-
-
-def _show(out: Output, document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> None:
-    (extracted,) = predicted.found
+def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predictions, *, several: bool) -> None:
+    documents = candidates.documents
     if out.json:
-        out.data(
+        records = [
             {
                 "document": document.id,
                 "language": document.detected_language,
+                "terms": [_row(term, document, terms) for term in extracted],
+            }
+            for document, extracted in zip(documents, predicted.found, strict=True)
+        ]
+        out.data(
+            {
+                **({"documents": records} if several else records[0]),
                 "model": candidates.system,
                 "chunkers": candidates.chunkers,
                 "chunks": len(candidates),
                 "settings": predicted.settings.record(),
                 "ontology": {"name": terms.name, "release": terms.release},
                 "citation": terms.citation,
-                "terms": [_row(term, document, terms) for term in extracted],
             }
         )
         return
     from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    if extracted:
+    rows = [(document, term) for document, found in zip(documents, predicted.found, strict=True) for term in found]
+    if rows:
         columns = [
-            ReportColumn("term", [term.term for term in extracted]),
-            ReportColumn("label", [_label(term, terms) for term in extracted], shortens="end"),
-            ReportColumn("assertion", [str(term.assertion) for term in extracted]),
-            ReportColumn("score", [format_value(term.score, 2) for term in extracted], right=True),
-            ReportColumn("at", [_offsets(term) for term in extracted], rank=2),
-            ReportColumn("evidence", [_evidence(term, document) for term in extracted], rank=1, shortens="end"),
+            *([ReportColumn("document", [document.id for document, _ in rows], shortens="middle")] if several else []),
+            ReportColumn("term", [term.term for _, term in rows]),
+            ReportColumn("label", [_label(term, terms) for _, term in rows], shortens="end"),
+            ReportColumn("assertion", [str(term.assertion) for _, term in rows]),
+            ReportColumn("score", [format_value(term.score, 2) for _, term in rows], right=True),
+            ReportColumn("at", [_offsets(term) for _, term in rows], rank=2),
+            ReportColumn("evidence", [_evidence(term, document) for document, term in rows], rank=1, shortens="end"),
         ]
         out.show(TerminalTable(columns))
-    for line in _notes(document, terms, candidates, predicted):
+    for line in _notes(terms, candidates, predicted):
         out.note(line)
 
 
@@ -234,17 +241,19 @@ def _evidence(term: ExtractedTerm, document: ClinicalText) -> str:
     return " | ".join(" ".join(document.text[start:end].split()) for start, end in term.spans)
 
 
-def _notes(document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> list[str]:
+def _notes(terms: Ontology, candidates: Candidates, predicted: Predictions) -> list[str]:
     """Notes: counts, language and model, how to evaluate, and the citation."""
     import numpy as np
 
     from equipoise.stats.formatting import format_value
 
-    (extracted,) = predicted.found
+    n_terms = sum(map(len, predicted.found))
     threshold = predicted.settings.chunk_threshold
-    notes = [f"{len(extracted)} terms in {len(candidates)} phrases; {document.detected_language}; {candidates.system}"]
+    languages = ", ".join(sorted({document.detected_language for document in candidates.documents}))
+    where = "" if len(predicted) == 1 else f" of {pluralize(len(predicted), 'note')}"
+    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; {languages}; {candidates.system}"]
     best = float(candidates.scores.max(initial=-np.inf))
-    if not extracted and np.isfinite(best):
+    if not n_terms and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
     command = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
     return [*notes, f"to evaluate it on annotated documents: {command}", terms.citation]
