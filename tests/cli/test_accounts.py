@@ -475,7 +475,7 @@ def test_all_problems_are_listed_and_the_exit_status_is_1(eq, folder: Path) -> N
     (folder / "bad.csv").write_text("id,parent,name\n1,,Assets\n1,,Again\n2,2,Own\n3,9,Orphan\n")
     done = eq("accounts", "check", "bad.csv", "--json")
     assert done.exit_code == 1
-    assert [item["code"] for item in json.loads(done.stdout)["findings"]] == ["EQ160", "EQ161", "EQ162"]
+    assert [item["code"] for item in json.loads(done.stdout)["findings"]] == ["EQ170", "EQ171", "EQ172"]
     assert "Findings" in eq("accounts", "check", "bad.csv").stdout
     sound = eq("accounts", "check", "accounts.csv")
     assert sound.exit_code == 0

@@ -92,6 +92,7 @@ def _ancestor(node: int, level: int, parents: Ints, tops: set[int]) -> int:
 
 
 SPEARMAN = NormDepthCorrelation().name
+CONSTRUCTED = "combinatorial"
 NO_TARGETS = "EQ104"
 """Finding about units without an answer: here nodes without targets, which the report counts."""
 
@@ -283,7 +284,8 @@ def evaluate_embedding(
     config
         Confidence level, resamples, seed and ties.
     device
-        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors.
+        Where distances are computed, such as ``cuda``. Matrix products there have rounding errors, so that the
+        combinatorial construction is ranked on the processor.
 
     Returns
     -------
@@ -302,6 +304,9 @@ def evaluate_embedding(
     1.0
     """
     clusters = (branches or branch_clusters(tree)).labels
+    if vectors.settings.get("embedder") == CONSTRUCTED:
+        # Its points are so far out that matrix products lose their digits.
+        device = None
     reconstruction = reconstruct(
         tree,
         vectors.vectors,

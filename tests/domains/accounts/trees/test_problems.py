@@ -21,7 +21,7 @@ ROWS = st.builds(
     st.lists(st.tuples(IDS.filter(bool), IDS.filter(bool)), max_size=8),
     st.just("rows"),
 )
-FATAL = {"EQ160", "EQ161", "EQ162", "EQ163", "EQ165"}
+FATAL = {"EQ170", "EQ171", "EQ172", "EQ173", "EQ175"}
 
 BAD = """\
 id,parent,name
@@ -48,7 +48,7 @@ def test_all_problems_of_a_file_are_found_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidTreeError) as caught:
         read_tree(file)
     assert caught.value.rows is not None
-    assert codes(caught.value.rows) == {"EQ160", "EQ161", "EQ162", "EQ163", "EQ165", "EQ166"}
+    assert codes(caught.value.rows) == {"EQ170", "EQ171", "EQ172", "EQ173", "EQ175", "EQ176"}
     problems = tree_problems(caught.value.rows, None)
     assert problems.nodes_by_depth == [1, 3]
 
@@ -56,15 +56,15 @@ def test_all_problems_of_a_file_are_found_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("nodes", "edges", "code"),
     [
-        ([("1", "A"), ("1", "B")], [], "EQ160"),
-        ([("1", "A")], [("1", "1")], "EQ161"),
-        ([("1", "A")], [("1", "0")], "EQ162"),
-        ([("1", "A"), ("2", "B")], [("1", "2"), ("2", "1")], "EQ163"),
-        ([("1", "A"), ("2", "B")], [("1", "2"), ("2", "1")], "EQ164"),
-        ([("1", "A"), ("", "B")], [], "EQ165"),
-        ([("1", "A"), ("2", "")], [], "EQ165"),
-        ([("1", "Petty  cash"), ("2", "petty Cash")], [], "EQ166"),
-        ([(key, "") for key in "abcd"], [("b", "a"), ("c", "b"), ("d", "c")], "EQ167"),
+        ([("1", "A"), ("1", "B")], [], "EQ170"),
+        ([("1", "A")], [("1", "1")], "EQ171"),
+        ([("1", "A")], [("1", "0")], "EQ172"),
+        ([("1", "A"), ("2", "B")], [("1", "2"), ("2", "1")], "EQ173"),
+        ([("1", "A"), ("2", "B")], [("1", "2"), ("2", "1")], "EQ174"),
+        ([("1", "A"), ("", "B")], [], "EQ175"),
+        ([("1", "A"), ("2", "")], [], "EQ175"),
+        ([("1", "Petty  cash"), ("2", "petty Cash")], [], "EQ176"),
+        ([(key, "") for key in "abcd"], [("b", "a"), ("c", "b"), ("d", "c")], "EQ177"),
     ],
 )
 def test_each_problem_has_a_code(nodes: list[tuple[str, str]], edges: list[tuple[str, str]], code: str) -> None:
@@ -84,7 +84,7 @@ def test_rows_without_fatal_findings_are_a_tree_and_others_are_not(rows: TreeRow
     fatal = codes(rows) & FATAL
     only_names_are_empty = all(key for key, _ in rows.nodes)
     if only_names_are_empty:
-        fatal -= {"EQ165"}
+        fatal -= {"EQ175"}
     if not rows.nodes:
         return
     if not fatal and not has_duplicate_edges and not has_unknown_child:

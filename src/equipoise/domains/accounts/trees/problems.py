@@ -23,7 +23,7 @@ MIN_CHAIN = 3
 
 
 def duplicate_ids(rows: TreeRows) -> Iterator[Observation]:
-    """EQ160: several rows have the same id."""
+    """EQ170: several rows have the same id."""
     counts = Counter(key for key, _ in rows.nodes if key)
     repeated = [key for key, count in counts.items() if count > 1]
     if repeated:
@@ -35,7 +35,7 @@ def duplicate_ids(rows: TreeRows) -> Iterator[Observation]:
 
 
 def self_parents(rows: TreeRows) -> Iterator[Observation]:
-    """EQ161: a node is its own parent."""
+    """EQ171: a node is its own parent."""
     nodes = list(dict.fromkeys(child for child, parent in rows.edges if child == parent))
     if nodes:
         message = f"{pluralize(len(nodes), 'node')} with itself as parent: {join_names(nodes)}"
@@ -43,7 +43,7 @@ def self_parents(rows: TreeRows) -> Iterator[Observation]:
 
 
 def orphans(rows: TreeRows) -> Iterator[Observation]:
-    """EQ162: the parent of a node does not exist."""
+    """EQ172: the parent of a node does not exist."""
     edges = orphan_edges(rows)
     if edges:
         missing = list(dict.fromkeys(parent for _, parent in edges))
@@ -55,7 +55,7 @@ def orphans(rows: TreeRows) -> Iterator[Observation]:
 
 
 def cycles(rows: TreeRows) -> Iterator[Observation]:
-    """EQ163: a node is its own ancestor."""
+    """EQ173: a node is its own ancestor."""
     edges = dict.fromkeys(edge for edge in rows.edges if edge[0] != edge[1])
     found = []
     while cycle := find_cycle(edges):
@@ -67,7 +67,7 @@ def cycles(rows: TreeRows) -> Iterator[Observation]:
 
 
 def no_root(rows: TreeRows) -> Iterator[Observation]:
-    """EQ164: every node has a parent."""
+    """EQ174: every node has a parent."""
     children = {child for child, _ in rows.edges}
     if rows.nodes and all(key in children for key, _ in rows.nodes):
         parents = list(dict.fromkeys(parent for _, parent in rows.edges))
@@ -76,7 +76,7 @@ def no_root(rows: TreeRows) -> Iterator[Observation]:
 
 
 def empty_fields(rows: TreeRows) -> Iterator[Observation]:
-    """EQ165: nodes without an id or a name."""
+    """EQ175: nodes without an id or a name."""
     without_id = [name or "(no name)" for key, name in rows.nodes if not key]
     if without_id:
         message = f"{pluralize(len(without_id), 'row')} without an id: {join_names(without_id)}"
@@ -88,7 +88,7 @@ def empty_fields(rows: TreeRows) -> Iterator[Observation]:
 
 
 def duplicate_names(rows: TreeRows) -> Iterator[Observation]:
-    """EQ166: siblings with the same name."""
+    """EQ176: siblings with the same name."""
     parents: dict[str, str] = dict(rows.edges)
     counts = Counter((parents.get(key, ""), " ".join(name.split()).casefold()) for key, name in rows.nodes if name)
     repeated = [(parent, name) for (parent, name), count in counts.items() if count > 1]
@@ -100,7 +100,7 @@ def duplicate_names(rows: TreeRows) -> Iterator[Observation]:
 
 
 def single_child_chains(rows: TreeRows) -> Iterator[Observation]:
-    """EQ167: nodes in a row that have one child each."""
+    """EQ177: nodes in a row that have one child each."""
     children: dict[str, list[str]] = {}
     for child, parent in dict.fromkeys(rows.edges):
         children.setdefault(parent, []).append(child)
@@ -130,7 +130,7 @@ def _example(nodes: str, edges: str) -> str:
 
 TREE_CHECKS: tuple[Check, ...] = (
     Check(
-        code="EQ160",
+        code="EQ170",
         title="duplicate ids in a tree",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
@@ -142,7 +142,7 @@ table has the accounts of several businesses, or one account was exported twice.
         example=_example('("1", "Assets"), ("1", "Cash")', ""),
     ),
     Check(
-        code="EQ161",
+        code="EQ171",
         title="node with itself as parent",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
@@ -154,7 +154,7 @@ account itself is in the column of the parent.""",
         example=_example('("1", "Assets")', '("1", "1")'),
     ),
     Check(
-        code="EQ162",
+        code="EQ172",
         title="parent that does not exist",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
@@ -166,7 +166,7 @@ their leading zeros. If such nodes were silently made roots, depths and ranks wo
         example=_example('("11", "Cash")', '("11", "1")'),
     ),
     Check(
-        code="EQ163",
+        code="EQ173",
         title="cycle in a tree",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
@@ -178,7 +178,7 @@ system that does not check the new parent.""",
         example=_example('("1", "A"), ("2", "B")', '("1", "2"), ("2", "1")'),
     ),
     Check(
-        code="EQ164",
+        code="EQ174",
         title="tree without a root",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
@@ -190,7 +190,7 @@ does not exist, or there is a cycle.""",
         example=_example('("1", "A")', '("1", "0")'),
     ),
     Check(
-        code="EQ165",
+        code="EQ175",
         title="empty ids or names",
         severity=Severity.ISSUE,
         applies_to=TreeRows,
@@ -202,7 +202,7 @@ and reports show its id instead.""",
         example=_example('("1", "A"), ("", "B")', ""),
     ),
     Check(
-        code="EQ166",
+        code="EQ176",
         title="siblings with the same name",
         severity=Severity.TIP,
         applies_to=TreeRows,
@@ -213,7 +213,7 @@ and reports show its id instead.""",
         example=_example('("1", "Bank"), ("2", "bank")', ""),
     ),
     Check(
-        code="EQ167",
+        code="EQ177",
         title="chain of single children",
         severity=Severity.NOTE,
         applies_to=TreeRows,
