@@ -527,12 +527,12 @@ EXTRACTION_TUNE_HELP = """
   eq phenotypes extraction tune notes --models tfidf: --n-trials 40
   eq phenotypes extraction tune corpus/ --models use tfidf: --n-folds 5 -o results/tuned
 
-Choose the number of terms per chunk and the score thresholds by nested cross-validation. Every model gets the same
-number of trials; thresholds are quantiles of its scores on all texts, without the gold annotations. The score of a
-document comes from parameters that were selected on the other folds, by mean F1. Texts are embedded once per
-model: trials use the stored candidates. With -o the precision-recall frontier is drawn, and
-extraction_tuning.json has the parameters to deploy, chunkers and mode included (eq phenotypes extraction run OTHER
---tuned-parameters FOLDER).
+Choose the candidates (fusion with the dictionary, phrases or chunks, branch), the number of terms per phrase and the
+thresholds by nested cross-validation. --chunkers, --no-dictionary and --branch fix a choice. Every model gets the same
+number of trials: two thirds from a grid, in which thresholds are quantiles of its scores on all texts, and the others
+near the best of these. The score of a document comes from parameters that were selected on the other folds, by mean
+F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json has the parameters to deploy
+(eq phenotypes extraction run OTHER --tuned-parameters FOLDER).
 """
 
 

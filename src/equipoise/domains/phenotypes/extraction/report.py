@@ -397,11 +397,13 @@ def format_params(params: Params) -> str:
     """Parameters in a few words.
 
     >>> few = {"num_results": 3, "chunk_threshold": 0.61, "min_confidence": 0.0, "top_term_only": False}
-    >>> format_params(few)
-    '3 terms, threshold 0.61'
+    >>> format_params(few | {"dictionary": True, "chunkers": "span", "branch": "HP:0000118"})
+    'dictionary and span below HP:0000118, 3 terms, threshold 0.61'
     """
-    first = params["top_term_only"]
-    parts = ["top term only" if first else f"{params['num_results']} terms"]
+    generator = ("dictionary and " if params.get("dictionary") else "") + str(params.get("chunkers") or "chunks")
+    if params.get("branch"):
+        generator += f" below {params['branch']}"
+    parts = [generator, "top term only" if params["top_term_only"] else f"{params['num_results']} terms"]
     parts.append(f"threshold {float(params['chunk_threshold'] or 0.0):g}")
     confidence = float(params["min_confidence"] or 0.0)
     if confidence > 0:
