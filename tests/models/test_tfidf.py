@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from equipoise.errors import ParameterError, UnknownNameError
 from equipoise.models import inverted_index
 from equipoise.models.analyzer import fold_case
-from equipoise.models.lexical import TfidfRetriever
+from equipoise.models.lexical import FittedTfidf, TfidfRetriever
 from equipoise.models.retriever import retriever
 
 DOCUMENTS = [
@@ -158,3 +158,13 @@ def test_wrong_options_are_named(spec, kind, sentence):
     with pytest.raises(kind, match=sentence) as caught:
         retriever(spec)
     assert caught.value.hint
+
+
+def test_the_first_documents_keep_their_scores() -> None:
+    documents = ["a red fox", "a blue whale", "red whale", "green fox and red fox"]
+    queries = ["red fox", "whale", "nothing of this"]
+    fitted = retriever("tfidf:").fit(documents)
+    assert isinstance(fitted, FittedTfidf)
+    ((_, all_scores),) = fitted.score_blocks(queries)
+    ((_, leading),) = fitted.leading(3).score_blocks(queries)
+    np.testing.assert_allclose(leading, all_scores[:, :3], rtol=1e-12)

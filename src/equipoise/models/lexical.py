@@ -288,6 +288,14 @@ class FittedTfidf(FittedRetriever):
         postings = {"starts": weights.starts, "documents": weights.documents, "values": weights.values}
         return {**self._grams.index.to_arrays(), **postings, "idf": self._idf}
 
+    def leading(self, documents: int) -> FittedTfidf:
+        """The same system over its first documents only, which keep their scores."""
+        postings = self._weights
+        kept = postings.documents < documents
+        starts = np.concatenate([[0], np.cumsum(kept)])[postings.starts]
+        weights = Postings(starts, postings.documents[kept], postings.values[kept])
+        return FittedTfidf(self._system, self._grams, self._idf, weights, documents)
+
     def document_matrix(self) -> Any:
         """The documents as rows of length one of a sparse matrix (documents, n-grams)."""
         from scipy.sparse import csc_array

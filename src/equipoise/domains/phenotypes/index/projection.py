@@ -21,6 +21,7 @@ from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
 from equipoise.domains.phenotypes.index.translate import average_with_translation
 from equipoise.geometry.base import PointArray
 from equipoise.models.fusion import FittedFusion, SumFusion
+from equipoise.models.lexical import FittedTfidf
 
 if TYPE_CHECKING:
     from equipoise.domains.phenotypes.index.int8_prefilter import TopTerms
@@ -50,7 +51,7 @@ class ProjectionPrefilter:
         self._tails = _tail_lengths(lengths, np.linalg.norm(self._leading, axis=1), rows.dtype)
         # Rounding of both products, as a multiple of the length of the query.
         self._rounding = 4.0 * rows.shape[1] * np.finfo(rows.dtype).eps * float(lengths.max(initial=0.0))
-        self._fitted, self._terms, self._columns = fitted, components.term[:columns], columns
+        self._fitted, self._terms, self.columns = fitted, components.term[:columns], columns
 
     def top_k(self, query: PointArray, other_scores: Floats | None, k: int) -> TopTerms | None:
         """The best k terms of a prepared query; None if too many components remain.
@@ -63,13 +64,13 @@ class ProjectionPrefilter:
         bounds = self._leading @ leading
         bounds += self._tails * tail + self._rounding * length
         if other_scores is not None:
-            bounds = bounds + other_scores[: self._columns]
-        n_first = min(_FIRST_CANDIDATES * k, self._columns)
+            bounds = bounds + other_scores
+        n_first = min(_FIRST_CANDIDATES * k, self.columns)
         first = np.argpartition(bounds, -n_first)[-n_first:]
         scores = self._scores(query, other_scores, first)
         limit = _kth_term_score(scores, self._terms[first], k)
         columns = np.flatnonzero(bounds >= limit)
-        if limit == -np.inf or len(columns) > _MAX_CANDIDATE_SHARE * self._columns:
+        if limit == -np.inf or len(columns) > _MAX_CANDIDATE_SHARE * self.columns:
             return None
         return self._ranked(self._scores(query, other_scores, columns), columns, k)
 
@@ -107,6 +108,8 @@ class SingleQuerySearch:
     fitted: FittedRetriever
     dense: StoredVectorScorer
     prefilter: ProjectionPrefilter
+    parts: tuple[FittedRetriever, ...] = ()
+    """The parts of a fusion, over the columns of the prefilter where that is possible."""
 
     def top_k(self, query: str, translation: str | None, k: int) -> TopTerms | None:
         """The best k terms of a query, which is also scored by its translation if it has one; None if it is slow."""
@@ -118,12 +121,13 @@ class SingleQuerySearch:
         """The scores of the other systems of a fusion; None if there are none."""
         if not isinstance(self.fitted, FittedFusion):
             return None
-        contributions = []
-        for number, part in enumerate(self.fitted.parts):
+        total: Floats | None = None
+        for number, part in enumerate(self.parts):
             if part is not self.dense:
                 ((_, scores),) = part.row_blocks(texts, len(texts))
-                contributions.append(self.fitted.fusion.contribution(number, scores))
-        return _average(np.sum(contributions, axis=0)).astype(np.float64, copy=False)
+                contribution = self.fitted.fusion.contribution(number, scores)[:, : self.prefilter.columns]
+                total = contribution if total is None else total + contribution
+        return None if total is None else _average(total).astype(np.float64, copy=False)
 
 
 def _average(rows: PointArray) -> PointArray:
@@ -139,4 +143,5 @@ def single_query_search(fitted: FittedRetriever, components: TermTexts, columns:
     dense = [part for part in fitted.parts if isinstance(part, StoredVectorScorer)]
     if len(dense) != 1:
         return None
-    return SingleQuerySearch(fitted, dense[0], ProjectionPrefilter(dense[0], components, columns))
+    parts = tuple(part.leading(columns) if isinstance(part, FittedTfidf) else part for part in fitted.parts)
+    return SingleQuerySearch(fitted, dense[0], ProjectionPrefilter(dense[0], components, columns), parts)
