@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import isnan
 
-from equipoise.domains.concepts.report import Recommendation, ScoreComparison
+from equipoise.domains.concepts.score_comparison import Recommendation, ScoreComparison
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, GENERAL_USE
 from equipoise.stats.formatting import format_interval, format_p, format_value, shared_decimals
 from equipoise.stats.result import Estimate

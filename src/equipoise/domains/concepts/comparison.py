@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise.domains.concepts.report import ScoreComparison
+from equipoise.domains.concepts.score_comparison import ScoreComparison
 from equipoise.domains.concepts.scores import (
     COMPOSITE,
     CONCEPT_STATS,

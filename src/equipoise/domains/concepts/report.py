@@ -1,14 +1,13 @@
-"""What people see of concept scores: the scores with intervals and chance, their parts, and what to use."""
+"""The view of a concept evaluation: recommendations, ground truth, categories, scores with their parts, and pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.errors import UnknownNameError
+from equipoise.domains.concepts.score_comparison import ByModel, ConceptReportData, ScoreComparison
 from equipoise.report.answer import Answer
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import ReportTable, Section, View
@@ -21,191 +20,12 @@ from equipoise.stats.formatting import (
     format_value,
     shared_decimals,
 )
-from equipoise.stats.result import Estimate
-from equipoise.types import Direction, Finding, with_label
+from equipoise.types import Direction, with_label
 
 if TYPE_CHECKING:
     from equipoise.stats.contrasts import Contrast
     from equipoise.stats.intervals import Interval
-
-# What a report on concept scores shows: every model on every score, the claims, and what to use.
-
-ByModel = Mapping[str, Estimate]
-
-
-@dataclass(frozen=True)
-class ScoreComparison:
-    """All models on one score.
-
-    ``terms`` are the summands of the score; ``parts`` are the values behind them, and ``reference_metrics``
-    what judges without its faults; each by name and then by model. ``letters`` are tie bands: two models
-    share one exactly if they are not significantly different. ``units`` are the units of the score, ``drawn``
-    says how they were resampled for the intervals, ``chance_baseline`` the baseline of the chance level, ``family``
-    what p was corrected for. ``readings`` define ambiguous parts.
-    ``truth`` names the reference metric that uses the true labels: ``chance_p`` has the p of "no
-    better than shuffled" by figure and model, ``truth_contrasts`` every pair of models on it.
-    """
-
-    score: str
-    title: str
-    formula: str
-    estimates: ByModel
-    contrasts: tuple[Contrast, ...] = field(repr=False)
-    letters: Mapping[str, tuple[str, ...]]
-    order: tuple[str, ...]
-    drawn: str
-    units: str = ""
-    chance_baseline: str = ""
-    family: str = ""
-    method: str = ""
-    readings: tuple[str, ...] = ()
-    truth: str = ""
-    chance_p: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
-    truth_contrasts: tuple[Contrast, ...] = field(default=(), repr=False)
-    terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    reference_metrics: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    slices: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
-    """The ground-truth metric by category of the units and by model."""
-
-    @property
-    def ground_truth(self) -> ByModel:
-        """The ground-truth metric by model; empty if there is none."""
-        return self.reference_metrics.get(self.truth, {})
-
-    @property
-    def leader(self) -> str | None:
-        """The model with the highest score; None where no model has one."""
-        return next((name for name in self.order if self.letters[name]), None)
-
-    @property
-    def tied_with_leader(self) -> tuple[str, ...]:
-        """The models that cannot be told from the leader, best first."""
-        if self.leader is None:
-            return ()
-        mine = set(self.letters[self.leader])
-        return tuple(name for name in self.order if name != self.leader and mine & set(self.letters[name]))
-
-    @property
-    def scored(self) -> tuple[str, ...]:
-        """The models that have this score, best first."""
-        return tuple(name for name in self.order if self.letters[name])
-
-    def above_chance(self, figure: str, model: str) -> bool:
-        """Whether a reference metric is significantly above chance: by permutation, else by its interval."""
-        estimate = self.reference_metrics[figure][model]
-        if figure in self.chance_p:
-            return self.chance_p[figure].get(model, nan) < 1 - estimate.interval.confidence_level
-        return estimate.interval.known and estimate.interval.low > estimate.chance
-
-    def truth_contrast(self, a: str, b: str) -> Contrast | None:
-        """Model ``a`` minus model ``b`` in the ground-truth metric; None if they could not be compared."""
-        for contrast in self.truth_contrasts:
-            if {contrast.a, contrast.b} == {a, b}:
-                return contrast if contrast.a == a else contrast.reversed()
-        return None
-
-    def is_better(self, a: str, b: str) -> bool:
-        """Whether the ground-truth metric of ``a`` is significantly better than that of ``b``."""
-        contrast = self.truth_contrast(a, b)
-        return (
-            contrast is not None
-            and contrast.difference > 0
-            and contrast.adjusted < 1 - contrast.interval.confidence_level
-        )
-
-    def contrast(self, a: str, b: str) -> Contrast:
-        """Model ``a`` minus model ``b``."""
-        for contrast in self.contrasts:
-            if {contrast.a, contrast.b} == {a, b} and a != b:
-                return contrast if contrast.a == a else contrast.reversed()
-        raise UnknownNameError.of("pair of models", f"{a}, {b}", (f"{c.a}, {c.b}" for c in self.contrasts))
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """What to use for a kind of work.
-
-    ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
-    model can be recommended, and ``message`` then says why. ``value`` is the metric of the first of them with interval
-    and chance level, ``test`` the result of the paired test. ``formula`` says which model the ``score`` would have
-    picked, if another, and why it is not taken. ``excluded`` has the models that cannot be recommended, with reasons.
-    """
-
-    use: str
-    score: str
-    metric: str
-    models: tuple[str, ...] = ()
-    message: str = ""
-    value: str = ""
-    test: str = ""
-    formula: str = ""
-    excluded: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def names(self) -> str:
-        """The recommended models in words."""
-        return join_with(self.models, "or") if self.models else "none"
-
-    @property
-    def short(self) -> str:
-        """The models, the test and what the score would have picked; the table has the values."""
-        text = f"{self.names} ({self.test})" if self.models else self.message
-        return f"{text}; {self.formula}" if self.formula else text
-
-    @property
-    def text(self) -> str:
-        """Everything in one sentence."""
-        parts = (f"{self.names}: {self.value}", self.test) if self.models else (self.message,)
-        return "; ".join(filter(None, (*parts, self.formula)))
-
-    @property
-    def settled(self) -> bool:
-        """Whether the data separate one model from all others."""
-        return len(self.models) == 1
-
-
-def join_with(names: Sequence[str], word: str) -> str:
-    """Names joined with commas and a conjunction.
-
-    >>> join_with(["a", "b", "c"], "or"), join_with(["a"], "and")
-    ('a, b or c', 'a')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
-
-
-@dataclass(frozen=True, slots=True)
-class WeightSensitivity:
-    """The share of weightings in which a model is first: with the scores, and with resampled units."""
-
-    model: str
-    share: float
-    resampled: float
-
-
-@dataclass(frozen=True)
-class ConceptReportData:
-    """The whole of it; ``composite`` is None where not all of its scores are there, and ``notes`` say why."""
-
-    name: str
-    models: tuple[str, ...]
-    score_comparisons: tuple[ScoreComparison, ...]
-    composite: ScoreComparison | None
-    advice: tuple[Recommendation, ...]
-    winning: tuple[WeightSensitivity, ...]
-    readings: Mapping[str, Mapping[str, str]]
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    failures: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    ceiling: float = nan
-    """Mean correlation of an annotator with the others; NaN without several ratings."""
-
-    @property
-    def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
-        """The scores and, where there is one, the composite after them."""
-        return self.score_comparisons if self.composite is None else (*self.score_comparisons, self.composite)
-
+    from equipoise.stats.result import Estimate
 
 SMALL = 10.0
 """Figures below this are no ranks."""
