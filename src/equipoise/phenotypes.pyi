@@ -1,6 +1,7 @@
 # Written by scripts/write_stubs.py from PUBLIC_NAMES. Do not edit.
 
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions as detect_assertions
+from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions as evaluate_assertions
 from equipoise.domains.phenotypes.benchmark import PhenotypeBenchmark as PhenotypeBenchmark
 from equipoise.domains.phenotypes.benchmark import compare_vectors as compare_vectors
 from equipoise.domains.phenotypes.benchmark import run_benchmark as run_benchmark
@@ -8,7 +9,6 @@ from equipoise.domains.phenotypes.cases import read_cases as read_cases
 from equipoise.domains.phenotypes.config import BenchmarkConfig as BenchmarkConfig
 from equipoise.domains.phenotypes.diagnostics import LabelDiagnostics as LabelDiagnostics
 from equipoise.domains.phenotypes.diagnostics import diagnose as diagnose
-from equipoise.domains.phenotypes.export import extract as extract
 from equipoise.domains.phenotypes.export import read_notes as read_notes
 from equipoise.domains.phenotypes.export import term_rows as term_rows
 from equipoise.domains.phenotypes.export import to_phenopacket as to_phenopacket
@@ -19,8 +19,12 @@ from equipoise.domains.phenotypes.extraction.config import ExtractionConfig as E
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionRun as ExtractionRun
 from equipoise.domains.phenotypes.extraction.experiment import compare_extractions as compare_extractions
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction as run_extraction
+from equipoise.domains.phenotypes.extraction.extractor import TermExtractor as TermExtractor
+from equipoise.domains.phenotypes.extraction.extractor import extract as extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm as ExtractedTerm
 from equipoise.domains.phenotypes.extraction.predict import predict as predict
+from equipoise.domains.phenotypes.extraction.score_predictions import ScoredPredictions as ScoredPredictions
+from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions as score_predictions
 from equipoise.domains.phenotypes.extraction.tuning import tune_extraction as tune_extraction
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning as ExtractionTuning
 from equipoise.domains.phenotypes.index.build import BuiltIndex as BuiltIndex

@@ -147,3 +147,23 @@ def test_a_branch_limits_the_terms(eq) -> None:
     branch = data(eq(*words, "--branch", load_ontology("toy.obo").ids[0]))
     assert {row["id"] for row in branch["terms"]} <= everything
     assert eq(*words, "--branch", "HP:9999999").exit_code == 2
+
+
+def test_a_folder_of_notes_gives_one_table_and_a_phenopacket_per_note(eq, folder: Path) -> None:
+    (folder / "notes" / "ward").mkdir(parents=True)
+    (folder / "notes" / "a.txt").write_text(NOTE)
+    (folder / "notes" / "ward" / "b.txt").write_text("She has a fever.")
+    alone = data(eq(*EXTRACT, "note.txt", *TOY, "--json"))
+    both = data(eq(*EXTRACT, "notes", *TOY, "--json"))["documents"]
+    assert [document["document"] for document in both] == ["a", "ward/b"]
+    assert both[0]["terms"] == alone["terms"]
+    done = eq(*EXTRACT, "notes", *TOY, "-o", "terms.csv", "--phenopackets", "packets")
+    assert done.exit_code == 0, done.output
+    lines = (folder / "terms.csv").read_text().splitlines()
+    assert lines[0].startswith("document,term,label,assertion,score")
+    assert lines[-1].startswith("ward/b,")
+    packet = json.loads((folder / "packets" / "a.json").read_text())
+    features = {one["type"]["label"]: one.get("excluded", False) for one in packet["phenotypicFeatures"]}
+    assert features == {"Seizure": False, "Fever": True}
+    assert (folder / "packets" / "ward_b.json").is_file()
+    assert "E200" in eq(*EXTRACT, "packets", *TOY).stderr

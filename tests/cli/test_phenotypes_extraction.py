@@ -63,6 +63,7 @@ def test_a_run_tells_figures_stages_and_errors(eq) -> None:  # type: ignore[no-u
     for part in ("precision", "By mode and average", "What became of the gold", "Errors by kind"):
         assert part in answer.stdout
     assert Path("results/default/extraction_results.json").is_file()
+    assert Path("results/default/view.json").is_file()
 
 
 def test_the_data_of_a_run_are_json(eq) -> None:  # type: ignore[no-untyped-def]
@@ -134,3 +135,28 @@ def test_every_command_opens_with_examples(eq, command: str) -> None:  # type: i
     page = eq(*GROUP, command, "--help").stdout
     assert page.count(f"eq phenotypes extraction {command}") >= 2
     assert "--json" in page
+
+
+def test_predictions_of_other_programs_are_scored_with_the_dictionary_as_baseline(eq) -> None:  # type: ignore[no-untyped-def]
+    Path("tool.csv").write_text("doc,term\na,T:02\nb,T:03\nc,T:02\n")
+    common = ("--gold", "corpus", "--ontology", "signs.obo", "--n-resamples", "100")
+    answer = eq(*GROUP, "score", "--predictions", "tool.csv", *common, "--json")
+    assert answer.exit_code == 0, answer.stderr
+    assert set(json.loads(answer.stdout)["estimates"]) == {"tool", "dict:"}
+    shown = eq(*GROUP, "score", "--predictions", "other=tool.csv", *common)
+    assert "other" in shown.stdout
+    assert "3 documents without predictions" in shown.stderr
+
+
+def test_the_dictionary_is_a_row_of_every_report(eq) -> None:  # type: ignore[no-untyped-def]
+    assert "F1 of dict:" in eq(*GROUP, "run", *COMMON, *QUICK).stdout
+    content = json.loads(eq(*GROUP, "run", *COMMON[:-1], "dict:", *QUICK, "--json").stdout)
+    assert content["dictionary_baseline"] is None
+
+
+def test_assertions_are_evaluated_on_sentences(eq, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    (folder / "cases.txt").write_text("# lists\nNo [fever|n], but [cough|a].\n[Fever|n] is seen.\n")
+    content = json.loads(eq(*GROUP, "assertions", "cases.txt", "--json").stdout)
+    assert content[0]["accuracy"] == pytest.approx(2 / 3)
+    assert [error["finding"] for error in content[0]["errors"]] == ["Fever"]
+    assert "lists" in eq(*GROUP, "assertions", "cases.txt", "-v").stdout

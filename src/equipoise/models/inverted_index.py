@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -183,6 +183,26 @@ class NgramIndex:
         counted = count_terms(np.concatenate(owners), np.concatenate(terms), max(1, count))
         ends = np.searchsorted(counted.keys, np.arange(texts + 1))
         return Postings(counted.postings.starts[ends], counted.postings.documents, counted.postings.values)
+
+    def to_arrays(self) -> dict[str, Ints]:
+        """The n-grams as arrays, from which ``from_arrays`` makes an equal index."""
+        ranks = {f"ranks_{length}": values for length, values in self._ranks.items()}
+        keys = {f"keys_{length}": values for length, values in self._keys.items()}
+        return {"alphabet": self._alphabet, **ranks, **keys}
+
+    @classmethod
+    def from_arrays(cls, lengths: tuple[int, int], arrays: Mapping[str, Ints]) -> NgramIndex:
+        """The index that ``to_arrays`` was called on."""
+        index = cls(*lengths)
+        index._alphabet = arrays["alphabet"]
+        terms = 0
+        for length in range(1, lengths[1] + 1):
+            if f"ranks_{length}" in arrays:
+                index._ranks[length] = arrays[f"ranks_{length}"]
+            if f"keys_{length}" in arrays:
+                index._keys[length], index._offsets[length] = arrays[f"keys_{length}"], terms
+                terms += len(arrays[f"keys_{length}"])
+        return index
 
     def _grams(self, symbols: SymbolSequence, rank: Callable[[int, Ints], Ints]) -> Iterator[tuple[int, Ints, Ints]]:
         """For each length the keys of all n-grams and the texts that contain them."""

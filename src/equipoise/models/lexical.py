@@ -8,7 +8,7 @@ those of ``TfidfVectorizer``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -242,6 +242,12 @@ class TfidfRetriever(Retriever):
         weights /= length[counts.documents]
         return FittedTfidf(self, grams, idf, counts.with_values(weights), len(documents))
 
+    def from_arrays(self, arrays: Mapping[str, Any], documents: int) -> FittedTfidf:
+        """The fitted system that ``FittedTfidf.to_arrays`` was called on; nothing is read or counted again."""
+        weights = Postings(arrays["starts"], arrays["documents"], arrays["values"])
+        grams = _Characters(self._lengths, NgramIndex.from_arrays(self._lengths, arrays))
+        return FittedTfidf(self, grams, arrays["idf"], weights, documents)
+
     def damped(self, counts: Floats) -> Floats:
         """The counts as they are, or one plus their logarithm."""
         return 1.0 + np.log(counts) if self.sublinear else counts
@@ -273,6 +279,14 @@ class FittedTfidf(FittedRetriever):
     ) -> None:
         self.documents = documents
         self._system, self._grams, self._idf, self._weights = system, grams, idf, weights
+
+    def to_arrays(self) -> dict[str, Any] | None:
+        """Everything that was learned, as arrays; None for n-grams of words, whose vocabulary is no array."""
+        if not isinstance(self._grams, _Characters):
+            return None
+        weights = self._weights
+        postings = {"starts": weights.starts, "documents": weights.documents, "values": weights.values}
+        return {**self._grams.index.to_arrays(), **postings, "idf": self._idf}
 
     def document_matrix(self) -> Any:
         """The documents as rows of length one of a sparse matrix (documents, n-grams)."""
@@ -321,8 +335,8 @@ class _Words:
 class _Characters:
     """N-grams of the characters of each word, words being what white space parts."""
 
-    def __init__(self, lengths: tuple[int, int]) -> None:
-        self._index = NgramIndex(*lengths)
+    def __init__(self, lengths: tuple[int, int], index: NgramIndex | None = None) -> None:
+        self.index = index or NgramIndex(*lengths)
 
     def learn(self, documents: Sequence[str]) -> Postings:
         """For each n-gram the documents that hold it, with counts; each distinct word is split once."""
@@ -330,11 +344,11 @@ class _Characters:
         numbers, lengths = lexicon.learn(documents)
         spellings = lexicon.terms
         parts = count_terms(numbers, np.repeat(np.arange(len(documents)), lengths), len(documents)).postings
-        return self._index.learn(character_symbols(spellings), len(spellings)).through(parts, len(documents))
+        return self.index.learn(character_symbols(spellings), len(spellings)).through(parts, len(documents))
 
     def look_up(self, queries: Sequence[str]) -> Postings:
         """For each query its known n-grams, with counts."""
-        return self._index.look_up(character_symbols([fold_case(text) for text in queries]), len(queries))
+        return self.index.look_up(character_symbols([fold_case(text) for text in queries]), len(queries))
 
 
 def _lengths_from(text: str) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +11,13 @@ import pytest
 from equipoise import phenotypes
 from equipoise.domains.phenotypes.assertion.rules import Assertion
 from equipoise.domains.phenotypes.export import (
-    ROW_COLUMNS,
-    extract_terms,
     read_notes,
     term_rows,
     to_phenopacket,
     write_phenopackets,
-    write_rows,
 )
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+from equipoise.domains.phenotypes.extraction.extractor import extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
 from equipoise.errors import DuplicateError, InputError
@@ -39,13 +36,6 @@ def term(name: str, assertion: Assertion) -> ExtractedTerm:
     return ExtractedTerm(name, assertion, 0.9, ((0, 7),))
 
 
-def test_one_text_gives_a_list_and_several_give_a_dict(ontology: Ontology) -> None:
-    both = phenotypes.extract(NOTES, "tfidf:", ontology)
-    assert set(both) == {"a", "b"}
-    assert both["a"] == phenotypes.extract(NOTES["a"], "tfidf:", ontology)
-    assert {(found.term, str(found.assertion)) for found in both["a"]} == {("T:2", "affirmed"), ("T:6", "negated")}
-
-
 def test_a_folder_of_notes_becomes_rows_with_the_evidence(ontology: Ontology, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     (folder / "ward").mkdir(parents=True)
@@ -53,16 +43,11 @@ def test_a_folder_of_notes_becomes_rows_with_the_evidence(ontology: Ontology, tm
     (folder / "ward" / "b.txt").write_text(NOTES["b"])
     documents = read_notes(folder)
     assert [document.id for document in documents] == ["a", "ward/b"]
-    rows = term_rows(documents, extract_terms(documents, "tfidf:", ontology), ontology)
+    rows = term_rows(documents, extract(documents, "tfidf:", ontology.source), ontology)
     for row in rows:
         text = next(document.text for document in documents if document.id == row["document"])
         assert text[row["start"] : row["end"]] == row["text"]
         assert row["label"] == ontology.labels[ontology.index_of(row["term"])]
-    write_rows(tmp_path / "terms.csv", rows)
-    with (tmp_path / "terms.csv").open() as file:
-        read = list(csv.DictReader(file))
-    assert tuple(read[0]) == ROW_COLUMNS
-    assert [{name: str(value) for name, value in row.items()} for row in rows] == read
 
 
 def test_empty_folders_and_notes_are_errors(tmp_path: Path) -> None:
@@ -100,10 +85,10 @@ def test_a_term_that_is_affirmed_and_negated_is_affirmed(ontology: Ontology, ord
 
 def test_a_phenopacket_is_written_per_note(ontology: Ontology, tmp_path: Path) -> None:
     documents = [ClinicalText("ward/a", NOTES["a"]), ClinicalText("b", NOTES["b"])]
-    predictions = extract_terms(documents, "tfidf:", ontology)
+    predictions = extract(documents, "tfidf:", ontology.source)
     files = write_phenopackets(tmp_path / "packets", predictions, ontology, created=WHEN)
     assert [file.name for file in files] == ["ward_a.json", "b.json"]
     assert json.loads(files[0].read_text())["id"] == "ward/a"
-    clash = extract_terms([ClinicalText("ward/a", "x"), ClinicalText("ward_a", "y")], "tfidf:", ontology)
+    clash = extract([ClinicalText("ward/a", "x"), ClinicalText("ward_a", "y")], "tfidf:", ontology.source)
     with pytest.raises(DuplicateError):
         write_phenopackets(tmp_path / "others", clash, ontology)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
 from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import index_dir_option, model_option, ontology_option, open_or_build_indexes
-from equipoise.errors import InputError
 from equipoise.runs.experiment_folder import exit_code
 from equipoise.types import with_label
 
@@ -37,7 +38,9 @@ hypothetical. A dictionary matches labels, synonyms, clinical abbreviations and 
 inflection and spelling. The model scores the phrases that the dictionary leaves free; --model dict: uses the
 dictionary alone. The score of a term is its confidence: the probability that it is right.
 
-The language (English or German) is detected; a dash reads standard input. eq phenotypes extraction run evaluates this
+NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
+--phenopackets FOLDER one phenopacket (GA4GH, version 2) per note: affirmed terms are its features, negated ones are
+excluded features. The language (English or German) is detected. eq phenotypes extraction run evaluates this
 command, with the same defaults.
 """
 
@@ -99,6 +102,7 @@ def given_settings(**values: Any) -> dict[str, Any]:
 @top_term_option
 @click.option("--assertions/--no-assertions", default=True, help="Detect assertions, or treat all terms as affirmed.")
 @click.option("--language", metavar="CODE", help="en or de; detected by default.")
+@click.option("--phenopackets", metavar="FOLDER", help="Write a phenopacket per note to this folder.")
 @ontology_option
 @index_dir_option
 @options.threads_option
@@ -113,6 +117,7 @@ def extract(
     model: str | None,
     branch: str | None,
     language: str | None,
+    phenopackets: str | None,
     ontology: str,
     index_dir: str | None,
     threads: int,
@@ -120,13 +125,13 @@ def extract(
     **choices: Any,
 ) -> int:
     """See ``EXTRACT_HELP``."""
-    from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
+    from equipoise.domains.phenotypes.export import read_notes, write_phenopackets
     from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, make_config
     from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
     from equipoise.domains.phenotypes.extraction.predict import predict
     from equipoise.domains.phenotypes.ontology.ontology import load_ontology
 
-    document = ClinicalText("standard input" if note == "-" else note, _read_note(note), language)
+    documents = read_notes(note, language=language)
     settings = make_config(given_settings(**choices) | branch_setting(branch))
     spec = model or DEFAULT_EXTRACTOR
     with out.working(f"reading the ontology {ontology}"):
@@ -141,9 +146,12 @@ def extract(
         chunkers=settings.chunkers,
     )
     with out.working("extracting terms"):
-        candidates = extractor.candidates([document], num_results=settings.pipeline.num_results)
+        candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
         predicted = predict(candidates, **settings.pipeline.record())
-    _show(out, document, terms, candidates, predicted)
+    _show(out, terms, candidates, predicted, several=Path(note).is_dir())
+    if phenopackets is not None:
+        written = write_phenopackets(phenopackets, predicted, terms)
+        out.note(f"wrote {pluralize(len(written), 'phenopacket')} to {phenopackets.rstrip('/')}/")
     return exits.DONE
 
 
@@ -158,46 +166,45 @@ def _open_term_retriever(
     return TermRetriever(system, terms, index=open_or_build_indexes(out, system, index_dir, terms, multi_vector=True))
 
 
-def _read_note(note: str) -> str:
-    from equipoise.io.text import display_path, read_text
-
-    text = read_text(note)
-    if not text.strip():
-        raise InputError(f"{display_path(note)} is empty", hint="give a text to read")
-    return text
-
-
-def _show(out: Output, document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> None:
-    (extracted,) = predicted.found
+def _show(out: Output, terms: Ontology, candidates: Candidates, predicted: Predictions, *, several: bool) -> None:
+    documents = candidates.documents
     if out.json:
-        out.data(
+        records = [
             {
                 "document": document.id,
                 "language": document.detected_language,
+                "terms": [_row(term, document, terms) for term in extracted],
+            }
+            for document, extracted in zip(documents, predicted.found, strict=True)
+        ]
+        out.data(
+            {
+                **({"documents": records} if several else records[0]),
                 "model": candidates.system,
                 "chunkers": candidates.chunkers,
                 "chunks": len(candidates),
                 "settings": predicted.settings.record(),
                 "ontology": {"name": terms.name, "release": terms.release},
                 "citation": terms.citation,
-                "terms": [_row(term, document, terms) for term in extracted],
             }
         )
         return
     from equipoise.report.terminal import ReportColumn, TerminalTable
     from equipoise.stats.formatting import format_value
 
-    if extracted:
+    rows = [(document, term) for document, found in zip(documents, predicted.found, strict=True) for term in found]
+    if rows:
         columns = [
-            ReportColumn("term", [term.term for term in extracted]),
-            ReportColumn("label", [_label(term, terms) for term in extracted], shortens="end"),
-            ReportColumn("assertion", [str(term.assertion) for term in extracted]),
-            ReportColumn("score", [format_value(term.score, 2) for term in extracted], right=True),
-            ReportColumn("at", [_offsets(term) for term in extracted], rank=2),
-            ReportColumn("evidence", [_evidence(term, document) for term in extracted], rank=1, shortens="end"),
+            *([ReportColumn("document", [document.id for document, _ in rows], shortens="middle")] if several else []),
+            ReportColumn("term", [term.term for _, term in rows]),
+            ReportColumn("label", [_label(term, terms) for _, term in rows], shortens="end"),
+            ReportColumn("assertion", [str(term.assertion) for _, term in rows]),
+            ReportColumn("score", [format_value(term.score, 2) for _, term in rows], right=True),
+            ReportColumn("at", [_offsets(term) for _, term in rows], rank=2),
+            ReportColumn("evidence", [_evidence(term, document) for document, term in rows], rank=1, shortens="end"),
         ]
         out.show(TerminalTable(columns))
-    for line in _notes(document, terms, candidates, predicted):
+    for line in _notes(terms, candidates, predicted):
         out.note(line)
 
 
@@ -234,17 +241,19 @@ def _evidence(term: ExtractedTerm, document: ClinicalText) -> str:
     return " | ".join(" ".join(document.text[start:end].split()) for start, end in term.spans)
 
 
-def _notes(document: ClinicalText, terms: Ontology, candidates: Candidates, predicted: Predictions) -> list[str]:
+def _notes(terms: Ontology, candidates: Candidates, predicted: Predictions) -> list[str]:
     """Notes: counts, language and model, how to evaluate, and the citation."""
     import numpy as np
 
     from equipoise.stats.formatting import format_value
 
-    (extracted,) = predicted.found
+    n_terms = sum(map(len, predicted.found))
     threshold = predicted.settings.chunk_threshold
-    notes = [f"{len(extracted)} terms in {len(candidates)} phrases; {document.detected_language}; {candidates.system}"]
+    languages = ", ".join(sorted({document.detected_language for document in candidates.documents}))
+    where = "" if len(predicted) == 1 else f" of {pluralize(len(predicted), 'note')}"
+    notes = [f"{n_terms} terms in {len(candidates)} phrases{where}; {languages}; {candidates.system}"]
     best = float(candidates.scores.max(initial=-np.inf))
-    if not extracted and np.isfinite(best):
+    if not n_terms and np.isfinite(best):
         notes.append(f"the best score is {format_value(best, 3)}, and --chunk-threshold is {threshold:g}")
     command = " ".join(["eq phenotypes extraction run DIR", predicted.settings.flags]).strip()
     return [*notes, f"to evaluate it on annotated documents: {command}", terms.citation]
@@ -255,6 +264,12 @@ EXTRACTION_COMMANDS = {
     "compare": CommandEntry("equipoise.domains.phenotypes.cli_extraction:compare", "Compare stored runs."),
     "tune": CommandEntry(
         "equipoise.domains.phenotypes.cli_extraction:tune", "Choose parameters by nested cross-validation."
+    ),
+    "score": CommandEntry(
+        "equipoise.domains.phenotypes.cli_extraction:score", "Score the predictions of other programs."
+    ),
+    "assertions": CommandEntry(
+        "equipoise.domains.phenotypes.cli_extraction:assertions", "Evaluate assertion detection on sentences."
     ),
 }
 
@@ -512,12 +527,12 @@ EXTRACTION_TUNE_HELP = """
   eq phenotypes extraction tune notes --models tfidf: --n-trials 40
   eq phenotypes extraction tune corpus/ --models use tfidf: --n-folds 5 -o results/tuned
 
-Choose the number of terms per chunk and the score thresholds by nested cross-validation. Every model gets the same
-number of trials; thresholds are quantiles of its scores on all texts, without the gold annotations. The score of a
-document comes from parameters that were selected on the other folds, by mean F1. Texts are embedded once per
-model: trials use the stored candidates. With -o the precision-recall frontier is drawn, and
-extraction_tuning.json has the parameters to deploy, chunkers and mode included (eq phenotypes extraction run OTHER
---tuned-parameters FOLDER).
+Choose the candidates (fusion with the dictionary, phrases or chunks, branch), the number of terms per phrase and the
+thresholds by nested cross-validation. --chunkers, --no-dictionary and --branch fix a choice. Every model gets the same
+number of trials: two thirds from a grid, in which thresholds are quantiles of its scores on all texts, and the others
+near the best of these. The score of a document comes from parameters that were selected on the other folds, by mean
+F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json has the parameters to deploy
+(eq phenotypes extraction run OTHER --tuned-parameters FOLDER).
 """
 
 
@@ -579,3 +594,106 @@ def tune(
         out.error(fields, error.render())
     status = exit_status(out, tuning.gold, tuning.findings, shared.fail_on)
     return exit_code(tuning.failures) or status
+
+
+EXTRACTION_SCORE_HELP = """
+\b
+  eq phenotypes extraction score --predictions clinphen_out/ --gold corpus/
+  eq phenotypes extraction score --predictions clinphen=out/ llm=llm.json --gold corpus/
+
+Score the predictions of other programs against annotated documents, and compare them with paired tests by
+document. The dictionary (dict:) is scored as well. The format is recognised: ClinPhen, PhenoBERT,
+FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON of language models, phenopackets, and tables
+with columns such as doc, term and assertion. A folder has one file per document, named after it.
+"""
+
+
+@click.command(
+    cls=options.SeveralCommand, help=EXTRACTION_SCORE_HELP, short_help="Score the predictions of other programs."
+)
+@click.option(
+    "--predictions",
+    cls=options.MultiValueOption,
+    required=True,
+    metavar="[NAME=]PATH...",
+    help="Files or folders, with a name for the tables.",
+)
+@click.option("--gold", required=True, metavar="DIR", help="Annotated documents, as for eq phenotypes extraction run.")
+@click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name.")
+@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@click.option("--include-assertions", is_flag=True, help="Primary scores count a wrong assertion as an error.")
+@click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
+@branch_option
+@ontology_option
+@options.stats_options()
+@options.fail_option
+@options.table_options()
+@options.output_options
+@pass_output
+def score(
+    out: Output,
+    predictions: tuple[str, ...],
+    gold: str,
+    dataset: str | None,
+    averaging: str,
+    include_assertions: bool,
+    baseline: bool,
+    branch: str | None,
+    ontology: str,
+    config: StatsConfig,
+    fail_on: str | None,
+) -> int:
+    """See ``EXTRACTION_SCORE_HELP``."""
+    from equipoise.cli.compare import show_comparison
+    from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions
+
+    with out.working("scoring"):
+        scored = score_predictions(
+            predictions,
+            gold,
+            ontology,
+            dataset=dataset,
+            baseline=baseline,
+            averaging=averaging,
+            include_assertions=include_assertions,
+            config=config,
+            **branch_setting(branch),
+        )
+    show_comparison(out, scored.comparison)
+    for note in scored.notes:
+        out.note(note)
+    return exit_status(out, scored.gold, scored.comparison.findings, fail_on)
+
+
+EXTRACTION_ASSERTIONS_HELP = """
+\b
+  eq phenotypes extraction assertions
+  eq phenotypes extraction assertions sentences.txt --language de -v
+
+Evaluate the detection of assertions (affirmed, negated, uncertain, family_history, hypothetical) on sentences in which
+findings are marked: "No [fever|n], but [cough|a]." Without a file, the English and German sentences of the project are
+used, on which the rules were developed. -v lists the accuracy by kind of sentence, and the errors.
+"""
+
+
+@click.command(help=EXTRACTION_ASSERTIONS_HELP, short_help="Evaluate assertion detection on sentences.")
+@click.argument("file", required=False)
+@click.option("--language", metavar="CODE", default="en", show_default=True, help="The language of the file.")
+@options.table_options()
+@options.output_options
+@pass_output
+def assertions(out: Output, file: str | None, language: str) -> int:
+    """See ``EXTRACTION_ASSERTIONS_HELP``."""
+    from equipoise.domains.phenotypes.assertion.detect import LANGUAGES
+    from equipoise.domains.phenotypes.assertion.evaluation import evaluate_assertions, read_assertion_cases
+    from equipoise.domains.phenotypes.extraction.report import assertion_view
+
+    if file is None:
+        evaluations = [evaluate_assertions(code) for code in LANGUAGES]
+    else:
+        evaluations = [evaluate_assertions(language, read_assertion_cases(file))]
+    if out.json:
+        out.data([evaluation.to_dict() for evaluation in evaluations])
+    else:
+        out.view(assertion_view(evaluations))
+    return exits.DONE

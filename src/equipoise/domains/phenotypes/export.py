@@ -1,25 +1,17 @@
-"""Terms of notes: the one-line call ``extract``, folders of notes, rows of a table, and GA4GH phenopackets."""
+"""Folders of notes, and their extracted terms as rows of a table and as GA4GH phenopackets."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import equipoise
 from equipoise.domains.phenotypes.assertion.rules import Assertion
 from equipoise.domains.phenotypes.extraction.candidates import ClinicalText
-from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig
-from equipoise.domains.phenotypes.extraction.extractor import DICTIONARY, TermExtractor
-from equipoise.domains.phenotypes.extraction.predict import predict
-from equipoise.domains.phenotypes.ontology.ontology import HPO, load_ontology
-from equipoise.domains.phenotypes.query import shared_retriever
 from equipoise.errors import DuplicateError, InputError
 from equipoise.io.atomic import write_text
 from equipoise.io.text import PathLike, display_path, read_text
@@ -29,76 +21,11 @@ if TYPE_CHECKING:
     from equipoise.domains.phenotypes.ontology.ontology import Ontology
 
 NOTE_PATTERN = "*.txt"
-ROW_COLUMNS = ("document", "term", "label", "assertion", "score", "start", "end", "text")
 SCHEMA_VERSION = "2.0"
 """The version of the phenopacket schema."""
 
 _IRI = "http://purl.obolibrary.org/obo/"
 _UNSAFE = re.compile(r"[^\w.-]+")
-
-
-@overload
-def extract(texts: str, model: str = ..., ontology: Ontology | str = ..., **options: Any) -> list[ExtractedTerm]: ...
-
-
-@overload
-def extract(
-    texts: Mapping[str, str], model: str = ..., ontology: Ontology | str = ..., **options: Any
-) -> dict[str, list[ExtractedTerm]]: ...
-
-
-def extract(
-    texts: str | Mapping[str, str], model: str = DEFAULT_EXTRACTOR, ontology: Ontology | str = HPO, **options: Any
-) -> list[ExtractedTerm] | dict[str, list[ExtractedTerm]]:
-    """Extract the terms of a note, or of several, with assertion, score and evidence spans.
-
-    The first call loads the ontology and the model; later calls with the same arguments reuse them. The defaults are
-    those of ``eq phenotypes extract``.
-
-    Parameters
-    ----------
-    texts
-        One text, or several by id.
-    model
-        A model spec, such as ``use``, ``tfidf:`` or ``sum:use+tfidf:``; ``dict:`` is the dictionary alone.
-    ontology
-        The ontology, its path, or ``hpo``.
-    **options
-        Options of ``open_term_retriever``, such as ``translations`` and ``index_dir``.
-
-    Returns
-    -------
-    list of ExtractedTerm
-        The terms, best first; for several texts a dict of such lists by id.
-
-    Examples
-    --------
-    >>> [term.term for term in extract("No fever, but seizures.")]  # doctest: +SKIP
-    """
-    documents = {"text": texts} if isinstance(texts, str) else dict(texts)
-    predictions = extract_terms(
-        [ClinicalText(name, text) for name, text in documents.items()], model, ontology, **options
-    )
-    terms = {name: list(found) for name, found in predictions}
-    return terms["text"] if isinstance(texts, str) else terms
-
-
-def extract_terms(
-    documents: Sequence[ClinicalText], model: str = DEFAULT_EXTRACTOR, ontology: Ontology | str = HPO, **options: Any
-) -> Predictions:
-    """The extracted terms of documents, with the settings of ``eq phenotypes extract``."""
-    extractor = _shared_extractor(model, ontology, **options)
-    settings = ExtractionConfig().limited_to(len(extractor.ontology))
-    candidates = extractor.candidates(documents, num_results=settings.pipeline.num_results)
-    return predict(candidates, **settings.pipeline.record())
-
-
-@lru_cache(maxsize=4)
-def _shared_extractor(model: str, ontology: Ontology | str, **options: Any) -> TermExtractor:
-    """The extractor of a model, once per process for the same arguments."""
-    retriever = None if model == DICTIONARY else shared_retriever(model, ontology, **options)
-    terms = load_ontology(ontology) if isinstance(ontology, str) else ontology
-    return TermExtractor(terms, retriever, branch=ExtractionConfig().branch_in(terms))
 
 
 def read_notes(path: PathLike, *, language: str | None = None) -> tuple[ClinicalText, ...]:
@@ -128,7 +55,7 @@ def _read_note(path: PathLike) -> str:
 def term_rows(
     documents: Iterable[ClinicalText], predictions: Predictions, ontology: Ontology
 ) -> list[dict[str, str | float | int]]:
-    """One row per term and evidence span, with the columns of ``ROW_COLUMNS``; offsets are characters from 0."""
+    """One row per term and evidence span; ``start`` and ``end`` are characters from 0."""
     texts = {document.id: document.text for document in documents}
     return [
         {
@@ -145,15 +72,6 @@ def term_rows(
         for term in terms
         for start, end in term.spans
     ]
-
-
-def write_rows(path: PathLike, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of extracted terms as CSV; one header line, also without rows."""
-    content = io.StringIO()
-    writer = csv.DictWriter(content, ROW_COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(Path(path), content.getvalue())
 
 
 def to_phenopacket(
@@ -182,7 +100,8 @@ def to_phenopacket(
 
     Examples
     --------
-    >>> to_phenopacket("note", extract("No fever, but seizures."), load_ontology())  # doctest: +SKIP
+    >>> terms = extract("No fever, but seizures.").of("text")  # doctest: +SKIP
+    >>> to_phenopacket("note", terms, load_ontology())  # doctest: +SKIP
     """
     excluded: dict[str, bool] = {}
     for term in terms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,16 @@ PHRASES = [phrase for rules in RULES_BY_LANGUAGE.values() for group in rules.cue
 WORDS = ["no", "sign", "of", "fever", "not", "excluded", "mother", "kein", "Verdacht", "auf", "denies", "?", "-", ","]
 
 
+def whole_words(phrase: str) -> re.Pattern[str]:
+    """The phrase as whole words, without any shortcut."""
+    body = phrase.replace(" ", r"\s+")
+    return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{body})(?:(?!\w)|(?<=\W))", re.IGNORECASE)
+
+
 @given(st.lists(st.sampled_from(WORDS), max_size=8))
 def test_a_matcher_finds_what_the_regular_expressions_find(words: list[str]) -> None:
     text = " ".join(words)
-    slow = {match.span() for phrase in PHRASES for match in phrase_pattern([phrase]).finditer(text)}
+    slow = {match.span() for phrase in PHRASES for match in whole_words(phrase).finditer(text)}
     fast = {match.span() for phrase in PHRASES for match in PhraseMatcher([phrase]).finditer(text)}
     assert fast == slow
 
@@ -77,4 +84,4 @@ def test_required_letters_are_in_every_match(phrase: str) -> None:
     letters = required_letters(phrase)
     for words in ["no sign of fever", "Verdacht auf Fieber", "his mother has asthma", "cannot be ruled out"]:
         for match in phrase_pattern([phrase]).finditer(words):
-            assert letters in match[0].lower()
+            assert not letters or any(part in match[0].lower() for part in letters)

@@ -12,11 +12,19 @@ import pytest
 
 from equipoise.config import StatsConfig
 from equipoise.domains.phenotypes.extraction.annotated_corpus import AnnotatedCorpus
-from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN
+from equipoise.domains.phenotypes.extraction.candidates import SPLITTER_CHAIN, SelectionSettings
+from equipoise.domains.phenotypes.extraction.config import make_config
 from equipoise.domains.phenotypes.extraction.experiment import run_extraction
+from equipoise.domains.phenotypes.extraction.extractor import TermExtractor
 from equipoise.domains.phenotypes.extraction.predict import predict
 from equipoise.domains.phenotypes.extraction.report import TunedModelSummary, tuning_view
-from equipoise.domains.phenotypes.extraction.tuning import MAX_RESULTS, tune_extraction
+from equipoise.domains.phenotypes.extraction.tuning import (
+    MAX_RESULTS,
+    CandidateGenerator,
+    candidate_generators,
+    refined_configurations,
+    tune_extraction,
+)
 from equipoise.domains.phenotypes.extraction.tuning_results import read_tuned_parameters
 from equipoise.domains.phenotypes.index.retriever import TermRetriever
 from equipoise.domains.phenotypes.ontology.ontology import Ontology
@@ -54,7 +62,7 @@ def test_the_trials_are_the_scores_of_plain_runs(tuned: Any, ontology: Ontology,
     model = tuned.models[0]
     found = retrieve_candidates(tuned.gold.documents, TermRetriever("tfidf:", ontology), num_results=MAX_RESULTS)
     for place in (0, 5, 11):
-        answer = predict(found, **model.trials.settings[place].record()).sets()
+        answer = predict(found, **model.trials.settings[place].selection.record()).sets()
         sets = Sets.of(tuned.gold.sets(), answer)
         value = SetF1("macro", "id").measure(sets).value
         assert model.tuning.trials[place].value == pytest.approx(value)
@@ -119,7 +127,7 @@ def test_tuned_parameters_on_the_documents_that_chose_them_raise_eq201(
 ) -> None:
     tuned.write(tmp_path)
     kept = read_tuned_parameters(tmp_path, "tfidf:")
-    assert kept.parameters == dict(tuned.models[0].best)
+    assert kept.parameters == {**tuned.models[0].best, "chunkers": SPLITTER_CHAIN, "branch": None}
     same = run_extraction(signs, "tfidf:", ontology, tuned=kept, bootstrap=False, output=tmp_path / "run")
     stored = load_run(tmp_path / "run" / "run")
     assert "EQ201" in [each.code for each in stored.result.findings]
@@ -207,3 +215,28 @@ def test_the_nested_interval_has_the_requested_confidence_level(ontology: Ontolo
     narrow, usual = (each.models[0].result.estimates[each.models[0].result.names[0]].interval for each in (found, wide))
     assert (narrow.confidence_level, usual.confidence_level) == (0.8, 0.95)
     assert usual.low <= narrow.low <= narrow.high <= usual.high
+
+
+def test_generators_of_candidates_are_chosen_unless_they_are_fixed(ontology: Ontology, signs: AnnotatedCorpus) -> None:
+    settings = make_config({"branch": "T:02"})
+    every = candidate_generators(settings, ontology, "tfidf:", ())
+    assert len(every) == len(set(every)) == 8
+    assert every[0] == CandidateGenerator(True, ("span",), "T:02")
+    assert {choice.branch for choice in candidate_generators(settings, ontology, "tfidf:", ("branch",))} == {"T:02"}
+    assert all(choice.dictionary for choice in candidate_generators(settings, ontology, "dict:", ()))
+    found = tune_extraction(signs, "tfidf:", ontology, budget=9, folds=2)
+    tried = {setting.generator for setting in found.models[0].trials.settings}
+    assert tried == set(candidate_generators(make_config({}), ontology, "tfidf:", ()))
+    assert len(found.models[0].tuning.grid) == 9
+
+
+def test_refined_thresholds_are_near_the_best_one(ontology: Ontology, signs: AnnotatedCorpus) -> None:
+    documents = {document.id: document.text for document in signs.documents}
+    candidates = TermExtractor(ontology, TermRetriever("tfidf:", ontology), dictionary=False).candidates(documents)
+    best = SelectionSettings(chunk_threshold=0.5)
+    scores = np.unique(candidates.scores[:, 0])
+    refined = list(refined_configurations(candidates, best))
+    level = np.mean(scores < 0.5)
+    for setting in refined:
+        assert abs(np.mean(scores < setting.chunk_threshold) - level) <= 0.075 + 1 / len(scores)
+        assert replace(setting, chunk_threshold=0.5) == best

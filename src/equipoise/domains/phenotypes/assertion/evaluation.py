@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from typing import Any
 
 from equipoise.domains.phenotypes.assertion.detect import detect_assertions, validate_language
 from equipoise.domains.phenotypes.assertion.rules import Assertion
@@ -46,6 +47,11 @@ class AssertionAccuracy:
         """The accuracy."""
         return self.n_right / self.n_cases
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        interval = [self.interval.low, self.interval.high]
+        return {"group": self.group, "accuracy": self.value, "interval": interval, "n_cases": self.n_cases}
+
 
 @dataclass(frozen=True)
 class AssertionEvaluation:
@@ -76,6 +82,19 @@ class AssertionEvaluation:
         """The cases with a wrong assertion, and what was detected."""
         pairs = zip(self.cases, self.detected, strict=True)
         return [(case, assertion) for case, assertion in pairs if assertion is not case.expected]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        groups = {"by_kind": self.by_kind, "by_assertion": self.by_assertion}
+        return {
+            "language": self.language,
+            **self.total.to_dict(),
+            **{name: [group.to_dict() for group in listed] for name, listed in groups.items()},
+            "errors": [
+                {"text": case.text, "finding": case.finding, "expected": case.expected, "detected": detected}
+                for case, detected in self.errors
+            ],
+        }
 
     def _accuracies(self, group_of: Callable[[AssertionCase], str]) -> list[AssertionAccuracy]:
         outcomes: dict[str, list[bool]] = {}

@@ -158,7 +158,18 @@ def phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     """
     longest_first = sorted(phrases, key=len, reverse=True)
     body = "|".join(phrase.replace(" ", r"\s+") for phrase in longest_first)
-    return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{body})(?:(?!\w)|(?<=\W))", re.IGNORECASE)
+    # The shorter start is the same for phrases that start with a letter, and takes less than half of the time.
+    start = r"(?<!\w)" if all(map(_starts_with_letter, longest_first)) else r"(?:(?<!\w)|(?=\W))"
+    return re.compile(rf"{start}(?:{body})(?:(?!\w)|(?<=\W))", re.IGNORECASE)
+
+
+def _starts_with_letter(phrase: str) -> bool:
+    """Whether every match of a regular expression starts with a letter."""
+    if not phrase.startswith("(?:"):
+        return phrase[:1].isalpha()
+    end = _end_of_atom(phrase, 0)
+    inner = all(map(_starts_with_letter, _split_alternatives(phrase[3 : end - 1])))
+    return inner and (phrase[end : end + 1] not in ("?", "*") or _starts_with_letter(phrase[end + 1 :]))
 
 
 class PhraseMatcher:
@@ -172,37 +183,79 @@ class PhraseMatcher:
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        listed = [(required_letters(phrase), phrase) for phrase in phrases]
-        self._patterns = [(letters, phrase_pattern([phrase])) for letters, phrase in listed if letters]
-        others = [phrase for letters, phrase in listed if not letters]
-        if others:
-            self._patterns.append(("", phrase_pattern(others)))
+        by_letters: dict[tuple[str, ...], list[str]] = {}
+        for phrase in phrases:
+            by_letters.setdefault(required_letters(phrase), []).append(phrase)
+        # Phrases without known letters share a pattern; the others may overlap, and have one each.
+        others = by_letters.pop((), [])
+        self._patterns = [
+            (letters, phrase_pattern([phrase])) for letters, listed in by_letters.items() for phrase in listed
+        ]
+        self._always = phrase_pattern(others) if others else None
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """All matches, phrase by phrase."""
         lowered = text.lower()
         for letters, pattern in self._patterns:
-            if letters in lowered:
-                yield from pattern.finditer(text)
+            for part in letters:
+                if part in lowered:
+                    yield from pattern.finditer(text)
+                    break
+        if self._always is not None:
+            yield from self._always.finditer(text)
 
 
-def required_letters(phrase: str) -> str:
-    """The longest run of letters that every match of a regular expression has; empty if that is unknown.
+def required_letters(phrase: str) -> tuple[str, ...]:
+    """Runs of letters of which every match of a regular expression has at least one; empty if none are known.
 
-    >>> required_letters("no longer(?: has)?"), required_letters("signs? of"), required_letters("(?:a|b)")
-    ('longer', 'sign', '')
+    >>> required_letters("no longer(?: has)?"), required_letters("signs? of"), required_letters("(?:is|was) seen")
+    (('longer',), ('sign',), ('seen',))
+    >>> required_letters("(?:his|her) (?:mother|father)"), required_letters(r"\\d+")
+    (('mother', 'father'), ())
     """
-    runs, run, depth, position = [""], "", 0, 0
+    alternatives = _split_alternatives(phrase)
+    if len(alternatives) > 1:
+        parts = [required_letters(alternative) for alternative in alternatives]
+        return tuple(dict.fromkeys(letters for part in parts for letters in part)) if all(parts) else ()
+    options: list[tuple[str, ...]] = []
+    run, position = "", 0
     while position < len(phrase):
         letter = phrase[position]
-        following = phrase[position + 1 : position + 2]
-        if letter == "|" and not depth:
-            return ""
-        depth += (letter in "([") - (letter in ")]")
-        if letter.isalpha() and letter.isascii() and not depth and following not in ("?", "*", "{"):
+        end = _end_of_atom(phrase, position)
+        is_optional = phrase[end : end + 1] in ("?", "*", "{") and end < len(phrase)
+        if letter.isalpha() and not is_optional:
             run += letter.lower()
         else:
-            runs.append(run)
+            options.append((run,))
             run = ""
-        position += 2 if letter == "\\" else 1
-    return max([*runs, run], key=len)
+            if phrase.startswith("(?:", position) and not is_optional:
+                options.append(required_letters(phrase[position + 3 : end - 1]))
+        position = end
+    options.append((run,))
+    known = [option for option in options if option and all(option)]
+    return max(known, key=lambda option: (min(map(len, option)), -len(option)), default=())
+
+
+def _end_of_atom(phrase: str, position: int) -> int:
+    """The end of the character, escape, character class or group that starts at a position."""
+    if phrase[position] == "\\":
+        return position + 2
+    if phrase[position] == "[":
+        return phrase.index("]", position + 2) + 1
+    if phrase[position] != "(":
+        return position + 1
+    position += 1
+    while phrase[position] != ")":
+        position = _end_of_atom(phrase, position)
+    return position + 1
+
+
+def _split_alternatives(phrase: str) -> list[str]:
+    """The alternatives of a regular expression, outside of groups and classes."""
+    parts, start, position = [], 0, 0
+    while position < len(phrase):
+        if phrase[position] == "|":
+            parts.append(phrase[start:position])
+            start = position + 1
+        position = _end_of_atom(phrase, position)
+    return [*parts, phrase[start:]]

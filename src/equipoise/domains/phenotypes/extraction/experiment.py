@@ -407,7 +407,7 @@ def score_extraction(
         return extraction_result(sets, system, gold, settings)
 
     result = scored(f"{name} ({describe_pipeline(settings.pipeline)})", predictions)
-    result = with_findings(result, _gold_findings(gold, settings))
+    result = with_findings(result, gold_findings(gold, settings))
     baseline = None
     if retrieved.dictionary_predictions is not None:
         dictionary = scored(DICTIONARY, retrieved.dictionary_predictions)
@@ -442,7 +442,8 @@ def retrieval_depth(settings: ExtractionConfig, gold: GoldAnnotations) -> int:
     return min(max(MIN_DEPTH, settings.pipeline.num_results), len(gold.ontology))
 
 
-def _gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
+def gold_findings(gold: GoldAnnotations, settings: ExtractionConfig) -> tuple[Finding, ...]:
+    """Findings about the gold, such as that all entries are affirmed."""
     return run_checks(
         GoldAssertions.of(
             gold.annotated.source or "the documents",

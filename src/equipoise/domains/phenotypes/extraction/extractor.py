@@ -32,18 +32,19 @@ from equipoise.domains.phenotypes.extraction.confidence import (
     mention_features,
     span_features,
 )
+from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.dictionary import Mention, TermDictionary, Token, tokenize
+from equipoise.domains.phenotypes.extraction.predict import Predictions, predict
 from equipoise.domains.phenotypes.extraction.splitters import get_splitters
 from equipoise.domains.phenotypes.index.build import default_index_folder, open_indexes
 from equipoise.domains.phenotypes.index.retriever import TermRetriever, dense_models
+from equipoise.domains.phenotypes.ontology.ontology import Ontology, load_ontology
 from equipoise.errors import EquipoiseError, ParameterError
 from equipoise.models.encoder import ModelCard
 from equipoise.models.resolve import open_retriever, resolve_models
 from equipoise.models.retriever import content_fingerprint
 
 if TYPE_CHECKING:
-    from equipoise.domains.phenotypes.extraction.config import ExtractionConfig
-    from equipoise.domains.phenotypes.ontology.ontology import Ontology
     from equipoise.types import Bools, Floats, Ints
 
 DICTIONARY = "dict:"
@@ -328,3 +329,48 @@ def missing_index_notes(extractor: TermExtractor) -> tuple[str, ...]:
         f"no index of {system.card.spec} is stored, so all texts of the terms had to be embedded: "
         f"eq phenotypes index build --model {system.card.spec}{flag} makes one, once",
     )
+
+
+def extract(
+    texts: str | Mapping[str, str] | Iterable[ClinicalText],
+    model: str = DEFAULT_EXTRACTOR,
+    ontology: str = "hpo",
+    **settings: Any,
+) -> Predictions:
+    """Extract the terms of one text or of several, with their assertions.
+
+    The ontology, the dictionary and the model are kept for further calls.
+
+    Parameters
+    ----------
+    texts
+        A text, a mapping from ids to texts, or documents.
+    model
+        A model spec for the phrases that the dictionary leaves free; ``dict:`` for the dictionary alone.
+    ontology
+        ``hpo``, or the path of an OBO file.
+    **settings
+        Settings as in ``run_extraction``.
+
+    Returns
+    -------
+    Predictions
+        The terms of each document, best first; those of a single text are of the document ``text``.
+
+    Examples
+    --------
+    >>> extract("No fever, but seizures.", "dict:").sets()  # doctest: +SKIP
+    {'text': [('HP:0001250', 'affirmed'), ('HP:0001945', 'negated')]}
+    """
+    chosen = make_config(settings)
+    extractor = _kept_extractor(model, ontology, chosen)
+    documents = to_documents({"text": texts} if isinstance(texts, str) else texts)
+    pipeline = chosen.limited_to(len(extractor.ontology)).pipeline
+    candidates = extractor.candidates(documents, num_results=pipeline.num_results)
+    return predict(candidates, **pipeline.record())
+
+
+@lru_cache(maxsize=4)
+def _kept_extractor(model: str, ontology: str, settings: ExtractionConfig) -> TermExtractor:
+    # The context stays open: the model is used by further calls.
+    return open_term_extractor(model, load_ontology(ontology), settings).__enter__()

@@ -30,6 +30,7 @@ from equipoise.stats.formatting import (
 )
 
 if TYPE_CHECKING:
+    from equipoise.domains.phenotypes.assertion.evaluation import AssertionAccuracy, AssertionEvaluation
     from equipoise.domains.phenotypes.extraction.experiment import DictionaryBaseline
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate, Result
@@ -396,11 +397,13 @@ def format_params(params: Params) -> str:
     """Parameters in a few words.
 
     >>> few = {"num_results": 3, "chunk_threshold": 0.61, "min_confidence": 0.0, "top_term_only": False}
-    >>> format_params(few)
-    '3 terms, threshold 0.61'
+    >>> format_params(few | {"dictionary": True, "chunkers": "span", "branch": "HP:0000118"})
+    'dictionary and span below HP:0000118, 3 terms, threshold 0.61'
     """
-    first = params["top_term_only"]
-    parts = ["top term only" if first else f"{params['num_results']} terms"]
+    generator = ("dictionary and " if params.get("dictionary") else "") + str(params.get("chunkers") or "chunks")
+    if params.get("branch"):
+        generator += f" below {params['branch']}"
+    parts = [generator, "top term only" if params["top_term_only"] else f"{params['num_results']} terms"]
     parts.append(f"threshold {float(params['chunk_threshold'] or 0.0):g}")
     confidence = float(params["min_confidence"] or 0.0)
     if confidence > 0:
@@ -484,3 +487,51 @@ def _fold_section(part: TunedModelSummary) -> list[Section]:
         ReportColumn("chosen", [format_params(fold.params) for fold in folds]),
     ]
     return [Section.of_table(f"Folds of {part.name}", columns)]
+
+
+def assertion_view(evaluations: Sequence[AssertionEvaluation]) -> View:
+    """The accuracy of assertion detection by language and assertion; by kind of sentence and the errors in detail."""
+    parts = ", ".join(
+        f"{evaluation.language} {format_value(evaluation.total.value, _SCORE_DECIMALS)} on "
+        f"{pluralize(evaluation.total.n_cases, 'case')}"
+        for evaluation in evaluations
+    )
+    rows = [
+        (evaluation.language, group)
+        for evaluation in evaluations
+        for group in (evaluation.total, *evaluation.by_assertion)
+    ]
+    sections = [
+        Section.of_table(
+            f"By kind of sentence ({evaluation.language})",
+            _accuracy_columns([(evaluation.language, group) for group in evaluation.by_kind]),
+        )
+        for evaluation in evaluations
+    ]
+    errors = [
+        f"{case.text} ({case.finding}: {case.expected}, detected {detected})"
+        for evaluation in evaluations
+        for case, detected in evaluation.errors
+    ]
+    sections += [Section("Errors", notes=tuple(errors[:MAX_LISTED]))] if errors else []
+    answer = Answer(
+        headline=f"Accuracy of assertions: {parts}.",
+        columns=tuple(_accuracy_columns(rows)),
+        notes=("Intervals are Wilson's.",),
+        details="Details: add -v (accuracy by kind of sentence, errors).",
+    )
+    return View(answer, tuple(sections))
+
+
+def _accuracy_columns(rows: Sequence[tuple[str, AssertionAccuracy]]) -> list[ReportColumn]:
+    groups = [group for _, group in rows]
+    level = format_percent(groups[0].interval.confidence_level)
+    return [
+        ReportColumn("language", [language for language, _ in rows]),
+        ReportColumn("cases of", [group.group for group in groups]),
+        ReportColumn("accuracy", [format_value(group.value, _SCORE_DECIMALS) for group in groups], right=True),
+        ReportColumn(
+            f"{level} interval", [format_interval(group.interval, _SCORE_DECIMALS) for group in groups], right=True
+        ),
+        ReportColumn("n", [format_count(group.n_cases) for group in groups], right=True),
+    ]

@@ -44,14 +44,15 @@ def prediction_sets(gold: GoldAnnotations, predictions: Predictions) -> Sets:
 
 
 def with_similarity_credit(sets: Sets, similarity: TermSimilarity) -> Sets:
-    """The same sets with partial credit for terms that are similar to a gold term."""
+    """The same sets with partial credit for terms that are similar to a gold term; unknown terms have none."""
+    resolver = similarity.ontology.id_resolver
 
     def credit(gold: Ids, predicted: Ids) -> Floats:
-        rows, columns = (
-            np.array([similarity.ontology.index_of(str(term)) for term in side], dtype=np.int64)
-            for side in (gold, predicted)
-        )
-        return np.clip(similarity.between(rows, columns), 0.0, 1.0)
+        found = [[resolver.find(str(term)) for term in side] for side in (gold, predicted)]
+        rows, columns = (np.array([each.term if each else 0 for each in side], dtype=np.int64) for side in found)
+        credit: Floats = np.clip(similarity.between(rows, columns), 0.0, 1.0)
+        credit[:, [each is None for each in found[1]]] = 0.0
+        return credit
 
     return sets.with_credit(credit)
 

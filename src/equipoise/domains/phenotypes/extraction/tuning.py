@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import floor, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,23 @@ import numpy as np
 
 from equipoise.checks.base import run_checks
 from equipoise.checks.protocol import TunedSystem
-from equipoise.domains.phenotypes.extraction.candidates import SCORE_DECIMALS, Candidates, SelectionSettings
+from equipoise.domains.phenotypes.extraction.candidates import (
+    DEFAULT_CHUNKERS,
+    SCORE_DECIMALS,
+    SPLITTER_CHAIN,
+    Candidates,
+    SelectionSettings,
+)
 from equipoise.domains.phenotypes.extraction.candidates import SelectionSettings as Pipeline
 from equipoise.domains.phenotypes.extraction.config import DEFAULT_EXTRACTOR, ExtractionConfig, make_config
 from equipoise.domains.phenotypes.extraction.experiment import ExtractionContext, Source, read_gold_annotations
-from equipoise.domains.phenotypes.extraction.extractor import open_term_extractor, resolve_extraction_models
-from equipoise.domains.phenotypes.extraction.predict import predict, prediction_key
+from equipoise.domains.phenotypes.extraction.extractor import (
+    DICTIONARY,
+    TermExtractor,
+    open_term_extractor,
+    resolve_extraction_models,
+)
+from equipoise.domains.phenotypes.extraction.predict import Predictions, predict, prediction_key
 from equipoise.domains.phenotypes.extraction.scoring import comparability_settings, prediction_sets
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning, TunedModel
 from equipoise.errors import InputError, ParameterError
@@ -46,31 +58,80 @@ if TYPE_CHECKING:
     from equipoise.types import Floats
 
 
+@dataclass(frozen=True)
+class CandidateGenerator:
+    """Where candidates come from: a choice of the tuning."""
+
+    dictionary: bool
+    chunkers: tuple[str, ...]
+    branch: str | None
+
+
+@dataclass(frozen=True)
+class TrialSetting:
+    """A generator of candidates, and how they are selected."""
+
+    generator: CandidateGenerator
+    selection: SelectionSettings
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The parameters, as a record keeps them."""
+        selection = {name: value for name, value in self.selection.record().items() if name != "assertions"}
+        generator = self.generator
+        chunkers = ",".join(map(str, generator.chunkers))
+        return {**selection, "dictionary": generator.dictionary, "chunkers": chunkers, "branch": generator.branch or ""}
+
+
+def candidate_generators(
+    settings: ExtractionConfig, ontology: Ontology, model: str, fixed: Collection[str]
+) -> tuple[CandidateGenerator, ...]:
+    """The generators to choose from, the default first; settings in ``fixed`` are not varied.
+
+    They differ in fusion with the dictionary, in phrases or chunks for the model, and in the branch.
+    """
+    branch = settings.branch_in(ontology)
+    dictionary = (settings.dictionary,) if "dictionary" in fixed or model == DICTIONARY else (True, False)
+    chunkers = (
+        (settings.chunkers,) if "chunkers" in fixed or model == DICTIONARY else (DEFAULT_CHUNKERS, SPLITTER_CHAIN)
+    )
+    branches = (branch,) if "branch" in fixed or branch is None else (branch, None)
+    return tuple(CandidateGenerator(*choice) for choice in product(dictionary, chunkers, branches))
+
+
 @dataclass(frozen=True, eq=False)
 class TrialScores:
     """F1 of every document (column) by every configuration (row), and the mean precision and recall."""
 
-    settings: tuple[SelectionSettings, ...]
+    settings: tuple[TrialSetting, ...]
     f1: Floats
     precision: Floats
     recall: Floats
 
 
+Generated = Mapping[CandidateGenerator, Candidates]
+"""The candidates of every generator."""
+
+
 def score_trials(
-    candidates: Candidates, gold: GoldAnnotations, settings: tuple[SelectionSettings, ...], mode: Mode
+    generated: Generated, gold: GoldAnnotations, settings: tuple[TrialSetting, ...], mode: Mode
 ) -> TrialScores:
     """Predict and score with every configuration."""
-    rows = [_score_sets(prediction_sets(gold, predict(candidates, **setting.record())), mode) for setting in settings]
+    rows = [_score_sets(prediction_sets(gold, _predict(generated, setting)), mode) for setting in settings]
     f1, precision, recall = zip(*rows, strict=True)
     return TrialScores(settings, np.array(f1), np.array(precision), np.array(recall))
 
 
-def held_out_sets(candidates: Candidates, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
+def held_out_sets(generated: Generated, gold: GoldAnnotations, trials: TrialScores, chosen: list[int]) -> Sets:
     """The predictions of each document by the configuration that was chosen without it."""
-    by_trial = {index: predict(candidates, **trials.settings[index].record()).sets() for index in set(chosen)}
+    by_trial = {index: _predict(generated, trials.settings[index]).sets() for index in set(chosen)}
     names = [document.id for document in gold.documents]
     answers = {name: by_trial[index][name] for name, index in zip(names, chosen, strict=True)}
     return Sets.of(gold.sets(), answers)
+
+
+def _predict(generated: Generated, setting: TrialSetting) -> Predictions:
+    return predict(generated[setting.generator], **setting.selection.record())
 
 
 def _score_sets(sets: Sets, mode: Mode) -> tuple[Floats, float, float]:
@@ -159,6 +220,24 @@ def trial_configurations(candidates: Candidates, budget: int, seed: int = 0) -> 
     return (*fresh, *repeated[: budget - len(fresh)])
 
 
+REFINED_SHARE = 1 / 3
+"""The share of the trials that refine the grid around the best of the others."""
+_REFINEMENTS = (-0.05, 0.05, -0.025, 0.025, -0.075, 0.075)
+"""Steps from a threshold, in quantiles of the scores; those of the grid are 0.1 apart."""
+
+
+def refined_configurations(candidates: Candidates, best: SelectionSettings) -> Iterator[SelectionSettings]:
+    """Configurations with thresholds near that of a good one."""
+    scores = np.unique(candidates.scores[:, 0]) if len(candidates) else np.zeros(0)
+    scores = scores[np.isfinite(scores)]
+    if not len(scores):
+        return
+    level = float(np.mean(scores < best.chunk_threshold))
+    for step in _REFINEMENTS:
+        threshold = _floor_score(float(np.quantile(scores, min(1.0, max(0.0, level + step)))))
+        yield replace(best, chunk_threshold=threshold)
+
+
 def grid_axes() -> dict[str, list[float]]:
     """The values of each parameter, as a record keeps them."""
     return {
@@ -195,8 +274,10 @@ def tune_extraction(
 ) -> ExtractionTuning:
     """Try configurations of every model, and estimate the score of the best one on held-out documents.
 
-    The criterion is the mean F1 over documents. Documents are embedded once per model; the trials use the stored
-    candidates.
+    A configuration is a generator of candidates (fusion with the dictionary, phrases or chunks, branch) and a selection
+    (terms per phrase, thresholds). Two thirds of the trials are from a grid, and the others refine it around the
+    configurations that are best on the training documents of a fold. The criterion is the mean F1 over documents.
+    Documents are embedded once per generator; the trials use the stored candidates.
 
     Parameters
     ----------
@@ -222,7 +303,7 @@ def tune_extraction(
     engine
         Executor of the jobs, such as a Ray cluster; results do not depend on it.
     **settings
-        Settings as in ``run_extraction``.
+        Settings as in ``run_extraction``. ``chunkers``, ``dictionary`` and ``branch`` are not varied if they are given.
 
     Returns
     -------
@@ -237,7 +318,8 @@ def tune_extraction(
     folder = ExperimentFolder.of(output)
     named = resolve_extraction_models(models)
     gold = read_gold_annotations(source, ontology, dataset)
-    context = TuningContext(gold, chosen, budget, document_folds(gold, folds, chosen.config.seed))
+    fixed = tuple(sorted({"chunkers", "dictionary", "branch"} & set(settings)))
+    context = TuningContext(gold, chosen, budget, document_folds(gold, folds, chosen.config.seed), fixed)
     with report_progress(output, "extraction tuning", len(named) + 1, command=command, step=progress) as report:
         results = run_jobs(
             tune_job,
@@ -257,7 +339,7 @@ def tune_extraction(
     return tuning
 
 
-VERSION = "extraction tuning 1"
+VERSION = "extraction tuning 2"
 """Increased when the same inputs give other scores."""
 
 
@@ -267,6 +349,8 @@ class TuningContext(ExtractionContext):
 
     budget: int
     folds: list[Fold]
+    fixed: tuple[str, ...] = ()
+    """Settings that are not varied."""
 
 
 def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[TunedModel]:
@@ -274,12 +358,22 @@ def tune_job(job: Job[Any], context: JobContext[TuningContext]) -> JobOutput[Tun
     shared = context.shared
     context.progress(f"{job.name}: finding terms")
     with open_term_extractor(job.inputs, shared.gold.ontology, shared.settings) as extractor:
-        key = resume_key(VERSION, shared.key(job.name, extractor), shared.budget, shared.folds)
+        key = resume_key(VERSION, shared.key(job.name, extractor), shared.budget, shared.folds, shared.fixed)
         if key == context.stored_key:
             return JobOutput(None, key)
         depth = min(MAX_RESULTS, len(shared.gold.ontology))
-        candidates = extractor.candidates(shared.gold.documents, num_results=depth)
-    return JobOutput(_tune_model(job.name, candidates, depth, shared), key)
+        generators = candidate_generators(shared.settings, shared.gold.ontology, job.name, shared.fixed)
+        generated = {
+            generator: TermExtractor(
+                shared.gold.ontology,
+                extractor.system,
+                dictionary=generator.dictionary,
+                branch=generator.branch,
+                chunkers=generator.chunkers,
+            ).candidates(shared.gold.documents, num_results=depth)
+            for generator in generators
+        }
+    return JobOutput(_tune_model(job.name, generated, depth, shared), key)
 
 
 def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
@@ -303,11 +397,44 @@ def document_folds(gold: GoldAnnotations, parts: int, seed: int) -> list[Fold]:
     )
 
 
-def _tune_model(name: str, candidates: Candidates, depth: int, context: TuningContext) -> TunedModel:
-    gold, settings, parts, budget = context.gold, context.settings, context.folds, context.budget
-    grid = trial_configurations(candidates, budget, settings.config.seed)
-    usual = Pipeline(num_results=min(Pipeline().num_results, depth))
-    trials = score_trials(candidates, gold, (*grid, usual), settings.mode)
+def _trials(generated: Generated, context: TuningContext) -> tuple[TrialSetting, ...]:
+    """The trials of the grid, by generator in turn, then those that refine it."""
+    budget, seed = context.budget, context.settings.config.seed
+    n_refined = int(budget * REFINED_SHARE)
+    per_generator = -(-(budget - n_refined) // len(generated))
+    rows = [
+        [TrialSetting(generator, selection) for selection in trial_configurations(candidates, per_generator, seed)]
+        for generator, candidates in generated.items()
+    ]
+    # Generators take turns, so that a small budget tries all of them.
+    grid = [trial for turn in zip(*rows, strict=True) for trial in turn][: budget - n_refined]
+    scores = score_trials(generated, context.gold, tuple(grid), context.settings.mode).f1
+    training = [train for train, _ in context.folds] or [np.arange(scores.shape[1])]
+    means = [np.nan_to_num(np.nanmean(scores[:, train], axis=1)) for train in training]
+    # The best of each fold's training documents, then the second best, and so on.
+    ranked = [
+        int(place)
+        for places in zip(*(np.argsort(-mean, kind="stable") for mean in means), strict=True)
+        for place in places
+    ]
+    keys = {(trial.generator, prediction_key(generated[trial.generator], trial.selection)) for trial in grid}
+    refined: list[TrialSetting] = []
+    for place in dict.fromkeys(ranked):
+        generator = grid[place].generator
+        for selection in refined_configurations(generated[generator], grid[place].selection):
+            key = generator, prediction_key(generated[generator], selection)
+            if len(refined) < n_refined and key not in keys:
+                keys.add(key)
+                refined.append(TrialSetting(generator, selection))
+    # Where nothing is left to refine, trials are repeated, so that all models have the same number.
+    return (*grid, *refined, *grid[: n_refined - len(refined)])
+
+
+def _tune_model(name: str, generated: Generated, depth: int, context: TuningContext) -> TunedModel:
+    gold, settings, parts = context.gold, context.settings, context.folds
+    grid = _trials(generated, context)
+    usual = TrialSetting(next(iter(generated)), Pipeline(num_results=min(Pipeline().num_results, depth)))
+    trials = score_trials(generated, gold, (*grid, usual), settings.mode)
     allowed = np.arange(len(grid) + 1) < len(grid)
     best = select_best(trials.f1, allowed=allowed)
     choice = _NestedChoice.of(trials, parts, allowed, best, gold, settings)
@@ -315,7 +442,7 @@ def _tune_model(name: str, candidates: Candidates, depth: int, context: TuningCo
     tuning = TuningRecord(
         metric=f"{NESTED}{metric}" if parts else metric,
         trials=tuple(
-            Trial(_params(setting), MetricValue.mean(row).value)
+            Trial(setting.params, MetricValue.mean(row).value)
             for setting, row in zip(trials.settings, trials.f1, strict=True)
         ),
         best=best,
@@ -325,7 +452,7 @@ def _tune_model(name: str, candidates: Candidates, depth: int, context: TuningCo
         folds=choice.folds,
         tried=len(grid),
     )
-    evidence = held_out_sets(candidates, gold, trials, choice.trial_of)
+    evidence = held_out_sets(generated, gold, trials, choice.trial_of)
     result = _result(name, tuning, choice, evidence, gold, settings)
     result = replace(result, findings=run_checks(TunedSystem.of(name, tuning)))
     return TunedModel(name, tuning, trials, result, evidence)
@@ -367,7 +494,7 @@ class _NestedChoice:
         for trial, (_, test) in zip(nested.chosen.tolist(), parts, strict=True):
             trial_of[test] = trial
         folds = tuple(
-            FoldSelection(_params(trials.settings[trial]), float(inner), float(outer), len(test))
+            FoldSelection(trials.settings[trial].params, float(inner), float(outer), len(test))
             for trial, inner, outer, (_, test) in zip(
                 nested.chosen.tolist(), nested.inner, nested.outer, parts, strict=True
             )
@@ -379,10 +506,6 @@ class _NestedChoice:
             errors,
             nested_interval(nested, errors, bounds=(0.0, 1.0), confidence_level=settings.config.confidence_level),
         )
-
-
-def _params(settings: Pipeline) -> dict[str, Any]:
-    return {name: value for name, value in settings.record().items() if name != "assertions"}
 
 
 def _result(

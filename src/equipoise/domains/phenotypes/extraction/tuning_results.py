@@ -45,8 +45,8 @@ _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
 class TunedParameters:
     """The tuned parameters of a model; ``documents`` are hashes of the texts used for tuning.
 
-    ``parameters`` are the tuned ones, ``fixed_settings`` the settings of all trials (chunkers, representation,
-    mode), for which the thresholds are valid. ``ontology`` is a fingerprint.
+    ``parameters`` are the tuned ones, ``fixed_settings`` the settings of all trials (representation and mode),
+    for which the thresholds are valid. ``ontology`` is a fingerprint.
     """
 
     model: str
@@ -86,7 +86,7 @@ class TunedParameters:
         return run_checks(TunedSystem(system, self.tuning, nested=False))
 
 
-FIXED_SETTINGS = ("chunkers", "dictionary", "branch", "multi_vector", "strategy", "include_assertions")
+FIXED_SETTINGS = ("multi_vector", "strategy", "include_assertions")
 """The settings of a tuning that its parameters depend on."""
 
 
@@ -122,10 +122,12 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
         raise UnknownNameError.of("tuned model", name, models, more=f"it holds {', '.join(models)}")
     tuned = models[name]
     try:
-        shared["chunkers"] = tuple(map(json.text, json.items(shared["chunkers"])))
         tuning = TuningRecord.from_dict(tuned["tuning"])
         # A tuning chooses thresholds: nothing else of a run is taken from the file.
         best = {name: kind(tuned["best"][name]) for name, kind in _TUNED_TYPES.items() if name in tuned["best"]}
+        best["dictionary"] = bool(tuned["best"]["dictionary"])
+        best["chunkers"] = tuple(json.text(tuned["best"]["chunkers"]).split(","))
+        best["branch"] = json.text(tuned["best"]["branch"]) or None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _incomplete_record_error(file) from error
     return TunedParameters(name, best, tuning, documents, shared, ontology)
@@ -258,7 +260,6 @@ class ExtractionTuning:
                     "model": model.name,
                     "mode": self.settings.mode,
                     **model.best,
-                    "chunkers": ", ".join(self.settings.chunkers),
                 },
                 datasets={
                     "documents": self.gold.annotated.fingerprint,

@@ -137,8 +137,9 @@ def read_arrays(folder: Path, meta: IndexMetadata) -> tuple[Vectors, Keys, Ints]
     """Vectors, text digests and duplicate indices, checked against the metadata."""
     here = current_path(folder)
     try:
-        # The checksum reads the whole file, which the first product would do anyway.
-        if file_checksum(here / VECTORS) != meta.checksum:
+        # The metadata are written last, so older vectors are unchanged; the checksum reads the whole file.
+        newer = (here / VECTORS).stat().st_mtime_ns > (here / META).stat().st_mtime_ns
+        if newer and file_checksum(here / VECTORS) != meta.checksum:
             raise damaged_index_error(folder, f"{VECTORS} has changed since it was written")
     except OSError as error:
         raise damaged_index_error(folder, _error_reason(error)) from error

