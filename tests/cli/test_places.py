@@ -131,14 +131,14 @@ def test_training_and_test_visits_are_checked(eq, folder: Path) -> None:
     (folder / "test.csv").write_text("\n".join(["user,target,time", *rows]))
     done = eq("places", "check", "--history", "visits.csv", "--sequences", "test.csv")
     assert done.exit_code == 0, done.stderr
-    assert "EQ160" in done.stdout
+    assert "EQ180" in done.stdout
     assert "No leak was found" in done.stdout
     leaking = [f"{row},{row.split(',')[1]}" for row in rows]
     (folder / "leak.csv").write_text("\n".join(["user,target,time,stop", *leaking]))
     failed = eq("places", "check", "--history", "visits.csv", "--sequences", "leak.csv", "--fail-on", "issue", "--json")
     assert failed.exit_code == 1
     told = json.loads(failed.stdout)
-    assert {finding["code"] for finding in told["findings"]} == {"EQ160", "EQ162"}
+    assert {finding["code"] for finding in told["findings"]} == {"EQ180", "EQ182"}
     assert told["test"]["visits"] == 40
 
 

@@ -44,6 +44,7 @@ EXTRAS = {
     "pgvector": ("pgvector", "pgvector"),
     "qdrant-client": ("qdrant_client", "qdrant"),
     "torch": ("torch", "torch"),
+    "torchmetrics": ("torchmetrics", "torchmetrics"),
     "ray": ("ray", "ray"),
     "pyarrow": ("pyarrow", "parquet"),
     "pypdf": ("pypdf", "documents"),

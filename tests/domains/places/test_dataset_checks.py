@@ -46,10 +46,10 @@ def test_unseen_places_and_users_are_counted(clean):
     users[:2] = "new"
     data = replace(clean, test=replace(clean.test, targets=targets, users=users))
     found = {finding.code: finding for finding in run_checks(data)}
-    assert set(found) == {"EQ160", "EQ161"}
-    assert found["EQ160"].message.startswith(f"3 of {len(targets)} ")
-    assert found["EQ160"].evidence == ("place 60", "place 61")
-    assert found["EQ161"].message.startswith(f"2 of {len(targets)} ")
+    assert set(found) == {"EQ180", "EQ181"}
+    assert found["EQ180"].message.startswith(f"3 of {len(targets)} ")
+    assert found["EQ180"].evidence == ("place 60", "place 61")
+    assert found["EQ181"].message.startswith(f"2 of {len(targets)} ")
     assert data.unseen_for_user.sum() >= 3
 
 
@@ -65,7 +65,7 @@ def test_a_feature_that_contains_the_target_is_found(clean, kind):
     }[kind]
     data = replace(clean, test=replace(clean.test, features={**clean.test.features, "stop": feature}))
     (finding,) = run_checks(data)
-    assert finding.code == "EQ162"
+    assert finding.code == "EQ182"
     assert finding.evidence == ("stop",)
 
 
@@ -78,7 +78,7 @@ def test_rows_of_the_test_data_that_are_training_rows_are_found_by_their_time(cl
     rows = clean.test
     same = MobilityData(clean.train, rows, train_rows=rows)
     (finding,) = run_checks(same)
-    assert finding.code == "EQ163"
+    assert finding.code == "EQ183"
     assert finding.message.startswith(f"{len(rows)} of {len(rows)} ")
     later = replace(rows, times=[f"2025-{time}" for time in rows.times])
     assert codes(MobilityData(clean.train, rows, train_rows=later)) == []
@@ -88,8 +88,8 @@ def test_without_times_only_long_sequences_identify_a_row(clean):
     short = replace(clean.test, times=None)
     assert codes(MobilityData(clean.train, short, train_rows=short)) == []
     long = replace(short, sequences=[np.arange(9) for _ in range(len(short))])
-    assert codes(MobilityData(clean.train, long, train_rows=long)) == ["EQ163"]
+    assert codes(MobilityData(clean.train, long, train_rows=long)) == ["EQ183"]
 
 
 def test_stays_that_are_split_into_equal_visits_are_noted(clean):
-    assert codes(replace(clean, test=replace(clean.test, previous=clean.test.targets, features={}))) == ["EQ164"]
+    assert codes(replace(clean, test=replace(clean.test, previous=clean.test.targets, features={}))) == ["EQ184"]

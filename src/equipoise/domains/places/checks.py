@@ -128,7 +128,7 @@ def share(mask: Bools) -> str:
 
 
 def unseen_targets(data: MobilityData) -> Iterator[Observation]:
-    """EQ160: targets that training never saw."""
+    """EQ180: targets that training never saw."""
     if data.unseen.any():
         places = np.unique(data.test.targets[data.unseen]).tolist()
         yield Observation(
@@ -139,7 +139,7 @@ def unseen_targets(data: MobilityData) -> Iterator[Observation]:
 
 
 def users_without_history(data: MobilityData) -> Iterator[Observation]:
-    """EQ161: users without training visits."""
+    """EQ181: users without training visits."""
     if data.new_users.any() and data.test.users is not None:
         users = np.unique(data.test.users[data.new_users]).tolist()
         yield Observation(
@@ -151,7 +151,7 @@ def users_without_history(data: MobilityData) -> Iterator[Observation]:
 
 
 def leaked_target(data: MobilityData) -> Iterator[Observation]:
-    """EQ162: a feature that equals the target."""
+    """EQ182: a feature that equals the target."""
     if len(data.test) < MIN_ROWS:
         return
     for name, values in data.test.features.items():
@@ -181,7 +181,7 @@ def _text(value: Any) -> str:
 
 
 def repeated_test_rows(data: MobilityData) -> Iterator[Observation]:
-    """EQ163: rows of the test data that are training rows, too."""
+    """EQ183: rows of the test data that are training rows, too."""
     if data.train_rows is None:
         return
     known = set(_row_keys(data.train_rows)) - {None}
@@ -208,7 +208,7 @@ def _row_keys(rows: TestSequences) -> list[tuple[Any, ...] | None]:
 
 
 def repeated_places(data: MobilityData) -> Iterator[Observation]:
-    """EQ164: targets that equal the previous place."""
+    """EQ184: targets that equal the previous place."""
     previous = data.test.previous
     if previous is None or not len(data.test) or data.repeats.mean() < MANY_REPEATS:
         return
@@ -229,7 +229,7 @@ train = VisitHistory.of(["ann", "ann", "bob"], [0, 1, 2])
 
 CHECKS: tuple[Check, ...] = (
     Check(
-        code="EQ160",
+        code="EQ180",
         title="targets that do not occur in training",
         severity=Severity.TIP,
         applies_to=MobilityData,
@@ -242,7 +242,7 @@ rows out, which changes accuracies by as much as the share of the rows.""",
         example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["ann"]), np.array([7]))))',
     ),
     Check(
-        code="EQ161",
+        code="EQ181",
         title="test users without training visits",
         severity=Severity.TIP,
         applies_to=MobilityData,
@@ -255,7 +255,7 @@ the same as the majority.""",
         example=_EXAMPLE + 'run_checks(MobilityData(train, TestSequences("test", np.array(["eve"]), np.array([1]))))',
     ),
     Check(
-        code="EQ162",
+        code="EQ182",
         title="a feature equals the target",
         severity=Severity.ISSUE,
         applies_to=MobilityData,
@@ -270,7 +270,7 @@ kept as a feature. A feature may equal the target by chance in some rows, but no
         + 'run_checks(MobilityData(train, TestSequences("test", None, targets, features={"stop": targets.tolist()})))',
     ),
     Check(
-        code="EQ163",
+        code="EQ183",
         title="test rows that are training rows",
         severity=Severity.ISSUE,
         applies_to=MobilityData,
@@ -284,7 +284,7 @@ repeat short sequences of places, so rows are compared with their times, or by s
         + "run_checks(MobilityData(train, rows, train_rows=rows))",
     ),
     Check(
-        code="EQ164",
+        code="EQ184",
         title="many targets equal the previous place",
         severity=Severity.NOTE,
         applies_to=MobilityData,
