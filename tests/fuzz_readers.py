@@ -58,6 +58,7 @@ from equipoise.io.obo import read_obo
 from equipoise.io.run_files import read_qrels, read_run
 from equipoise.io.tables import read_rows
 from equipoise.io.texts import read_texts
+from equipoise.io.unit_scores import read_unit_scores
 from equipoise.models.backends.precomputed import load as load_vectors
 from equipoise.models.registry import parse_spec
 from equipoise.report.build import build_report
@@ -268,6 +269,12 @@ def _single() -> list[Target]:
         ("run.trec.gz", read_run, gzip.compress(RUN)),
         ("run.json", read_run, json.dumps({"q1": {"d1": 0.5}, "q2": {"d1": 1}}).encode()),
         ("run.jsonl", read_run, jsonl),
+        (
+            "predictions.json",
+            read_run,
+            json.dumps({"mteb_model_meta": {}, "default": {"test": {"q1": {"d1": 0.5}}}}).encode(),
+        ),
+        ("scores.csv", read_unit_scores, text("unit,faithfulness\nq1,0.5\nq2,1\n")),
         ("run.csv", read_run, text("query,doc,score\nq1,d1,1\nq2,d2,2\n")),
         ("run.tsv", read_run, text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")),
         ("a.qrels", read_qrels, text("q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 2\n")),

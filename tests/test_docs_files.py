@@ -14,12 +14,11 @@ from equipoise.accounts import read_edges, read_tree
 from equipoise.audit.audit import audit_table
 from equipoise.bench import read_data
 from equipoise.concepts import read_concept_set
-from equipoise.domains.places.prediction_files import read_topk_predictions
 from equipoise.fair import read_questions
 from equipoise.io.run_files import read_qrels, read_run
-from equipoise.io.tables import read_table
 from equipoise.io.texts import read_texts
 from equipoise.phenotypes import read_annotated_corpus, read_cases
+from equipoise.places import read_coordinates, read_history, read_predictions, read_test_sequences
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "files.md"
 EXAMPLES = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL))
@@ -41,8 +40,12 @@ READERS: dict[str, tuple[Callable[[Path], Any], Any]] = {
     "questions.jsonl": (lambda path: [pair.id for pair in read_questions(path)], ["q1", "q2"]),
     "texts.jsonl": (lambda path: read_texts(str(path)).count, 2),
     "table.csv": (lambda path: audit_table(path).impossible, ()),
-    "predictions.jsonl": (lambda path: read_topk_predictions(path).targets, [2, 1]),
-    "visits.csv": (lambda path: [row["place"] for row in read_table(path).rows], ["0", "2", "1"]),
+    "predictions.jsonl": (lambda path: read_predictions(path).targets, [2, 1]),
+    "libcity.json": (lambda path: read_predictions(path).users.tolist(), [4, 9]),
+    "visits.csv": (lambda path: read_history(path).places.tolist(), [0, 2, 1]),
+    "sequences.jsonl": (lambda path: read_history(path).users.tolist(), ["ann", "ann", "ann", "bob"]),
+    "test.jsonl": (lambda path: read_test_sequences(path).columns["weekday"].tolist(), ["Friday", "Saturday"]),
+    "places.csv": (lambda path: read_coordinates(path, 3)[2].tolist(), [47.366, 8.545]),
     "accounts.csv": (lambda path: read_tree(path).named_edges(), [("11", "1"), ("12", "1")]),
     "edges.csv": (lambda path: read_edges(path).named_edges(), EDGES),
     "tree.json": (lambda path: list(read_tree(path).names), ["Assets", "Cash", "Bank"]),

@@ -11,6 +11,7 @@ from equipoise.lazy import lazy_module
 
 PUBLIC_NAMES = {
     "AccountEmbedderTester": "equipoise.domains.accounts.tester",
+    "AccountPlacer": "equipoise.domains.accounts.placement",
     "AccountsEvaluation": "equipoise.domains.accounts.results",
     "EmbeddingEvaluation": "equipoise.domains.accounts.evaluation",
     "NodeVectors": "equipoise.domains.accounts.vectors",
@@ -19,9 +20,12 @@ PUBLIC_NAMES = {
     "Tree": "equipoise.domains.accounts.trees.tree",
     "TreeEmbedder": "equipoise.domains.accounts.embedders",
     "evaluate_embedding": "equipoise.domains.accounts.evaluation",
+    "evaluate_placement": "equipoise.domains.accounts.placement",
     "evaluate_tree": "equipoise.domains.accounts.experiment",
     "from_codes": "equipoise.domains.accounts.trees.files",
     "from_networkx": "equipoise.domains.accounts.trees.formats",
+    "misfiled_accounts": "equipoise.domains.accounts.placement",
+    "nearest_nodes": "equipoise.domains.accounts.neighbors",
     "read_codes": "equipoise.domains.accounts.trees.files",
     "read_edges": "equipoise.domains.accounts.trees.files",
     "read_gnucash": "equipoise.domains.accounts.trees.formats",

@@ -57,11 +57,11 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
     )
     assert finding.code == "EQ102"
     assert "4 of 10 answers are in the document, but split across chunks with size 8, overlap 0" in finding.message
-    assert "the maximum score there is 0.60" in finding.message
+    assert "the maximum score there is 60 %" in finding.message
     assert finding.message.endswith("1 other chunking of 2 also split some")
     assert finding.evidence[:2] == (
-        "size 8, overlap 0: 4 answers split, maximum score 0.60",
-        "size 60, overlap 0: 1 answer split, maximum score 0.90",
+        "size 8, overlap 0: 4 answers split, maximum score 60 %",
+        "size 60, overlap 0: 1 answer split, maximum score 90 %",
     )
     assert found(SplitAnswers({"size 60, overlap 20": [], "size 60, overlap 30": []}, 10)) == []
 

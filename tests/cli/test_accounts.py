@@ -14,6 +14,7 @@ from equipoise.domains.accounts.trees.read import accounts
 from equipoise.domains.accounts.trees.tree import Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.io.dag import edges as read_pairs
+from equipoise.report.view import View
 from equipoise.types import install_command
 
 QUICK = ("--learning-rates", "0.3", "--epochs", "4", "--n-resamples", "30")
@@ -180,8 +181,8 @@ def test_vectors_trained_on_another_relation_are_not_resumed(eq, folder: Path) -
         json.loads(eq(*words, *more).stdout) for more in ((), *2 * [("--train-relation", "closure")])
     )
     assert first["resumed"] == []
-    assert other["resumed"] == ["random-2"]
-    assert sorted(again["resumed"]) == ["euclidean-2", "lorentz-2", "random-2"]
+    assert other["resumed"] == ["combinatorial-2", "random-2"]
+    assert sorted(again["resumed"]) == ["combinatorial-2", "euclidean-2", "lorentz-2", "random-2"]
     assert other["systems"][0]["estimates"] != first["systems"][0]["estimates"]
     told = eq(*words[:-1], "--train-relation", "closure").stdout
     assert "Trained on another relation: lorentz-2, euclidean-2" in told
@@ -195,16 +196,20 @@ def test_what_is_kept_is_compared_reported_and_drawn(eq, folder: Path) -> None:
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "4", "-o", "results", "-q")
     assert done.exit_code == 0, done.stderr
     assert (folder / "results" / "charts" / "disk.svg").is_file()
+    view = View.read(folder / "results")
+    assert view is not None
+    assert "disk" in {chart.name for chart in view.charts}
     compared = eq("compare", "results/runs/lorentz-2", "results/runs/random-2", "--primary", "MR", "--json")
     assert compared.exit_code == 0, compared.stderr
     assert json.loads(compared.stdout)["leader"] == "lorentz-2"
     drawn = eq("accounts", "plot", "results", "-o", "disk.html")
     assert drawn.exit_code == 0, drawn.stderr
     page = (folder / "disk.html").read_text()
-    assert 'data-tooltip="Account 1.1.2 (Top 1)"' in page
+    assert '"Account 1.1.2"' in page
     assert "http-equiv" in page
     assert 'src="' not in page
-    for name in ("disk", "norm-depth-lorentz-2", "dimensions-mr", "dimensions-map"):
+    assert '<canvas id="tree"' in page
+    for name in ("norm-depth-combinatorial-2", "dimensions-mr", "dimensions-map"):
         assert f'data-chart="{name}"' in page
     one = eq("accounts", "plot", "results", "--chart", "dimensions-mr", "-o", "mr.html", "--json")
     assert json.loads(one.stdout)["charts"] == ["dimensions-mr"]
@@ -402,7 +407,7 @@ def test_names_stay_whole_while_lesser_columns_can_give_way(eq, monkeypatch) -> 
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--embedder", "combinatorial", "--dims", "2", "10")
     assert "combinatorial-10" in done.stdout
     told = " ".join(done.stdout.split())
-    assert "dims" in told.partition("(too narrow for:")[2].partition(";")[0]
+    assert "MAP closure" in told.partition("(too narrow for:")[2].partition(";")[0]
 
 
 def test_codes_without_separators_need_the_widths_of_their_parts(eq, folder: Path) -> None:
@@ -464,3 +469,57 @@ def test_what_stays_on_the_processor_is_told(eq) -> None:
     done = eq(*EVALUATE, "--tree", "accounts.csv", "--dims", "2", "--device", "cpu")
     assert done.exit_code == 0, done.stderr
     assert "trained on the CPU, and ranked on cpu: euclidean-2" in done.stderr
+
+
+def test_all_problems_are_listed_and_the_exit_status_is_1(eq, folder: Path) -> None:
+    (folder / "bad.csv").write_text("id,parent,name\n1,,Assets\n1,,Again\n2,2,Own\n3,9,Orphan\n")
+    done = eq("accounts", "check", "bad.csv", "--json")
+    assert done.exit_code == 1
+    assert [item["code"] for item in json.loads(done.stdout)["findings"]] == ["EQ160", "EQ161", "EQ162"]
+    assert "Findings" in eq("accounts", "check", "bad.csv").stdout
+    sound = eq("accounts", "check", "accounts.csv")
+    assert sound.exit_code == 0
+    assert "0: 4, 1: 12, 2: 24" in sound.stdout
+    (folder / "orphan.csv").write_text("id,parent,name\n1,,Assets\n11,1,Cash\n3,9,Orphan\n")
+    words = ("accounts", "train", "--tree", "orphan.csv", "--embedder", "random", "--dim", "2", "-o", "v.npz")
+    assert eq(*words).exit_code == 2
+    assert eq(*words, "--orphans", "root", "--json").exit_code == 0
+    assert len(read_node_vectors(folder / "v.npz").ids) == 3
+
+
+def test_a_new_account_is_placed_and_placements_are_evaluated(eq) -> None:
+    done = eq("accounts", "place", "accounts.csv", "--sibling", "2-1-1", "--json")
+    assert json.loads(done.stdout)["parents"][0]["id"] == "2-1"
+    by_name = json.loads(eq("accounts", "place", "accounts.csv", "--name", "Account 3.2.9", "--json").stdout)
+    assert by_name["parents"][0]["id"] == "3-2"
+    assert 0 < by_name["parents"][0]["confidence"] <= 1
+    words = ("accounts", "place", "accounts.csv", "--held-out", "0.25", "--dim", "2", "--n-resamples", "30")
+    evaluated = json.loads(eq(*words, "--json").stdout)
+    assert evaluated["held_out"] == 6
+    assert [item["system"] for item in evaluated["systems"]][-1] == "structure alone"
+    assert "held-out accounts" in eq(*words).stdout
+    assert eq("accounts", "place", "accounts.csv", "--held-out", "0.2", "--name", "x").exit_code == 2
+
+
+def test_nearest_misfiled_and_shape_answer_first(eq, folder: Path) -> None:
+    eq("accounts", "train", "--tree", "accounts.csv", "--embedder", "combinatorial", "--dim", "2", "-o", "v.npz")
+    near = json.loads(eq("accounts", "nearest", "v.npz", "1-1-1", "--tree", "accounts.csv", "-k", "2", "--json").stdout)
+    assert near["nearest"][0]["id"] == "1-1"
+    assert [item["id"] for item in near["ancestors"]] == ["1-1", "1"]
+    assert "Ancestors by norm" in eq("accounts", "nearest", "v.npz", "1-1-1", "--tree", "accounts.csv").stdout
+    assert json.loads(eq("accounts", "misfiled", "accounts.csv", "--json").stdout)["misfiled"] == []
+    assert "accounts.csv" in eq("accounts", "misfiled", "accounts.csv").stdout.splitlines()[0]
+    assert "hyperbolic space pays" in eq("accounts", "shape", "accounts.csv").stdout
+    np.save(folder / "distances.npy", np.abs(np.subtract.outer(np.arange(40.0), np.arange(40.0))))
+    shape = json.loads(eq("accounts", "shape", "accounts.csv", "--distances", "distances.npy", "--json").stdout)
+    assert set(shape["relations"]) == {"parent", "ancestors", "closure"}
+
+
+def test_training_continues_from_a_file(eq, folder: Path) -> None:
+    words = ("accounts", "train", "--tree", "accounts.csv", "--dim", "3", "--epochs", "30")
+    assert eq(*words, "-o", "first.npz").exit_code == 0
+    with (folder / "accounts.csv").open("a") as stream:
+        stream.write("1-1-9,1-1,Account 1.1.9\n")
+    assert eq(*words, "--continue-from", "first.npz", "-o", "second.npz").exit_code == 0
+    assert read_node_vectors(folder / "second.npz").settings["new_nodes"] == 1
+    assert eq(*words[:4], "--embedder", "random", "--continue-from", "first.npz", "-o", "x.npz").exit_code == 2

@@ -42,7 +42,7 @@ def pairs(folder: Path) -> str:
 def test_all_five_scores_and_the_composite_are_printed_with_parts_and_advice(concepts: Run) -> None:
     short = concepts("--models", "hash,dim=64", "hash,dim=128")
     assert short.exit_code == 0, short.output
-    for text in ("composite_score", "clustering_score", "General Knowledge Graph Tasks: ", "EQ312"):
+    for text in ("composite_score", "Spearman", "ARI", "General Knowledge Graph Tasks: ", "EQ312"):
         assert text in short.stdout, text
     done = concepts("--models", "hash,dim=64", "hash,dim=128", "-v")
     for text in (
@@ -64,8 +64,10 @@ def test_all_five_scores_and_the_composite_are_printed_with_parts_and_advice(con
 def test_one_task_on_a_file_of_pairs(concepts: Run, pairs: str) -> None:
     done = concepts("--models", "hash", "--task", "similarity", "--data", pairs)
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("hash on pairs: semantic_similarity_score")
-    assert "clustering_score" not in done.stdout
+    assert done.stdout.startswith(
+        "No model can be recommended on pairs: the highest is hash, not above chance: Spearman"
+    )
+    assert "ARI" not in done.stdout
 
 
 def test_sts_scores_are_scaled_when_asked(concepts: Run, folder: Path) -> None:
@@ -95,6 +97,7 @@ def test_what_is_written_can_be_compared(concepts: Run, eq: Run, folder: Path) -
     assert done.exit_code == 0, done.output
     assert "Every pair" in done.stdout
     assert (folder / "results" / "results.json").is_file()
+    assert (folder / "results" / "view.json").is_file()
     command = done.stdout.split("Next: ")[1].split()
     assert command[:2] == ["eq", "compare"]
     compared = eq(*command[1:], "--json")

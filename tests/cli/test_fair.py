@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.shell_completion import BashComplete
 
 from equipoise.cli.app import cli
+from equipoise.cli.explain import find_explanations
+from equipoise.domains.fair.cli import OPTION_DETAILS
+from equipoise.domains.fair.cli import fair as fair_group
 from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS
+from equipoise.metrics.parser import catalogue_with
 from fair_sample import document, pairs
 
 GRID = ["--chunk-sizes", "16", "24", "--overlaps", "0", "4", "--top-ks", "1", "3", "--tokenizer", "words"]
@@ -40,7 +47,7 @@ def test_the_honest_table_comes_first_and_the_optimistic_one_is_named(fair: Run)
     assert next(line for line in lines if line.startswith("rank")).split()[:3] == ["rank", "model", "accuracy"]
     assert "EQ105" in done.stdout
     assert "unit" not in done.stdout
-    assert "0." not in done.stdout.split("EQ")[0].split("adjusted p")[0], "accuracies are in percent"
+    assert not re.search(r"\b0\.\d", done.stdout.split("EQ")[0].split("adjusted p")[0]), "accuracies are in percent"
     assert len(lines) <= 15
     verbose = fair("--models", "bm25:", "hash", *GRID, "-v").stdout
     places = [
@@ -59,6 +66,7 @@ def test_lists_may_be_typed_with_spaces_with_commas_or_by_repetition(fair: Run) 
     for content in (first, second):
         for model in content["models"]:
             model.pop("optimization_time_seconds")
+            model["costs"].pop("documents_per_second")
     assert first == second
     assert first["settings"]["chunk_sizes"] == [16, 24]
 
@@ -86,6 +94,12 @@ def test_a_folder_is_written_and_the_same_command_goes_on_where_it_was(fair: Run
     assert again.exit_code == 0
     assert "nested accuracy" in again.stdout
     assert "30 questions" in again.stdout
+    verbose = fair("--models", "bm25:", "hash", *GRID, "-o", "results", "-v").stdout
+    assert eq("report", "results", "-o", "page.html", "--no-charts").exit_code == 0
+    details = (folder / "page.html").read_text().split('<section id="details"')[1].split("</section>")[0]
+    titles = re.findall("<h3>(.*?)</h3>", details)
+    assert "Best accuracy per number of retrieved tokens (optimistic)" in titles
+    assert all(html.unescape(title) in verbose for title in titles)
 
 
 @pytest.mark.slow
@@ -143,7 +157,7 @@ def test_one_fold_is_no_nesting_and_a_finding(fair: Run, eq: Run, folder: Path) 
 def test_a_narrow_screen_keeps_what_tells_the_models_apart(fair: Run) -> None:
     narrow = fair("--models", "bm25:", "hash", "tfidf:", *GRID, env={"COLUMNS": "80"}).stdout.splitlines()
     table = next(line for line in narrow if line.startswith("rank"))
-    for head in ("rank", "model", "accuracy", "95 % interval", "vs. best", "chunks", "size"):
+    for head in ("rank", "model", "accuracy", "95 % interval", "vs. best", "chunks", "memory"):
         assert head in table
     assert max(map(len, narrow)) <= 80
 
@@ -242,7 +256,7 @@ def test_the_group_lists_its_commands(eq: Run) -> None:
     assert all(name in done.stdout for name in ("compare", "validate"))
 
 
-def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(fair: Run, eq: Run, folder: Path) -> None:
+def test_every_finding_that_is_printed_is_on_the_page_before_the_tables(fair: Run, eq: Run, folder: Path) -> None:
     """EQ102 (an answer is cut), EQ105 (few questions), EQ108 (most of the document is retrieved)."""
     grid = ["--chunk-sizes", "8", "--overlaps", "0", "--top-ks", "60", "--tokenizer", "words"]
     printed = json.loads(fair("--models", "hash", "hash,dim=16", *grid, "-o", "results", "--json").stdout)
@@ -253,7 +267,7 @@ def test_every_finding_that_is_printed_is_on_the_page_before_the_verdict(fair: R
         page = (folder / "page.html").read_text()
         shared = {"EQ102", "EQ105", "EQ108"} if len(runs[0]) > len("results") else codes
         assert [code for code in shared if code not in page] == []
-        assert page.index("EQ105") < page.index('class="verdict"')
+        assert page.index('class="verdict"') < page.index("EQ105") < page.index('id="leaderboard"')
 
 
 def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder: Path) -> None:
@@ -262,3 +276,35 @@ def test_notes_on_how_it_was_measured_are_on_the_page(fair: Run, eq: Run, folder
     fair("--models", "bm25:", "hash", *GRID, "--unanswerable", "skip", "-o", "results", qa="lost.json")
     assert eq("report", "results", "-o", "page.html").exit_code == 0
     assert "1 question was skipped" in (folder / "page.html").read_text()
+
+
+def fair_options() -> dict[str, set[str]]:
+    """The options that each command of ``eq fair`` declares."""
+    context = click.Context(fair_group)
+    commands = {name: fair_group.get_command(context, name) for name in fair_group.list_commands(context)}
+    return {
+        name: {opt for option in command.params if isinstance(option, click.Option) for opt in option.opts}
+        for name, command in commands.items()
+        if command is not None
+    }
+
+
+def test_every_option_is_explained_with_its_commands() -> None:
+    for command, names in fair_options().items():
+        for name in names:
+            pages = find_explanations(name, catalogue_with(()))
+            assert any(f"eq fair {command}" in page.facts["commands"] and page.text for page in pages), (command, name)
+
+
+def test_details_are_about_options_that_exist() -> None:
+    declared = fair_options()
+    assert {name: set(details) - declared[name] for name, details in OPTION_DETAILS.items()} == {
+        name: set() for name in OPTION_DETAILS
+    }
+
+
+def test_an_option_is_explained_by_the_name_that_is_typed(eq: Run) -> None:
+    done = eq("explain", "--token-budget")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("--token-budget N")
+    assert eq("explain", "--token-budgt").exit_code == 2

@@ -63,6 +63,7 @@ def test_a_run_tells_figures_stages_and_errors(eq) -> None:  # type: ignore[no-u
     for part in ("precision", "By mode and average", "What became of the gold", "Errors by kind"):
         assert part in answer.stdout
     assert Path("results/default/extraction_results.json").is_file()
+    assert Path("results/default/view.json").is_file()
 
 
 def test_the_data_of_a_run_are_json(eq) -> None:  # type: ignore[no-untyped-def]

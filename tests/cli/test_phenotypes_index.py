@@ -73,7 +73,7 @@ def test_the_part_of_a_fusion_that_embeds_gets_the_index(eq) -> None:
 
 
 def test_systems_that_score_words_need_none(eq) -> None:
-    _refused(eq(*BUILD, "--model-name", "tfidf:"), "tfidf: is lexical", "it needs no index")
+    _refused(eq(*BUILD, "--model-name", "tfidf:"), "is lexical", "it needs no index")
 
 
 def test_an_unknown_model_and_an_unknown_ontology_get_a_sentence(eq) -> None:

@@ -12,7 +12,15 @@ from sklearn import metrics as sklearn
 
 from equipoise.errors import ParameterError
 from equipoise.evidence.labels import Labels
-from equipoise.metrics.clustering import AdjustedRand, Completeness, Homogeneity, MutualInformation, VMeasure
+from equipoise.metrics.clustering import (
+    MAX_CLASSES,
+    AdjustedRand,
+    Completeness,
+    Homogeneity,
+    MutualInformation,
+    VMeasure,
+    contingency,
+)
 from equipoise.metrics.labels import METRICS, Accuracy, ClassF1, ClassPrecision, ClassRecall
 
 COLUMNS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
@@ -147,3 +155,14 @@ def test_no_units_give_no_number(metric):
 
 def test_names_say_the_parameters_that_differ_from_the_default():
     assert [str(ClassF1()), str(ClassF1(average="macro"))] == ["F1", "F1(average=macro)"]
+
+
+@pytest.mark.parametrize("classes", [3, MAX_CLASSES, 3 * MAX_CLASSES])
+def test_the_contingency_table_of_few_and_of_many_classes_is_that_of_scikit_learn(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    true, predicted = rng.integers(classes, size=(2, 400))
+    matrix = sklearn.cluster.contingency_matrix(true, predicted)
+    table = contingency(Labels.of(true.tolist(), predicted.tolist()))
+    assert sorted(table.cells) == sorted(matrix[matrix > 0])
+    assert sorted(table.classes) == sorted(matrix.sum(axis=1))
+    assert sorted(table.clusters) == sorted(matrix.sum(axis=0))

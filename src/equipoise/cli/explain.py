@@ -1,7 +1,8 @@
-"""``eq explain``: what a metric, a check, an error, a test or a correction is."""
+"""``eq explain``: what a metric, a check, an error, a test, a correction or an option of a command is."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -16,7 +17,7 @@ from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, UnknownNameError, did_you_mean
 from equipoise.metrics.base import BaseMetric, Metric
 from equipoise.metrics.parser import catalogue_with, matching_metrics, symbol_of
-from equipoise.report.terminal import CodeLine, Paragraph, heading
+from equipoise.report.terminal import CodeLine, Paragraph, Part, heading
 from equipoise.stats.formatting import format_value
 from equipoise.types import Direction
 
@@ -36,9 +37,9 @@ class InfoPage:
     facts: Mapping[str, str] = field(default_factory=dict)
     blocks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[Part]:
         """The page as paragraphs."""
-        parts: list[Any] = [heading(self.title)]
+        parts: list[Part] = [heading(self.title)]
         for paragraph in filter(None, self.text.split("\n\n")):
             parts += [Paragraph(""), Paragraph(" ".join(paragraph.split()))]
         known = {name: fact for name, fact in self.facts.items() if fact}
@@ -191,9 +192,10 @@ HELP = """
 \b
   eq explain nDCG@10
   eq explain EQ301
+  eq explain --token-budget
 
 Explain a metric, with its formula and a worked example; the code of a finding (EQ301) or of
-an error (E204); a paired test or a correction.
+an error (E204); a paired test or a correction; or an option of any command.
 """
 
 _CHECK = re.compile(r"EQ\d+", re.IGNORECASE)
@@ -217,7 +219,12 @@ class ExplainableType(options.MetricType):
         ]
 
 
-@click.command(help=HELP, short_help="Explain a metric, a test or a code.")
+@click.command(
+    help=HELP,
+    short_help="Explain a metric, a test, a code or an option.",
+    # An unknown option is the name of the option to explain.
+    context_settings={"ignore_unknown_options": True},
+)
 @click.argument("name", type=ExplainableType())
 @options.plugin_option
 @options.output_options
@@ -239,6 +246,8 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         return [_check_page(name)]
     if _ERROR.fullmatch(name):
         return [_error_page(name)]
+    if name.startswith("-"):
+        return _option_pages(name)
     pages = [*_test_pages(name), *_concept_score_pages(name), *explain_metric(name, catalogue)]
     if not pages:
         known = [
@@ -253,6 +262,80 @@ def find_explanations(name: str, catalogue: MetricCatalogue) -> list[InfoPage]:
         )
         raise UnknownNameError(f"no metric, test or code is called {name!r}", hint=hint)
     return pages
+
+
+# Options of commands: what every command declares, and details where its module has some.
+
+_DETAILS_TABLE = "OPTION_DETAILS"
+"""The table of a module of commands with more about its options: text by command and option."""
+
+
+@dataclass(frozen=True)
+class _CommandOption:
+    """An option of a command, with the path of the command and the details of its module."""
+
+    path: str
+    option: click.Option
+    details: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Equal for options that are explained together."""
+        return (*self.option.opts, self.option.help or "", self.details)
+
+
+def _option_pages(name: str) -> list[InfoPage]:
+    """One page per meaning of an option, with the commands that have it."""
+    found = [known for known in _all_options() if name in (*known.option.opts, *known.option.secondary_opts)]
+    if not found:
+        names = sorted({opt for known in _all_options() for opt in known.option.opts})
+        raise UnknownNameError.of("option of a command", name, names, more="eq COMMAND --help lists its options")
+    groups: dict[tuple[str, ...], list[_CommandOption]] = {}
+    for known in found:
+        groups.setdefault(known.key, []).append(known)
+    return [_option_page(group) for group in groups.values()]
+
+
+def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
+    option = group[0].option
+    choices = getattr(option.type, "choices", None)
+    shown = option.show_default if isinstance(option.show_default, str) else option.default
+    is_set = isinstance(option.show_default, str) or (option.show_default and isinstance(shown, str | int | float))
+    values = list(choices() if callable(choices) else choices) if choices else []
+    return InfoPage(
+        f"{', '.join(option.opts)}{'' if option.is_flag else f' {option.make_metavar(click.Context(explain))}'}",
+        "\n\n".join(filter(None, (option.help, group[0].details))),
+        {
+            "values": ", ".join(map(str, values)),
+            "default": str(shown) if is_set else "",
+            "commands": ", ".join(f"eq {known.path}" for known in group),
+        },
+    )
+
+
+def _all_options() -> list[_CommandOption]:
+    """The options of all commands."""
+    from equipoise.cli.app import cli
+
+    found: list[_CommandOption] = []
+
+    def collect(command: click.Command, path: str) -> None:
+        context = click.Context(command)
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                child = command.get_command(context, name)
+                if child is not None:
+                    collect(child, f"{path} {name}".strip())
+            return
+        module = inspect.getmodule(inspect.unwrap(command.callback)) if command.callback else None
+        details = getattr(module, _DETAILS_TABLE, {}).get(command.name, {})
+        for option in command.params:
+            if isinstance(option, click.Option):
+                text = next((details[opt] for opt in option.opts if opt in details), "")
+                found.append(_CommandOption(path, option, text))
+
+    collect(cli, "")
+    return found
 
 
 def _check_codes() -> list[str]:

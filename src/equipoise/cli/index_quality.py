@@ -18,7 +18,7 @@ from equipoise.cli import output as exits
 from equipoise.cli.options import engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import ParameterError
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.stats.formatting import format_count, format_interval, format_percent, format_value, n_decimals
 
@@ -36,7 +36,7 @@ _UNITS = {"fraction": "", "queries a second": "queries/s"}
 """The unit after a value; a fraction has none."""
 
 
-def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False) -> list[Any]:
+def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: bool = False) -> list[Part]:
     """A title, a line a figure, and sentences on how they were measured."""
     recall, *_ = result.estimates.values()
     vectors = int(result.settings["vectors"])
@@ -51,7 +51,7 @@ def index_report(result: Result, cost: dict[str, float], *, exact: bool, quiet: 
             ReportColumn("n", n, right=True, rank=2),
         ]
     )
-    parts: list[Any] = [heading(f"{result.system} on {format_count(vectors)} vectors"), Paragraph(""), table]
+    parts: list[Part] = [heading(f"{result.system} on {format_count(vectors)} vectors"), Paragraph(""), table]
     if quiet:
         return parts
     return [

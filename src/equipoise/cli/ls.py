@@ -12,7 +12,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.app import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 
 if TYPE_CHECKING:
     from equipoise.models.inventory import ModelListing
@@ -130,7 +130,7 @@ def metrics(out: Output, kind: str | None, plugins: tuple[str, ...]) -> None:
     out.show(*_metrics_part(listed, verbose=out.verbose))
 
 
-def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Any]:
+def _metrics_part(listed: Sequence[Any], *, verbose: bool) -> list[Part]:
     """The table of the metrics, with ``verbose`` followed by their aliases."""
     names = [f"{metric.symbol}@k" if metric.needs_cutoff else metric.symbol for metric in listed]
     aliases = ReportColumn("aliases", [", ".join(metric.aliases) for metric in listed], rank=2, extra=True)

@@ -32,8 +32,8 @@ class Ranking(Evidence):
     differ for truncated lists. ``near`` ranks items that are not relevant but similar to a relevant one (their gain
     is the similarity), for MaxOntSim; ``random_near[u, k - 1]`` is the expected MaxOntSim@k of unit ``u`` for random
     candidates. An item of ``near`` may represent several items of equal score and similarity: ``copies`` is their
-    number. ``nonrelevant`` ranks the judged items that are not relevant (their gain is 0 or less), for bpref, infAP and
-    Judged; None if there are none.
+    number. ``nonrelevant`` ranks the assessed items that are not relevant (their gain is 0 or less), for bpref and
+    others; None if there are none.
 
     >>> ranking = Ranking.from_runs({"q": {"a": 1, "b": 1}}, {"q": {"a": 0.9, "x": 0.8, "b": 0.7}})
     >>> ranking.ranks
@@ -629,7 +629,7 @@ def _concatenate_copies(parts: Sequence[Ranking]) -> Ints | None:
 
 
 def _concatenate_nonrelevant(parts: Sequence[Ranking]) -> Ranking | None:
-    """The judged items that are not relevant of all parts; None if no part has any."""
+    """The assessed items that are not relevant of all parts; None if no part has any."""
     if all(part.nonrelevant is None for part in parts):
         return None
     empty = [np.zeros(len(part.above), dtype=np.bool_) for part in parts]

@@ -314,7 +314,7 @@ _STREAM_SCORES, _STREAM_UNITS = 1 << 15, 1 << 12
 Counted = tuple[Ints, Floats, Ints, Ints, Ints]
 """Counts of a few units, and gains, above, tied and before of their items."""
 CountedParts = tuple[Counted, Counted]
-"""The relevant items and the judged items that are not relevant."""
+"""The relevant items and the assessed items that are not relevant."""
 
 
 def ranking_from_runs(
@@ -351,13 +351,12 @@ def _as_mappings(qrels: Any, run: Any, columns: Mapping[str, str] | None) -> tup
     """Judgements and run, with frames and objects of other libraries as dicts; other values unchanged."""
     if isinstance(qrels, _DICT_OR_PATH) and isinstance(run, _DICT_OR_PATH):
         return qrels, run
-    from equipoise.io.run_objects import judgements_of, run_of
+    from equipoise.io.run_objects import judgements_and_run
 
-    judgements = None if isinstance(qrels, _DICT_OR_PATH) else judgements_of(qrels, columns)
-    scores = None if isinstance(run, _DICT_OR_PATH) else run_of(run, columns)
+    judgements, scores = judgements_and_run(qrels, run, columns)
     if judgements is None and scores is None:
         return qrels, run
-    # The ids of a table are strings, so those of a dict beside it must be strings, too.
+    # The ids of a table are strings, so those of a dict must be strings, too.
     return (
         _with_string_ids(qrels) if judgements is None else judgements,
         _with_string_ids(run) if scores is None else scores,
@@ -515,7 +514,7 @@ def _blocks(depth: Ints) -> Iterator[slice]:
 def _count(
     units: list[str], qrels: list[Mapping[str, float]], lists: list[Mapping[str, float]], depth: Ints
 ) -> CountedParts:
-    """Counts, gains, above, tied and before of the judged items of a few units."""
+    """Counts, gains, above, tied and before of the assessed items of a few units."""
     try:
         matrix, target_scores, gains = _gather(qrels, lists, depth)
     except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
@@ -560,7 +559,7 @@ def _counted(
 
 
 def _count_in_sorted_rows(matrix: Floats, thresholds: Floats, counts: Ints) -> tuple[Ints, Ints]:
-    """``count_above_and_tied`` for many thresholds per row, by binary search: judged pools hold hundreds."""
+    """``count_above_and_tied`` for many thresholds per row, by binary search: assessed pools hold hundreds."""
     above, tied = np.zeros(len(thresholds), dtype=np.int64), np.zeros(len(thresholds), dtype=np.int64)
     ends = np.cumsum(counts)
     for row in np.flatnonzero(counts).tolist():

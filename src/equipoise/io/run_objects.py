@@ -13,35 +13,44 @@ ROLES = ("query_id", "doc_id", "gain", "score", "rank")
 """The roles that a user may assign to columns."""
 
 
-def judgements_of(source: Any, columns: Mapping[str, str] | None = None) -> ScoresByUnit | None:
-    """Gains by query and document of an object of another library; None if it is none of them.
+def judgements_and_run(
+    qrels: Any, run: Any, columns: Mapping[str, str] | None = None
+) -> tuple[ScoresByUnit | None, ScoresByUnit | None]:
+    """Gains and scores by query and document of objects of other libraries; None for any other object.
 
-    >>> judgements_of([{"qid": "q1", "docid": "d7", "rel": 1}])
-    {'q1': {'d7': 1.0}}
+    ``columns`` names columns by their role. A name that only one of the two tables has applies to that one. A table
+    without scores may have ranks: 1 is best. Without gains, every judgement is 1.
+
+    >>> judgements_and_run([{"qid": "q1", "docid": "d7"}], [{"qid": "q1", "docid": "d7", "score": 0.5}])
+    ({'q1': {'d7': 1.0}}, {'q1': {'d7': 0.5}})
     """
-    return _scores(source, "qrels", "gain", columns)
+    chosen = dict(columns or {})
+    tables = _table(qrels, "qrels"), _table(run, "run")
+    known = {name for table in tables if isinstance(table, ColumnTable) for name in table.columns}
+    for role, name in chosen.items():
+        if role not in ROLES:
+            raise UnknownNameError.of("column role", role, ROLES, more=f"the roles are {', '.join(ROLES)}")
+        if name not in known:
+            raise UnknownNameError.of("column", name, known, more=f"there are {', '.join(sorted(known))}")
+    return _scores(tables[0], "gain", chosen), _scores(tables[1], "score", chosen)
 
 
-def run_of(source: Any, columns: Mapping[str, str] | None = None) -> ScoresByUnit | None:
-    """Scores by query and document of an object of another library; None if it is none of them.
-
-    A table without scores may have ranks: 1 is best.
-
-    >>> run_of([{"qid": "q1", "docid": "d7", "score": 0.5}])
-    {'q1': {'d7': 0.5}}
-    """
-    return _scores(source, "run", "score", columns)
-
-
-def _scores(source: Any, name: str, role: str, columns: Mapping[str, str] | None) -> ScoresByUnit | None:
+def _table(source: Any, name: str) -> ColumnTable | ScoresByUnit | None:
+    """The object as a table, or its scores if it has them by query already."""
     if type(source).__module__.partition(".")[0] == "ranx":
         return {query: dict(scores) for query, scores in source.to_dict().items()}
-    records = getattr(source, "qrels_iter" if role == "gain" else "scoreddocs_iter", None)
+    records = getattr(source, "qrels_iter" if name == "qrels" else "scoreddocs_iter", None)
     if records is not None:  # ir_datasets
         source = records()
     if not is_frame(source) and not _has_records(source):
         return None
-    return _by_query(table_of(source, name=f"the {name}"), role, columns or {})
+    return table_of(source, name=f"the {name}")
+
+
+def _scores(table: ColumnTable | ScoresByUnit | None, role: str, chosen: Mapping[str, str]) -> ScoresByUnit | None:
+    if not isinstance(table, ColumnTable):
+        return table
+    return _by_query(table, role, {each: name for each, name in chosen.items() if name in table.columns})
 
 
 def _has_records(source: Any) -> bool:
@@ -55,9 +64,6 @@ def _has_records(source: Any) -> bool:
 
 
 def _by_query(table: ColumnTable, role: str, chosen: Mapping[str, str]) -> ScoresByUnit:
-    for name in chosen:
-        if name not in ROLES:
-            raise UnknownNameError.of("column role", name, ROLES, more=f"the roles are {', '.join(ROLES)}")
     values = _values(table, role, chosen)
     queries = table.columns[_column(table, "query_id", chosen)]
     documents = table.columns[_column(table, "doc_id", chosen)]

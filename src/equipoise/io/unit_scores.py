@@ -25,7 +25,7 @@ _NOT_A_SCORE = re.compile(
 
 
 @dataclass(frozen=True)
-class UnitScores:
+class UnitScoreTable:
     """One number per unit and metric; NaN where a score is missing."""
 
     name: str
@@ -38,7 +38,7 @@ class UnitScores:
         return all(0 <= value <= 1 for column in self.values.values() for value in column if value == value)
 
 
-def read_unit_scores(source: Any, *, name: str = "") -> UnitScores:
+def read_unit_scores(source: Any, *, name: str = "") -> UnitScoreTable:
     """Read a table with one row per unit and one column per metric.
 
     Parameters
@@ -75,7 +75,7 @@ def read_unit_scores(source: Any, *, name: str = "") -> UnitScores:
                 hint="keep one row per unit, or average repetitions first",
             )
     columns = {metric: [_score(table, column, row) for row in range(len(table))] for metric, column in metrics.items()}
-    return UnitScores(table.name, unit_ids, columns)
+    return UnitScoreTable(table.name, unit_ids, columns)
 
 
 def is_unit_table(source: Any) -> bool:

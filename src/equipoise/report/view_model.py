@@ -163,7 +163,7 @@ class SliceTable:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitScores:
+class UnitColumn:
     """The per-unit values of one metric: one row per system, one value per unit that is kept."""
 
     metric: str
@@ -216,7 +216,7 @@ class UnitExplorer:
     """
 
     units: tuple[str, ...]
-    columns: tuple[UnitScores, ...]
+    columns: tuple[UnitColumn, ...]
     slices: tuple[UnitSlice, ...]
     details: tuple[UnitDetail | None, ...]
     items: tuple[ItemText, ...]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor, isnan, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
 from equipoise.evidence.ranking import Ranking
 from equipoise.metrics.parser import parse_metrics
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 from equipoise.reproduce.conventions import Conventions, differences_from_default
 from equipoise.stats.formatting import (
     MOST_DECIMALS,
@@ -36,10 +36,10 @@ SHOWN_MATCHES = 12
 LEFT_OUT = "left out"
 
 
-def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
     """The two scores and the causes of their difference; unless quiet, also the units and an example."""
     decimals = _decimals(difference.value)
-    parts: list[Any] = [heading(_title(difference, decimals)), Paragraph("")]
+    parts: list[Part] = [heading(_title(difference, decimals)), Paragraph("")]
     for side in (difference.one, difference.other):
         parts.append(Paragraph(_side(side, decimals), indent=2))
         if not quiet:
@@ -50,7 +50,7 @@ def difference_report(difference: ScoreDifference, *, quiet: bool = False, verbo
     return [*parts, *_details(difference, decimals, verbose=verbose)]
 
 
-def _details(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Any]:
+def _details(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Part]:
     """What the two do differently, on which units, and one of these worked out."""
     parts = _meanings(difference)
     parts += _idle(difference, verbose=verbose)
@@ -61,12 +61,12 @@ def _details(difference: ScoreDifference, decimals: int, *, verbose: bool) -> li
     return [*parts, *_notes(notes)]
 
 
-def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
     """The conventions that reproduce a published score, or a note that none of the tried ones does."""
     printed = search.printed
     decimals = max(FEWEST_DECIMALS, _decimals(printed.high - printed.low))
     band = f"{format_value(printed.low, MOST_DECIMALS)} to {format_value(printed.high, MOST_DECIMALS)}"
-    parts: list[Any] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
+    parts: list[Part] = [heading(f"{search.metric} published as {printed.text}"), Paragraph("")]
     read = "read as percent, " if printed.percent else ""
     parts.append(Paragraph(f"{read}consistent with any value from {band}", indent=2))
     parts.append(Paragraph(""))
@@ -89,7 +89,7 @@ def search_report(search: ConventionSearch, *, quiet: bool = False, verbose: boo
     return parts
 
 
-def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Any]:
+def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool) -> list[Part]:
     """The steps from the requested preset to the score."""
     decimals = _decimals(difference.value)
     goal = "the first of these" if search.matches else "the nearest"
@@ -103,11 +103,11 @@ def _way(search: ConventionSearch, difference: ScoreDifference, *, verbose: bool
     ]
 
 
-def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[Any]:
+def emulation_notes(results: Sequence[Result], *, quiet: bool = False) -> list[Part]:
     """What scoring as another library meant, beneath the table of scores."""
     settings = results[0].settings
     title = f"Scored as {settings['like']} {settings['like_version']}".rstrip()
-    parts: list[Any] = [Paragraph(""), heading(title)]
+    parts: list[Part] = [Paragraph(""), heading(title)]
     if quiet:
         return parts
     parts += [Paragraph(settings["like_entry"], lead="as called: ")] if settings.get("like_entry") else []
@@ -141,7 +141,7 @@ def _side(side: LibraryScore, decimals: int) -> str:
     return f"{side.title}: {side.call} = {format_value(side.value, decimals)} over {units}"
 
 
-def _changes(difference: ScoreDifference, decimals: int) -> list[Any]:
+def _changes(difference: ScoreDifference, decimals: int) -> list[Part]:
     """The table of parts, its sum beneath."""
     rows = difference.changes
     if not rows:
@@ -165,17 +165,17 @@ def _changes(difference: ScoreDifference, decimals: int) -> list[Any]:
     return [table, Paragraph(""), Paragraph(method)]
 
 
-def _meanings(difference: ScoreDifference) -> list[Any]:
+def _meanings(difference: ScoreDifference) -> list[Part]:
     """What each side does, convention by convention."""
     if not difference.changes:
         return []
-    parts: list[Any] = [Paragraph(""), heading("What they do differently")]
+    parts: list[Part] = [Paragraph(""), heading("What they do differently")]
     for change in difference.changes:
         parts += _pair_lines(change.convention, difference)
     return parts
 
 
-def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Any]:
+def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Part]:
     width = max(len(difference.one.name), len(difference.other.name)) + 2
     return [
         Paragraph(pair.title, indent=2),
@@ -184,10 +184,10 @@ def _pair_lines(pair: ConventionPair, difference: ScoreDifference) -> list[Any]:
     ]
 
 
-def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Any]:
+def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Part]:
     if not difference.idle:
         return []
-    parts: list[Any] = [Paragraph(""), heading("Other differences (no effect here)")]
+    parts: list[Part] = [Paragraph(""), heading("Other differences (no effect here)")]
     for convention in difference.idle:
         parts.append(Paragraph(f"{convention.convention.title}: {convention.reason}", indent=2, lead="- "))
         if verbose:
@@ -195,12 +195,12 @@ def _idle(difference: ScoreDifference, *, verbose: bool) -> list[Any]:
     return parts
 
 
-def _units(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Any]:
+def _units(difference: ScoreDifference, decimals: int, *, verbose: bool) -> list[Part]:
     units = difference.units if verbose else difference.units[:SHOWN_UNITS]
     if not units:
         return []
     rest = difference.changed_units - len(units)
-    parts: list[Any] = [
+    parts: list[Part] = [
         Paragraph(""),
         heading("Where it happens"),
         TerminalTable(
@@ -219,7 +219,7 @@ def _value(value: float, decimals: int) -> str:
     return LEFT_OUT if isnan(value) else format_value(value, decimals)
 
 
-def _example(example: WorkedExample, difference: ScoreDifference, decimals: int) -> list[Any]:
+def _example(example: WorkedExample, difference: ScoreDifference, decimals: int) -> list[Part]:
     """The worked unit: score, gain and rank of each document that matters."""
     one, other = difference.one.name, difference.other.name
     title = (
@@ -227,7 +227,7 @@ def _example(example: WorkedExample, difference: ScoreDifference, decimals: int)
         f"{_value(example.other, decimals)} as {other}"
     )
     rows = example.rows
-    parts: list[Any] = [Paragraph(""), heading(title)]
+    parts: list[Part] = [Paragraph(""), heading(title)]
     width = max(len(one), len(other)) + 2
     sums = [
         Paragraph(text, indent=2, lead=f"{name}:".ljust(width))
@@ -258,11 +258,11 @@ def _format_position(position: Place) -> str:
     return "-" if position is None else format_ranks(*position)
 
 
-def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[Any]:
+def _matches(search: ConventionSearch, decimals: int, *, verbose: bool) -> list[Part]:
     matches = search.matches if verbose else search.matches[:SHOWN_MATCHES]
     number = len(search.matches)
     give = "One set of conventions gives" if number == 1 else f"{number:,} sets of conventions give"
-    parts: list[Any] = [Paragraph(f"{give} this score:")]
+    parts: list[Part] = [Paragraph(f"{give} this score:")]
     for match in matches:
         text = f"{_candidate(match)} ({format_value(match.value, decimals)} over {pluralize(match.n, 'unit')})"
         parts.append(Paragraph(text, indent=2, lead="- "))
@@ -284,7 +284,7 @@ def _effort(search: ConventionSearch) -> str:
     )
 
 
-def _notes(notes: Sequence[str]) -> list[Any]:
+def _notes(notes: Sequence[str]) -> list[Part]:
     if not notes:
         return []
     return [Paragraph(""), *(Paragraph(note, lead="note: ") for note in dict.fromkeys(notes))]

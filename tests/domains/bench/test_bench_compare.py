@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,13 @@ class CountingModel:
 
         self.encoded += texts
         return embedder("hash", cache=False).encode(texts)
+
+
+class RandomModel:
+    """Vectors that have nothing to do with the texts."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return np.random.default_rng(len(texts)).standard_normal((len(texts), 256))
 
 
 def run(models: Any, data: Any, **options: Any) -> bench.BenchComparison:
@@ -182,17 +190,35 @@ def test_the_decision_names_the_cheapest_system_that_is_not_worse_and_what_can_b
             time.sleep(0.002 * len(texts))
             return super().encode(texts)
 
-    class Useless:
+    class Useless(RandomModel):
         def encode(self, texts: Sequence[str]) -> Any:
             import time
 
             time.sleep(0.002 * len(texts))
-            return np.random.default_rng(len(texts)).standard_normal((len(texts), 256))
+            return super().encode(texts)
 
     models = {"slow": Slow(), "fast": CountingModel(), "useless": Useless()}
     found = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
     assert found.decision.cheapest == "fast"
     assert set(found.decision.dropped) == {"useless"}
+
+
+def test_times_of_microseconds_decide_nothing() -> None:
+    def timed(seconds: dict[str, float]) -> Any:
+        dataset = found.datasets[0]
+        systems = [
+            replace(
+                system, cost=replace(system.cost, documents_per_second=1 / seconds[system.name], bytes_per_vector=8)
+            )
+            for system in dataset.systems
+        ]
+        return replace(found, datasets=[replace(dataset, systems=systems)]).decision
+
+    models = {"good": CountingModel(), "useless": RandomModel()}
+    found = run(models, bench.Retrieval(retrieval_rows(), name="r"), baselines=False)
+    fast = [timed({"good": good, "useless": useless}) for good, useless in ((60e-6, 50e-6), (50e-6, 60e-6))]
+    assert [set(decision.dropped) for decision in fast] == [{"useless"}, {"useless"}]
+    assert not timed({"good": 60e-3, "useless": 40e-3}).dropped
 
 
 def test_a_repeated_call_embeds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

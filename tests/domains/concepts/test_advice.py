@@ -57,7 +57,7 @@ def test_the_best_in_the_ground_truth_is_recommended_and_not_the_highest_score()
     (advice,) = recommend([comparison({"a": GOOD, "b": BEST}, [higher("b", "a", 0.001)])])
     assert (advice.use, advice.metric, advice.models) == ("Concept Clustering", "ARI", ("b",))
     assert advice.settled
-    assert "ARI 0.80 [0.70, 0.90], chance 0.00" in advice.message
+    assert "ARI 0.80 [0.70, 0.90], chance 0.00" in advice.text
     assert "would pick a (0.90)" in advice.formula
     assert "significantly lower" in advice.formula
 
@@ -67,7 +67,7 @@ def test_models_that_are_not_significantly_worse_are_all_named() -> None:
     (advice,) = recommend([comparison({"a": GOOD, "b": BEST, "c": GOOD}, contrasts)])
     assert advice.models == ("b", "a")
     assert not advice.settled
-    assert "not significantly worse (adjusted p 0.30)" in advice.message
+    assert "not significantly different, adjusted p 0.30" in advice.text
     assert advice.formula.endswith("not significantly worse")
 
 

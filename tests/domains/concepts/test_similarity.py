@@ -1,6 +1,7 @@
 """Pairs of texts: centred and whitened cosines, pair classification and categories, compared with other libraries."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -98,9 +99,15 @@ def test_pairs_of_one_class_have_no_pair_classification() -> None:
 
 
 def test_errors_of_the_ground_truth_metric_are_its_standard_error() -> None:
-    measured = score_task(
-        observe_similarity(encode, ConceptSet("made", pairs=made_pairs(200)), "m", QUICK),
-        config=StatsConfig(n_resamples=400),
-    )
+    pairs = tuple(replace(pair, first=f"c{at}") for at, pair in enumerate(made_pairs(200)))
+    concept_set = ConceptSet("made", pairs=pairs)
+    measured = score_task(observe_similarity(encode, concept_set, "m", QUICK), config=StatsConfig(n_resamples=400))
     # The standard error of a rank correlation near 0 is 1 / sqrt(n - 1).
     assert measured.truth_spread.standard_error == pytest.approx(1 / np.sqrt(199), rel=0.2)
+
+
+def test_pairs_with_the_same_first_text_are_resampled_together() -> None:
+    plan = observe_similarity(encode, ConceptSet("made", pairs=made_pairs(60)), "m", QUICK).sampling
+    assert (plan.count, plan.n_blocks) == (60, 17)
+    assert sorted(np.concatenate(plan.blocks).tolist()) == list(range(60))
+    assert all(len({row % 17 for row in block.tolist()}) == 1 for block in plan.blocks)

@@ -5,10 +5,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
 from equipoise.domains.concepts.charts import concept_charts
+from equipoise.domains.concepts.concept_pairs import annotator_ceiling
+from equipoise.domains.concepts.concept_set import ConceptPair, ConceptSet
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.concepts.results import ConceptEvaluation
 from equipoise.domains.concepts.tasks import TASKS
@@ -140,3 +143,25 @@ def test_every_finding_is_in_a_run_directory(found: tuple[ConceptEvaluation, Pat
     stored = {each for path in find_runs(found[1]) for each in load_run(path).result.findings}
     assert found[0].findings
     assert set(found[0].findings) <= stored
+
+
+def test_a_run_is_one_page_with_advice_categories_and_the_annotator_ceiling(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pairs = tuple(
+        ConceptPair(f"a{n}", f"b{n}", n / 23, "odd" if n % 2 else "even", (n / 23, float(rng.random())))
+        for n in range(24)
+    )
+    found = evaluate_concepts(["hash"], ConceptSet("rated", pairs=pairs), cache=False)
+    page = found.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    for text in (
+        "Semantic Similarity Tasks",
+        "Spearman, whitened",
+        "pair AP",
+        "Spearman by category",
+        "odd",
+        "Annotator",
+    ):
+        assert text in page
+    ceiling = found.to_dict()["annotator_ceiling"]
+    assert ceiling == pytest.approx(annotator_ceiling(pairs))
+    assert set(found.to_dict()["scores"][0]["categories"]) == {"odd", "even"}

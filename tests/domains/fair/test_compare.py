@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,6 +17,7 @@ from scipy.stats import t as student
 
 from equipoise import optimize_model, retriever, run_fair_comparison
 from equipoise.domains.fair.model_result import METRIC
+from equipoise.domains.fair.questions import timekeeping
 from equipoise.domains.fair.results import FairComparison
 from equipoise.errors import ParameterError
 from equipoise.io.splits import kfold_splits
@@ -318,6 +320,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     for content in (first, second):
         for model in content["models"]:
             model.pop("optimization_time_seconds")
+            model["costs"].pop("documents_per_second")
     assert str(first) == str(second)
 
 
@@ -436,3 +439,15 @@ def test_tuning_is_compared_with_the_baseline_at_no_more_tokens(found: FairCompa
                  if row["tokens"] <= gain.baseline.cost]  # fmt: skip
         assert gain.tuned.value >= max(cheap) - 1e-12
         assert float(gain.points) >= 0
+
+
+@pytest.mark.slow
+def test_ten_seeds_give_the_same_verdict_at_least_nine_times() -> None:
+    sample, questions = timekeeping()
+    grid: dict[str, Any] = {"chunk_sizes": [100, 200], "overlaps": [20], "top_ks": [2, 4], "tokenizer": "words"}
+    verdicts: Counter[tuple[str | None, frozenset[str]]] = Counter()
+    for seed in range(10):
+        comparison = run_fair_comparison(["bm25:", "tfidf:", "hash"], sample, questions, seed=seed, **grid).comparison
+        assert comparison is not None
+        verdicts[comparison.leader, frozenset(comparison.tied_with_leader)] += 1
+    assert verdicts.most_common(1)[0][1] >= 9

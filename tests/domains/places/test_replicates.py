@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from equipoise.config import StatsConfig
-from equipoise.domains.places.report import method_notes, seed_claims
 from equipoise.domains.places.seed_comparison import compare_across_seeds, evaluate_seed, pair_seeds
+from equipoise.domains.places.seed_report import method_notes, seed_claims
 from equipoise.errors import PairingError, ParameterError
 from equipoise.stats.result import Result
 from equipoise.tasks.classification import classify

@@ -60,9 +60,10 @@ ENGINES = {
     "qdrant-server": pytest.mark.engines("qdrant_client"),
     "lancedb": pytest.mark.engines("lancedb"),
     "duckdb": pytest.mark.engines("duckdb"),
+    "milvus": [pytest.mark.slow, pytest.mark.engines("pymilvus", "milvus_lite")],
 }
 """Every kind of store, with the markers of the tests that use it."""
-PERSISTENT = ("chroma", "pgvector", "qdrant-server", "lancedb", "duckdb")
+PERSISTENT = ("chroma", "pgvector", "qdrant-server", "lancedb", "duckdb", "milvus")
 
 
 def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
@@ -78,6 +79,7 @@ def opener(kind: str, folder: Path, fixture: Callable[[str], Any]) -> Opener:
         "chroma": f"chroma:{folder / 'chroma'}",
         "lancedb": f"lancedb:{folder / 'lance'}",
         "duckdb": f"duckdb:{folder / 'vectors.duckdb'}",
+        "milvus": f"milvus:{folder / 'vectors.db'}",
         "qdrant-local": "qdrant::memory:",
         "faiss-hnsw": "faiss:hnsw",
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from equipoise.domains.accounts.disk import TreeDrawing
 from equipoise.domains.accounts.evaluation import SPEARMAN
 from equipoise.domains.accounts.experiment import COMBINATORIAL, HYPERBOLIC
 from equipoise.domains.accounts.results import (
@@ -166,6 +168,9 @@ def _norm_tooltip(node: NodeLabel, rank: float, norm: float) -> str:
 
 PROJECTED = "Projected to the two principal directions; distances from the origin are those of all dimensions."
 
+SPREAD = "Angles are evenly spaced in their order, since most points would overlap."
+N_ANGLE_BINS, MIN_OCCUPIED_SHARE = 360, 0.6
+"""Angles are spread if fewer than this share of the bins would have a point."""
 MAX_DRAWN_RADIUS = 5.0
 """Points farther out cannot be distinguished from the rim: 1.3 % of the radius is left at this distance."""
 
@@ -206,6 +211,33 @@ def project_to_disk(vectors: NodeVectors) -> DiskProjection:
     return DiskProjection(np.tanh(radii / factor / 2)[:, None] * directions, "disk", " ".join(captions))
 
 
+def spread_angles(projection: DiskProjection) -> DiskProjection:
+    """The points of a disk at evenly spaced angles in the same order, if they would overlap otherwise.
+
+    Subtrees in hyperbolic space are seen from the origin at tiny angles, so that thousands of nodes would be on a few
+    lines. Distances from the origin and the order of the angles are unchanged.
+    """
+    points = projection.points
+    off_centre = np.flatnonzero(np.hypot(points[:, 0], points[:, 1]) > 1e-9)
+    if projection.kind != "disk" or len(off_centre) < 3:
+        return projection
+    angles = np.arctan2(points[off_centre, 1], points[off_centre, 0])
+    occupied = len(np.unique(np.floor((angles + np.pi) * N_ANGLE_BINS / (2.0 * np.pi))))
+    if occupied >= MIN_OCCUPIED_SHARE * min(N_ANGLE_BINS, len(off_centre)):
+        return projection
+    order = np.argsort(angles, kind="stable")
+    ordered = angles[order]
+    # The largest gap is where the order begins, so that no subtree is split.
+    gaps = np.diff(np.concatenate([ordered, [ordered[0] + 2.0 * np.pi]]))
+    order = np.roll(order, -int(gaps.argmax()) - 1)
+    spread = np.empty(len(order))
+    spread[order] = 2.0 * np.pi * (np.arange(len(order)) + 0.5) / len(order)
+    radii = np.hypot(points[off_centre, 0], points[off_centre, 1])
+    moved = points.copy()
+    moved[off_centre] = radii[:, None] * np.stack([np.cos(spread), np.sin(spread)], axis=1)
+    return DiskProjection(moved, projection.kind, f"{projection.caption} {SPREAD}".strip())
+
+
 def _shrink_caption(factor: float) -> str:
     return (
         f"All distances from the origin are shortened by a factor of {factor:.2g}, since most points would be "
@@ -225,6 +257,8 @@ def _principal_coordinates(rows: Floats) -> Floats:
     return coordinates
 
 
+LAYOUT_CHARTS = ("disk", "plane")
+"""Names of the chart of the tree itself, by the kind of projection."""
 CHART_METRICS = ("MR", "MAP")
 """The metrics that are plotted against the dimension, by the start of their names."""
 
@@ -269,9 +303,32 @@ class TreeCharts:
         """The layout of the tree, the norms, and the metrics by dimension."""
         return [self.layout_chart(), self.norm_chart(), *dimension_charts(self.results)]
 
+    def drawing(self) -> TreeDrawing:
+        """Every node of the tree in the disk or the plane, for the page and for print."""
+        projection = spread_angles(project_to_disk(self.vectors))
+        where = "the Poincaré disk" if projection.kind == "disk" else "the plane"
+        order = np.argsort(self.tree.depth, kind="stable")
+        position = np.empty(len(order), dtype=np.int64)
+        position[order] = np.arange(len(order))
+        parents = self.tree.first_parents[order]
+        shades = _branch_groups([self._nodes[node].branch for node in order])
+        group_names = list(dict.fromkeys(shades.values()))
+        return TreeDrawing(
+            title=f"{self.system} in {where}",
+            kind=projection.kind,
+            points=projection.points[order],
+            ids=[self.tree.ids[node] for node in order],
+            names=[self.tree.names[node] for node in order],
+            parents=np.where(parents >= 0, position[np.maximum(parents, 0)], -1),
+            depth=self.tree.depth[order].astype(np.int64),
+            groups=[group_names.index(shades[self._nodes[node].branch]) for node in order],
+            group_names=group_names,
+            caption=projection.caption,
+        )
+
     def layout_chart(self) -> Chart:
         """The tree in the disk, or in the plane if the points are Euclidean."""
-        projection = project_to_disk(self.vectors)
+        projection = spread_angles(project_to_disk(self.vectors))
         where = "the Poincaré disk" if projection.kind == "disk" else "the plane"
         return tree_chart(
             self._nodes,
@@ -293,7 +350,7 @@ class TreeCharts:
             self._nodes, norms, self.tree.normalised_rank, system=self.system, correlation=correlation_text
         )
 
-    @property
+    @cached_property
     def _nodes(self) -> list[NodeLabel]:
         tree = self.tree
         names = dict(zip(tree.ids, tree.names, strict=True))

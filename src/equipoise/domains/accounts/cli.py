@@ -48,6 +48,9 @@ COMMANDS = {
     "nearest": CommandEntry(
         "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest accounts of an account in an embedding."
     ),
+    "shape": CommandEntry(
+        "equipoise.domains.accounts.cli_nodes:shape", "State whether hyperbolic space pays for a tree or for distances."
+    ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
 }
@@ -58,7 +61,7 @@ ACCOUNTS_HELP = """
   eq accounts train --tree accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
 
 Embed a chart of accounts, or any other tree, and evaluate how well distances reconstruct it, compared
-with a tuned euclidean and a random baseline.
+with a combinatorial construction, a tuned euclidean and a random baseline.
 """
 
 
@@ -149,9 +152,9 @@ EVALUATE_HELP = """
   eq accounts evaluate --tree accounts.csv --relation closure --embedder combinatorial
 
 Embed a chart of accounts, or any other tree, in several dimensions, and rank the related nodes of
-every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A tuned euclidean
-and a random embedding are always included as baselines. Embeddings that do not differ significantly share a
-letter.
+every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial
+construction, a tuned euclidean and a random embedding are always included as baselines. Embeddings that do not
+differ significantly share a letter. With --n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
 the command is repeated, only missing embeddings are trained. Embeddings are trained on the relation that they
@@ -209,7 +212,7 @@ class TreeEmbedderParam(options.NameType):
     "--vectors",
     cls=MultiValueOption,
     metavar="FILE ...",
-    help="Existing vectors, .csv or .npz, or NAME=FILE. See --vectors-geometry.",
+    help="Existing vectors: .csv, .npz, word2vec text, gensim .kv, .pth; or NAME=FILE. See --vectors-geometry.",
 )
 @click.option("--vectors-geometry", metavar="NAME", help="The geometry of --vectors; a CSV is euclidean.")
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
@@ -347,6 +350,7 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     """Write the charts to the folder of the results, and suggest the next command."""
     from equipoise.cli.output import suggestion
     from equipoise.domains.accounts.charts import TreeCharts
+    from equipoise.domains.accounts.disk import write_drawing
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
     from equipoise.report.charts.render import write_charts
@@ -354,8 +358,10 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
     accounts_view(evaluation.report_data).with_charts(charts).write(folder)
-    if charts and not write_charts(charts, folder / CHARTS, required=False):
+    if charts and not write_charts(charts[1:], folder / CHARTS, required=False):
         out.note(f"For charts: {install_command('report')}")
+    elif charts:
+        write_drawing(TreeCharts.of(evaluation).drawing(), folder / CHARTS / charts[0].name)
     out.note(f"wrote {folder}")
     if not out.quiet and not out.json:
         out.text(suggestion(["eq", "accounts", "plot", str(folder), "-o", "disk.html"]))
@@ -393,7 +399,7 @@ embedding is trained on a GPU, with all other nodes as negatives. With --continu
 and nodes that are not among them start next to their parents.
 """
 
-BASELINE_HINT = "eq accounts evaluate --vectors{} adds a tuned euclidean and a random baseline."
+BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned euclidean and random baselines."
 
 
 @click.command(help=TRAIN_HELP, short_help="Embed a tree, and write the vectors.")
@@ -611,10 +617,10 @@ PLOT_HELP = """
   eq accounts plot results/ -o disk.html
   eq accounts plot account_vectors.csv --tree accounts.csv --geometry lorentz -o disk.svg
 
-Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline, with a tooltip per
-account. The page also has norms against depth and, for a folder of eq accounts evaluate, MR and MAP against
-dimensions. An .svg or .png file has one chart. Vectors from a file need the option of their tree. Euclidean
-embeddings are plotted in the plane.
+Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
+search, zoom and collapsible groups. The page also has norms against depth and, for a folder of eq accounts evaluate,
+MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a file need the option of their tree.
+Euclidean embeddings are plotted in the plane.
 """
 
 CHART_SUFFIXES = (".html", ".svg", ".png")
@@ -676,14 +682,26 @@ def read_tree_charts(results: Path, source: TreeSource, system: str | None, geom
 
 
 def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart]) -> None:
+    from equipoise.domains.accounts.charts import LAYOUT_CHARTS
+    from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
     from equipoise.io.atomic import write_bytes
     from equipoise.report.charts.render import render_png, render_svg
     from equipoise.report.publish import charts_html
 
+    is_layout = charts[0].name in LAYOUT_CHARTS
     if file.suffix.casefold() == ".html":
         tree = tree_charts.tree
         text = f"{tree.source}: {len(tree):,} nodes, {len(tree.edges):,} edges, {len(tree.roots):,} roots."
-        write_bytes(file, charts_html(tree_charts.system, text, charts).encode())
+        page = (
+            tree_page(tree_charts.drawing(), text, charts[1:])
+            if is_layout
+            else charts_html(tree_charts.system, text, charts)
+        )
+        write_bytes(file, page.encode())
+        return
+    if is_layout:
+        drawing = tree_charts.drawing()
+        write_bytes(file, tree_png(drawing) if file.suffix.casefold() == ".png" else tree_svg(drawing).encode())
         return
     write_bytes(
         file,

@@ -1,4 +1,4 @@
-"""``eq accounts``: the commands about single nodes and their place in the tree: check, misfiled, place, nearest."""
+"""``eq accounts``: the commands about single nodes and their place in the tree: check, shape and others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check(out: Output, /, file: str | None, source: TreeSource) -> int:
 
 
 def _with_file(source: TreeSource, file: str | None) -> TreeSource:
-    """The source of the options, or the file of the argument."""
+    """The tree of the options, or the file of the argument."""
     if file is None:
         return source
     if source.named:
@@ -152,7 +152,7 @@ def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, m
     accounts = pluralize(int(((tree.first_parents >= 0) & (tree.down.counts == 0)).sum()), "account")
     out.show(
         Paragraph(
-            f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, judged by their names ({model})."
+            f"{tree.source}: {len(listed):,} of {accounts} may be misfiled, according to their names ({model})."
             if listed
             else f"{tree.source}: no name of {accounts} points clearly to another parent ({model})."
         )
@@ -372,4 +372,57 @@ def nearest(
         Paragraph(""),
         Paragraph(f"Ancestors by norm: {path}."),
     )
+    return DONE
+
+
+SHAPE_HELP = """
+\b
+  eq accounts shape accounts.csv
+  eq accounts shape accounts.csv --distances distances.csv
+
+State whether hyperbolic space pays for a tree: its delta-hyperbolicity is 0 if it is a tree, and larger if nodes have
+several parents. With --distances that of a distance matrix is computed instead (.npy, or CSV with or without ids), and
+if a tree is given as well, its parents, ancestors and descendants are ranked by these distances.
+"""
+
+
+@click.command(help=SHAPE_HELP, short_help="State whether hyperbolic space pays for a tree or for distances.")
+@click.argument("file", metavar="[FILE]", required=False)
+@tree_options
+@click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")
+@options.output_options
+@pass_output
+def shape(out: Output, /, file: str | None, source: TreeSource, distances: str | None) -> int:
+    """See ``SHAPE_HELP``."""
+    from equipoise.domains.accounts.shape import align_distances, scores_of_distances, shape_of_distances, tree_shape
+    from equipoise.domains.accounts.vector_files import read_distances
+    from equipoise.errors import UndefinedError
+    from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable
+    from equipoise.stats.formatting import format_value
+
+    source = _with_file(source, file)
+    tree = source.read() if source.named or distances is None else None
+    scores = {}
+    if distances is not None:
+        ids, matrix = read_distances(distances)
+        found = shape_of_distances(matrix)
+        if tree is not None:
+            scores = scores_of_distances(tree, align_distances(tree, ids, matrix))
+    else:
+        assert tree is not None
+        of_tree = tree_shape(tree)
+        if of_tree is None:
+            raise UndefinedError(f"{tree.source} has fewer than four nodes", hint="hyperbolicity needs four points")
+        found = of_tree
+    if out.json:
+        out.data({**asdict(found), "relations": {name: asdict(item) for name, item in scores.items()}})
+        return DONE
+    out.show(Paragraph(found.sentence))
+    if scores:
+        columns = [
+            ReportColumn("relation", list(scores)),
+            ReportColumn("MR", [format_value(item.mean_rank, 3) for item in scores.values()], right=True),
+            ReportColumn("MAP", [format_value(item.map, 3) for item in scores.values()], right=True),
+        ]
+        out.show(Paragraph(""), TerminalTable(columns))
     return DONE

@@ -40,6 +40,7 @@ class TreeSource:
     codes: str | None
     code_widths: str | None
     wordnet: str | None
+    wordnet_folder: str | None
     obo: str | None
     subtree: str | None
     add_root: bool
@@ -82,7 +83,7 @@ class TreeSource:
 
             return read_edges(word, closure=self.closure)
         if kind == "wordnet":
-            return _wordnet(word)
+            return _wordnet(word, self.wordnet_folder)
         if kind == "codes":
             from equipoise.domains.accounts.trees.files import read_codes
 
@@ -130,6 +131,7 @@ class TreeSource:
             "--columns": (self.columns, ("tree", "database")),
             "--code-widths": (self.code_widths, ("codes",)),
             "--closure": (self.closure, ("edges",)),
+            "--wordnet-folder": (self.wordnet_folder, ("wordnet",)),
         }
         for option, (value, sources) in sources_of_option.items():
             if value is not None and not set(sources) & set(self.named):
@@ -137,10 +139,12 @@ class TreeSource:
                 raise ParameterError(f"{option} needs {listed}", hint=f"omit it, or add {listed}")
 
 
-def _wordnet(part: str) -> Tree:
-    from equipoise.domains.accounts.trees.formats import read_wordnet
+def _wordnet(part: str, folder: str | None) -> Tree:
+    from equipoise.domains.accounts.trees.formats import FOLDER, read_wordnet
 
-    return read_wordnet("noun", root=MAMMAL) if part == "mammal" else read_wordnet(part)
+    if part == "mammal":
+        return read_wordnet("noun", root=MAMMAL, folder=folder or FOLDER)
+    return read_wordnet(part, folder=folder or FOLDER)
 
 
 def _parse_widths(words: str | None) -> list[int] | None:
@@ -198,6 +202,9 @@ _TREE_OPTIONS: tuple[options.Decorator, ...] = (
         "--wordnet",
         type=options.ChoiceWithHint("part of WordNet", lambda: _WORDNET_PARTS),
         help="Nouns, verbs or mammals of WordNet.",
+    ),
+    click.option(
+        "--wordnet-folder", metavar="FOLDER", help="The folder of WordNet's data.noun.  [default: /usr/share/wordnet]"
     ),
     click.option("--obo", metavar="FILE", help="An ontology in OBO format."),
     click.option("--subtree", metavar="ID", help="Only this node and its descendants."),

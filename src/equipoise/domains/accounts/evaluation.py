@@ -6,7 +6,7 @@ Intervals resample branches of the tree (``branch_clusters``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from equipoise.domains.accounts.reconstruction import (
     reconstruction_result,
     reconstruction_slices,
 )
+from equipoise.domains.accounts.shape import EmbeddingShape, TreeShape, embedding_shape, tree_shape
 from equipoise.domains.accounts.trees.tree import RELATIONS
 from equipoise.metrics.parser import parse_metrics
 from equipoise.metrics.structure import NormDepthCorrelation
@@ -174,6 +175,8 @@ class EmbeddingEvaluation:
     slices: tuple[Slice, ...] = ()
     seed_summaries: Mapping[str, SeedSummary] = field(default_factory=dict)
     other_relations: Mapping[str, RelationScores] = field(default_factory=dict)
+    shape: EmbeddingShape | None = None
+    tree_shape: TreeShape | None = None
     has_single_target: bool = False
 
     @property
@@ -244,6 +247,7 @@ class EmbeddingEvaluation:
                 relation: {"mean_rank": scores.mean_rank, "map": scores.map}
                 for relation, scores in self.other_relations.items()
             },
+            "shape": None if self.shape is None else asdict(self.shape),
             "slices": [{"name": part.name, "value": part.value, **part.estimate.to_dict()} for part in self.slices],
         }
 
@@ -322,4 +326,6 @@ def evaluate_embedding(
         slices=reconstruction_slices(reconstruction, result, seed=config.seed),
         has_single_target=reconstruction.has_single_target,
         other_relations=other_relation_scores(tree, vectors, relation),
+        shape=embedding_shape(tree, vectors),
+        tree_shape=tree_shape(tree),
     )

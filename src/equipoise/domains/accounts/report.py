@@ -12,6 +12,8 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.base import pluralize
+from equipoise.domains.accounts.neighbors import MISFILED
+from equipoise.domains.accounts.trees.tree import PARENT
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, single_answer
 from equipoise.report.tables import method_name
 from equipoise.report.terminal import ReportColumn
@@ -26,6 +28,9 @@ from equipoise.stats.formatting import (
 from equipoise.stats.verdict import Vocabulary
 
 if TYPE_CHECKING:
+    from equipoise.domains.accounts.evaluation import RelationScores
+    from equipoise.domains.accounts.neighbors import DisplacedNode
+    from equipoise.domains.accounts.shape import EmbeddingShape, TreeShape
     from equipoise.stats.comparison import Comparison
     from equipoise.stats.result import Estimate
     from equipoise.stats.slices import Slice
@@ -59,7 +64,12 @@ class EmbeddingScores:
     parent_distances: tuple[float, float]
     slices: tuple[Slice, ...] = ()
     seeds: Mapping[str, str] = field(default_factory=dict)
+    n_seeds: int = 1
     train_relation: str | None = None
+    n_displaced: int = 0
+    other_relations: Mapping[str, RelationScores] = field(default_factory=dict)
+    shape: EmbeddingShape | None = None
+    is_baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,9 @@ class AccountsReportData:
     branch_names: Mapping[str, str] = field(default_factory=dict)
     learning_rates: tuple[float, ...] = ()
     findings: tuple[Finding, ...] = ()
+    displaced: tuple[DisplacedNode, ...] = ()
+    displaced_in: str = ""
+    tree_shape: TreeShape | None = None
 
     @property
     def leader(self) -> EmbeddingScores:
@@ -89,6 +102,8 @@ class AccountsReportData:
 
 
 WORDS = Vocabulary("node", "embedding")
+MAX_DISPLACED = 20
+"""Nodes nearer to another node than to their parent that are listed."""
 
 
 def accounts_view(data: AccountsReportData) -> View:
@@ -96,7 +111,10 @@ def accounts_view(data: AccountsReportData) -> View:
     sections = (
         Section(_title(data), (ReportTable.of(accounts_columns(data)),), tuple(captions(data))),
         *seed_section(data),
+        *relation_section(data),
         position_section(data),
+        *shape_section(data),
+        *displaced_section(data),
         *slice_section(data.leader, data.branch_names),
     )
     return View(accounts_answer(data), sections)
@@ -121,6 +139,9 @@ def accounts_answer(data: AccountsReportData) -> Answer:
         for name, estimates in scores.items()
         if estimates[0].metric != primary and name != primary
     ]
+    for relation in next((list(row.other_relations) for row in rows if row.other_relations), []):
+        values = [format_value(row.other_relations[relation].map, 2) if row.other_relations else "n/a" for row in rows]
+        columns.append(ReportColumn(f"MAP {relation}", values, right=True, rank=6))
     columns += [
         ReportColumn("Spearman", [format_value(row.spearman.value, 2) for row in rows], right=True, rank=4),
         ReportColumn("dims", [str(row.dim) for row in rows], right=True, rank=5),
@@ -130,8 +151,10 @@ def accounts_answer(data: AccountsReportData) -> Answer:
         columns=tuple(columns),
         baseline="A random embedding",
         notes=(
+            *filter(None, [dimension_sentence(data), disagreement_note(rows)]),
             f"{_title(data)}. Each node ranks {TARGETS[data.relation]} among all other nodes by distance.",
             *training_relation_notes(data.rows, data.relation),
+            *_training_notes(data),
         ),
         findings=data.findings,
         details="Details: add -v (methods, distances, slices by depth and branch, findings with hints).",
@@ -139,6 +162,50 @@ def accounts_answer(data: AccountsReportData) -> Answer:
     if data.comparison is None:
         return single_answer(rows[0].system, rows[0].map, options)
     return comparison_answer(data.comparison, options)
+
+
+def dimension_sentence(data: AccountsReportData) -> str:
+    """In how many dimensions every node finds its parent, for the first embedder that was requested."""
+    if data.relation != PARENT:
+        return ""
+    requested = [row for row in data.rows if not row.is_baseline] or list(data.rows)
+    embedder = requested[0].system.rpartition("-")[0]
+    rows = sorted((row for row in requested if row.system.rpartition("-")[0] == embedder), key=lambda row: row.dim)
+    if not embedder or not rows:
+        return ""
+    exact = [row.dim for row in rows if not row.n_displaced]
+    if not exact:
+        best = min(rows, key=lambda row: row.n_displaced)
+        missed = pluralize(best.n_displaced, "node")
+        verb = "does" if best.n_displaced == 1 else "do"
+        return f"{embedder}: in {best.dim} dimensions {missed} {verb} not find the parent."
+    too_few = [str(row.dim) for row in rows if row.dim < exact[0]]
+    rest = f"; {', '.join(too_few)} {'is' if len(too_few) == 1 else 'are'} too few" if too_few else ""
+    return f"{embedder}: in {exact[0]} dimensions every node finds its parent{rest}."
+
+
+def disagreement_note(rows: Sequence[EmbeddingScores]) -> str:
+    """The embeddings that are best on MR and on MAP, if these are different ones."""
+    by_rank = min(rows, key=lambda row: (row.mean_rank.value, -row.map.value))
+    by_precision = max(rows, key=lambda row: (row.map.value, -row.mean_rank.value))
+    if by_rank.system == by_precision.system:
+        return ""
+    return (
+        f"MR and MAP disagree: {by_rank.system} has the lowest MR ({format_value(by_rank.mean_rank.value, 3)}, MAP "
+        f"{format_value(by_rank.map.value, 3)}), {by_precision.system} the highest MAP "
+        f"({format_value(by_precision.map.value, 3)}, MR {format_value(by_precision.mean_rank.value, 3)})."
+    )
+
+
+def _training_notes(data: AccountsReportData) -> list[str]:
+    """That scores are means over seeds, and that two models of hyperbolic space are one embedding."""
+    notes = []
+    n_seeds = max(row.n_seeds for row in data.rows)
+    if n_seeds > 1:
+        notes.append(f"All scores are means over {n_seeds} seeds; -v shows their standard deviations.")
+    if {"lorentz", "poincare"} <= {row.system.rpartition("-")[0] for row in data.rows}:
+        notes.append("lorentz and poincare are one embedding in two coordinates; it was trained once.")
+    return notes
 
 
 def _values(estimates: Sequence[Estimate]) -> list[str]:
@@ -207,8 +274,8 @@ def captions(data: AccountsReportData) -> list[str]:
     if any(row.system.startswith("euclidean") for row in data.rows) and len(data.learning_rates) > 1:
         learning_rates = ", ".join(f"{rate:g}" for rate in data.learning_rates)
         notes.append(
-            f"Every trained embedding was tried at the learning rates {learning_rates}, and the lowest loss was "
-            "selected; euclidean and random are baselines."
+            f"Every trained embedding was tried from several starts and at the rates {learning_rates}, and the "
+            "lowest loss was selected; combinatorial, euclidean and random are baselines."
         )
     notes += training_relation_notes(data.rows, data.relation)
     if data.comparison is not None:
@@ -240,6 +307,67 @@ def seed_section(data: AccountsReportData) -> list[Section]:
         *(ReportColumn(name, [row.seeds[name] for row in rows], right=True) for name in names),
     ]
     return [Section.of_table("Over seeds", columns)]
+
+
+def relation_section(data: AccountsReportData) -> list[Section]:
+    """MR and MAP of the relations that were not requested."""
+    rows = [row for row in data.rows if row.other_relations]
+    if not rows:
+        return []
+    columns = [ReportColumn("embedding", [row.system for row in rows], shortens="middle")]
+    for relation in rows[0].other_relations:
+        scores = [row.other_relations[relation] for row in rows]
+        columns.append(ReportColumn(f"MR {relation}", [format_value(item.mean_rank, 2) for item in scores], right=True))
+        columns.append(ReportColumn(f"MAP {relation}", [format_value(item.map, 3) for item in scores], right=True))
+    return [Section.of_table("Other relations", columns)]
+
+
+def shape_section(data: AccountsReportData) -> list[Section]:
+    """How well distances in the tree are kept, and whether hyperbolic space suits the tree."""
+    rows = [(row, row.shape) for row in data.rows if row.shape is not None]
+    if not rows or data.tree_shape is None:
+        return []
+    columns = [
+        ReportColumn("embedding", [row.system for row, _ in rows], shortens="middle"),
+        ReportColumn("mean distortion", [format_value(shape.mean_distortion, 3) for _, shape in rows], right=True),
+        ReportColumn("worst", [format_value(shape.worst_distortion, 2) for _, shape in rows], right=True),
+        ReportColumn("Dasgupta cost", [format_value(shape.dasgupta_cost, 3) for _, shape in rows], right=True),
+        ReportColumn("curvature", [_curvature(row, shape) for row, shape in rows], right=True),
+    ]
+    notes = [
+        data.tree_shape.sentence,
+        "Distortion: mean of |distance / (scale x edges between the nodes) - 1|, and largest over smallest ratio. "
+        "Dasgupta cost: that of the tree for similarities exp(-distance), as a share of the cost of a tree without "
+        "groups. Curvature: if an edge of the tree has length 1.",
+    ]
+    return [Section("Distances in the tree", (ReportTable.of(columns),), tuple(notes))]
+
+
+def _curvature(row: EmbeddingScores, shape: EmbeddingShape) -> str:
+    return format_value(-(shape.scale**2), 2) if row.geometry in ("lorentz", "poincare") else "0"
+
+
+def displaced_section(data: AccountsReportData) -> list[Section]:
+    """The nodes whose nearest node is not their parent, and what that suggests."""
+    if not data.displaced:
+        return []
+    shown, names = data.displaced[:MAX_DISPLACED], data.branch_names
+    columns = [
+        ReportColumn("node", [names.get(item.id, item.id) for item in shown], shortens="end"),
+        ReportColumn("parent", [names.get(item.parent, item.parent) for item in shown], shortens="end"),
+        ReportColumn("rank", [str(item.parent_rank) for item in shown], right=True),
+        ReportColumn("nearest", [names.get(item.nearest, item.nearest) for item in shown], shortens="end"),
+        ReportColumn("what that suggests", [_suggestion(item, names) for item in shown], shortens="end"),
+    ]
+    count = format_count(len(data.displaced))
+    title = f"{count} nodes are nearer to another node than to their parent in {data.displaced_in}"
+    return [Section.of_table(title, columns)]
+
+
+def _suggestion(item: DisplacedNode, names: Mapping[str, str]) -> str:
+    if item.kind == MISFILED and item.suggestion is not None:
+        return f"likely misfiled: {names.get(item.suggestion, item.suggestion)}"
+    return f"{item.kind}: too few dimensions"
 
 
 def position_section(data: AccountsReportData) -> Section:
@@ -310,7 +438,7 @@ LAYOUT_METRICS: tuple[tuple[str, str, float], ...] = (
     ("spearman", "Spearman ρ (%)", 100.0),
 )
 """The rows: the column of the data frame, the printed name, and the factor in print."""
-BASELINE_NOTE = "evaluate_tree(tester.tree, ...) adds a tuned euclidean and a random baseline."
+BASELINE_NOTE = "evaluate_tree(tester.tree, ...) adds combinatorial, tuned euclidean and random baselines."
 BEST_PER_ROW = (
     ("mean_rank", "Best Mean Rank", 1.0, "", min),
     ("map", "Best MAP", 100.0, "%", max),
@@ -318,14 +446,27 @@ BEST_PER_ROW = (
 )
 
 
-def chart_of_accounts_table(dims: Sequence[int], scores: Mapping[str, Sequence[float]], title: str) -> str:
+def ranking_caption(relation: str, filtered: bool) -> str:
+    """What was ranked; published values are comparable only for filtered ranks of ancestors or of the closure.
+
+    >>> ranking_caption("ancestors", True)
+    'By embedding dimension, as Nickel & Kiela (2018) report it: each node ranks its ancestors, filtered ranks'
+    """
+    ranks = "filtered" if filtered else "raw"
+    published = ", as Nickel & Kiela (2018) report it" if relation != PARENT and filtered else ""
+    return f"By embedding dimension{published}: each node ranks {TARGETS[relation]}, {ranks} ranks"
+
+
+def chart_of_accounts_table(
+    dims: Sequence[int], scores: Mapping[str, Sequence[float]], title: str, caption: str = "By embedding dimension"
+) -> str:
     """The table as text. ``scores`` are ranks and fractions, one per dimension, by column of the data frame.
 
     >>> print(chart_of_accounts_table([2, 5], {"mean_rank": [4, 2], "map": [0.5, 0.75]}, "Accounts").splitlines()[9])
     Mean Rank (MR)            |     4.00     2.00
     """
     lines = ["=" * WIDTH, title.center(WIDTH).rstrip(), "=" * WIDTH, ""]
-    lines += ["By embedding dimension, as Nickel & Kiela (2018) report it:", DASHES, ""]
+    lines += [f"{caption}:", DASHES, ""]
     lines += [_line("Metric", [str(dim) for dim in dims]), DASHES]
     lines += [
         _line(name, [format_value(scale * float(value), 2) for value in scores[column]])

@@ -12,16 +12,19 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from equipoise import __version__
 from equipoise.domains.accounts.checks import merge_findings
+from equipoise.domains.accounts.neighbors import DisplacedNode, displaced_nodes
 from equipoise.domains.accounts.report import AccountsReportData, EmbeddingScores
-from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.trees.tree import PARENT, Tree
 from equipoise.domains.accounts.vectors import NodeVectors, read_node_vectors
 from equipoise.errors import ChangedFileError, EquipoiseError, StoreError, UnknownNameError
 from equipoise.io.atomic import write_bytes, write_error
@@ -319,13 +322,34 @@ class AccountsEvaluation:
             relation=str(first.settings["relation"]),
             filtered=bool(first.settings["filtered"]),
             has_single_target=self.evaluations[0].has_single_target,
-            rows=tuple(view_row(evaluation) for evaluation in self.evaluations),
+            rows=tuple(self._view_row(evaluation) for evaluation in self.evaluations),
             comparison=self.comparison,
             branches=self.branches.caption,
             branch_names=dict(zip(self.tree.ids, self.tree.names, strict=True)),
             learning_rates=self.settings.learning_rates,
             findings=self.findings,
+            displaced=self.displaced,
+            displaced_in=self._displaced_in,
+            tree_shape=self.evaluations[0].tree_shape,
         )
+
+    @cached_property
+    def displaced(self) -> tuple[DisplacedNode, ...]:
+        """The nodes that are nearer to another node than to their parent, in the first embedding that has any.
+
+        A text model comes first: names can point to another parent, while a trained embedding only lacks dimensions.
+        """
+        return displaced_nodes(self.tree, self[self._displaced_in].vectors) if self._displaced_in else ()
+
+    @property
+    def _displaced_in(self) -> str:
+        baselines = {spec.system for spec in self.settings.specs if self.settings.is_baseline(spec)}
+        requested = [item for item in self.evaluations if item.system not in baselines and n_displaced(item)]
+        return min((item.system for item in requested), key=lambda name: not name.startswith("text:"), default="")
+
+    def _view_row(self, evaluation: EmbeddingEvaluation) -> EmbeddingScores:
+        baselines = {spec.system for spec in self.settings.specs if self.settings.is_baseline(spec)}
+        return replace(view_row(evaluation), is_baseline=evaluation.system in baselines)
 
     def to_frame(self) -> DataFrame:
         """One row per embedding: ranks, MAP and Spearman as fractions, and their intervals."""
@@ -359,6 +383,8 @@ class AccountsEvaluation:
             "branches": {"count": len(self.branches), "levels_below_the_top": self.branches.level},
             "systems": [evaluation.to_dict() | _seed_summaries(evaluation) for evaluation in self.evaluations],
             "comparison": self._claims,
+            "tree_shape": None if (shape := self.evaluations[0].tree_shape) is None else asdict(shape),
+            "displaced": {"system": self._displaced_in, "nodes": [item.to_dict() for item in self.displaced]},
             "resumed": list(self.resumed),
             "failures": failures_to_dict(self.failures),
         }
@@ -381,7 +407,18 @@ def view_row(evaluation: EmbeddingEvaluation) -> EmbeddingScores:
         parent_distances=(evaluation.parent_distances.mean, evaluation.parent_distances.sd),
         slices=evaluation.slices,
         seeds={name: str(summary) for name, summary in evaluation.seed_summaries.items()},
+        n_seeds=max((summary.seeds for summary in evaluation.seed_summaries.values()), default=1),
+        n_displaced=n_displaced(evaluation),
+        other_relations=evaluation.other_relations,
+        shape=evaluation.shape,
     )
+
+
+def n_displaced(evaluation: EmbeddingEvaluation) -> int:
+    """The number of nodes with a target that is not the nearest node; 0 unless parents are ranked."""
+    if evaluation.relation != PARENT:
+        return 0
+    return int(np.count_nonzero(evaluation.result.per_unit["MRR"] < 1.0 - 1e-9))
 
 
 def to_row(evaluation: EmbeddingEvaluation) -> dict[str, Any]:

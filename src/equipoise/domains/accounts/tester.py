@@ -13,11 +13,12 @@ from equipoise.domains.accounts.report import (
     LAYOUT_METRICS,
     chart_of_accounts_summary,
     chart_of_accounts_table,
+    ranking_caption,
 )
 from equipoise.domains.accounts.results import to_row, view_row
 from equipoise.domains.accounts.trees.read import read_tree
 from equipoise.domains.accounts.trees.sql import read_sql
-from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.trees.tree import PARENT, Tree
 from equipoise.domains.accounts.vectors import node_vectors_from
 from equipoise.errors import ParameterError
 from equipoise.geometry.spaces import geometry as geometry_named
@@ -152,7 +153,9 @@ class AccountEmbedderTester:
                 f"results_df has no column {missing[0]}", hint="evaluate_across_dimensions returns such a table"
             )
         scores = {name: results_df[name].tolist() for name, _, _ in LAYOUT_METRICS if name in results_df}
-        print_text(chart_of_accounts_table(results_df["dimension"].tolist(), scores, title))
+        filtered = self.relation != PARENT if self.filtered is None else self.filtered
+        caption = ranking_caption(self.relation, filtered)
+        print_text(chart_of_accounts_table(results_df["dimension"].tolist(), scores, title, caption))
 
     def _dim(self, embedder: Any) -> int:
         dim = next(

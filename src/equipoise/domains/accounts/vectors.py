@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.domains.accounts.reconstruction import check_points
+from equipoise.domains.accounts.vector_files import check_not_distances, foreign_reader
 from equipoise.errors import FormatError, InputError, ParameterError, ShapeError
 from equipoise.geometry.distances import ball_to_hyperboloid, hyperboloid_to_ball
 from equipoise.geometry.spaces import geometry as geometry_named
@@ -101,9 +102,11 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
     Parameters
     ----------
     path
-        A file of ``NodeVectors.write``, or a CSV file with ``id``, optionally ``name``, and numeric columns.
+        A file of ``NodeVectors.write``; a CSV file with ``id``, optionally ``name``, and numeric columns; word2vec text
+        (``.vec``, ``.w2v``, ``.txt``); gensim's KeyedVectors (``.kv``, ``.model``); or a checkpoint of Facebook's
+        poincare-embeddings (``.pth``). A distance matrix is an error.
     geometry
-        The geometry of a CSV file, which does not record it; by default ``euclidean``.
+        The geometry of a file that does not record it; by default ``euclidean``.
 
     Returns
     -------
@@ -122,6 +125,10 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
     """
     if Path(path).suffix.casefold() == _NPZ:
         return _from_npz(path, geometry)
+    reader = foreign_reader(path)
+    if reader is not None:
+        keys, rows, recorded = reader(path)
+        return NodeVectors(tuple(keys), tuple(keys), rows, geometry or recorded or "euclidean")
     table = read_table(path)
     if not table.rows:
         raise InputError(f"{display_path(path)} has no vectors", hint="it needs columns id, name, x0, x1, ...")
@@ -138,6 +145,7 @@ def read_node_vectors(path: PathLike, geometry: str | None = None) -> NodeVector
             raise table.error(
                 FormatError, [index], f"has {row[invalid_column]!r} under {invalid_column}, which is not a number"
             ) from None
+    check_not_distances(path, vectors)
     ids = tuple(str(row["id"]) for row in table.rows)
     names = tuple(str(row.get("name") or row["id"]) for row in table.rows)
     return NodeVectors(ids, names, vectors, geometry or "euclidean")
@@ -152,6 +160,7 @@ def _from_npz(path: PathLike, geometry: str | None) -> NodeVectors:
         )
     try:
         ids = tuple(map(str, arrays["ids"].tolist()))
+        check_not_distances(path, np.asarray(arrays["vectors"], dtype=np.float64))
         return NodeVectors(
             ids,
             tuple(map(str, arrays["names"].tolist())) if "names" in arrays else ids,
@@ -321,6 +330,7 @@ def _matrix(vectors: Any, tree: Tree) -> Floats:
             f"there are vectors of shape {matrix.shape} for {len(tree)} nodes",
             hint="give one row per node, in the order of the tree",
         )
+    check_not_distances("the matrix", matrix)
     return matrix
 
 

@@ -114,6 +114,12 @@ class BenchDecision:
     above_random: bool = True
 
 
+NEGLIGIBLE_SECONDS = 0.0005
+"""Less time per document than this is not compared: it differs between two runs by more than a system costs."""
+TIME_TOLERANCE = 1.25
+"""Times are measured once, so that a ratio below this is not a difference."""
+
+
 @dataclass(frozen=True)
 class BenchComparison:
     """A benchmark: one comparison per data set, and what they say together.
@@ -164,7 +170,7 @@ class BenchComparison:
         board = self.aggregate or self.datasets[0]
         best = board.leader
         tied = tuple(name for name in board.tied_with_leader if name != RANDOM)
-        cheapest = min((best, *tied), key=self.cost)
+        cheapest = min((best, *tied), key=self._compared_cost)
         above_random = best != RANDOM and RANDOM not in board.tied_with_leader
         ranked = [row.system for row in board.rows] if isinstance(board, Aggregate) else board.order
         dropped = {}
@@ -182,9 +188,14 @@ class BenchComparison:
         return a != b and self.datasets[0].is_better(a, b)
 
     def _not_costlier(self, a: str, b: str) -> bool:
-        """Whether ``a`` takes at most as much time (within 10 %) and as many bytes as ``b``; False if unknown."""
-        (seconds, stored), (other_seconds, other_stored) = self.cost(a), self.cost(b)
-        return seconds < inf and seconds <= 1.1 * other_seconds and stored <= other_stored
+        """Whether ``a`` takes at most as much time (within 25 %) and as many bytes as ``b``; False if unknown."""
+        (seconds, stored), (other_seconds, other_stored) = self._compared_cost(a), self._compared_cost(b)
+        return seconds < inf and seconds <= TIME_TOLERANCE * other_seconds and stored <= other_stored
+
+    def _compared_cost(self, name: str) -> tuple[float, float]:
+        """The cost with times below the resolution of a single measurement counted as equal."""
+        seconds, stored = self.cost(name)
+        return max(seconds, NEGLIGIBLE_SECONDS), stored
 
     def to_frame(self) -> Any:
         """One row per data set, system and metric, as a pandas frame."""

@@ -7,6 +7,7 @@ a model of pure noise first: collapsed vectors make every pair look similar.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import isnan
 
 from equipoise.domains.concepts.report import Recommendation, ScoreComparison
@@ -30,27 +31,26 @@ def recommend(
 
 
 def _advice(use: str, comparison: ScoreComparison, collapsed: Collection[str]) -> Recommendation:
-    metric = comparison.truth
-    estimates = comparison.reference_metrics.get(metric, {})
+    estimates = comparison.ground_truth
     measured = sorted(
         (name for name, estimate in estimates.items() if not isnan(estimate.value)),
         key=lambda name: -estimates[name].value,
     )
     reasons = {name: _reason_against(name, comparison, collapsed) for name in measured}
-    eligible = [name for name in measured if not reasons[name]]
     excluded = {name: reason for name, reason in reasons.items() if reason}
+    eligible = [name for name in measured if not reasons[name]]
+    blank = Recommendation(use, comparison.score, comparison.truth, excluded=excluded)
     if not eligible:
-        return Recommendation(
-            use, comparison.score, metric, (), _no_model(comparison, measured, excluded), "", excluded
-        )
+        return replace(blank, message=_no_model(comparison, measured, excluded))
     leader = eligible[0]
     tied = [name for name in eligible[1:] if not comparison.is_better(leader, name)]
-    message = (
-        f"{join_with([leader, *tied], 'or')}: {describe(metric, estimates[leader])}{' for ' + leader if tied else ''}"
+    return replace(
+        blank,
+        models=(leader, *tied),
+        value=describe(comparison.truth, estimates[leader]),
+        test=_test(comparison, leader, tied, measured),
+        formula=_formula_pick(comparison, (leader, *tied), excluded),
     )
-    message += _test(comparison, leader, tied, measured)
-    formula = _formula_pick(comparison, (leader, *tied), excluded)
-    return Recommendation(use, comparison.score, metric, (leader, *tied), message, formula, excluded)
 
 
 def _reason_against(name: str, comparison: ScoreComparison, collapsed: Collection[str]) -> str:
@@ -79,16 +79,17 @@ def _no_model(comparison: ScoreComparison, measured: Sequence[str], excluded: di
 def _test(comparison: ScoreComparison, leader: str, tied: Sequence[str], measured: Sequence[str]) -> str:
     """What the paired test says about the leader and the other models."""
     if len(measured) == 1:
-        return "; the only model measured"
+        return "the only model measured"
     if tied:
         known = _p_values(comparison, leader, tied)
-        least = f" (adjusted p {'' if len(known) == 1 else 'at least '}{format_p(min(known))})" if known else ""
-        return f"; {join_with(tied, 'and')} {'is' if len(tied) == 1 else 'are'} not significantly worse{least}"
+        least = f", adjusted p {'' if len(known) == 1 else 'at least '}{format_p(min(known))}" if known else ""
+        return f"not significantly different{least}"
     better = [name for name in measured if name != leader and comparison.is_better(leader, name)]
     if not better:
-        return "; no other model is above chance"
-    largest = max(_p_values(comparison, leader, better))
-    return f"; significantly better than {join_with(better, 'and')} (adjusted p {format_p(largest)})"
+        return "no other model can be recommended"
+    others = f"{len(better)} of {len(measured) - 1} others" if len(better) < len(measured) - 1 else "all others"
+    others = better[0] if len(measured) == 2 else others
+    return f"significantly better than {others}, adjusted p {format_p(max(_p_values(comparison, leader, better)))}"
 
 
 def _p_values(comparison: ScoreComparison, leader: str, others: Sequence[str]) -> list[float]:
@@ -115,12 +116,3 @@ def describe(metric: str, estimate: Estimate) -> str:
     places = max(shared_decimals([estimate.interval]), 2)
     value, interval = format_value(estimate.value, places), format_interval(estimate.interval, places)
     return f"{metric} {value} {interval}, chance {format_value(estimate.chance, places)}"
-
-
-def join_with(names: Sequence[str], word: str) -> str:
-    """Names joined with commas and a conjunction.
-
-    >>> join_with(["a", "b", "c"], "or"), join_with(["a"], "and")
-    ('a, b or c', 'a')
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

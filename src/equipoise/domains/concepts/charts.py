@@ -316,8 +316,11 @@ def _similarities(evaluation: ConceptEvaluation) -> list[Chart]:
         observed = model_scores.tasks["similarity"].observed if "similarity" in model_scores.tasks else None
         if observed is None or observed.pairs is None:
             continue
-        pairs, linear = observed.pairs, observed.parts["correlation"]
-        subtitle = f"Correlation {format_value(linear.value, 2)} {format_interval(linear.interval, 2)}"
+        pairs, ranked, linear = observed.pairs, observed.reference_metrics["Spearman"], observed.parts["correlation"]
+        subtitle = (
+            f"Spearman {format_value(ranked.value, 2)} {format_interval(ranked.interval, 2)}, "
+            f"Pearson {format_value(linear.value, 2)}"
+        )
         ids = [str(unit_id) for unit_id in pairs.unit_ids]
         charts.append(similarity_chart(name, ids, pairs.predicted, pairs.expected, subtitle))
     return charts

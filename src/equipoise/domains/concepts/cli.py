@@ -194,13 +194,13 @@ RUN_HELP = """
   eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
-recognition, knowledge graph and embedding quality. Each score is a weighted sum with its parts,
-an interval and a chance level. Every pair of models is compared, and a model is recommended for
-each use if the data support it. Without --data the included concept set of philosophy is used.
+recognition, knowledge graph and embedding quality. For each use, the best model in the metric that
+uses the labels is recommended (Spearman, ARI, linear probe, MRR), unless it is at chance; -v adds
+the weighted scores with their parts. Without --data the included concept set of philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
-.jsonl, .csv or .tsv, or one such file. With -o FOLDER, results.json, run directories for
-eq compare and eq report, and the charts are written.
+.jsonl, .csv or .tsv, or one such file. With -o FOLDER, report.html with everything on one page,
+results.json, run directories for eq compare and eq report, and the charts are written.
 """
 
 DEFAULT_MODELS = ("minilm", "wordllama", "use")
@@ -340,7 +340,8 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
         out.note(with_label(name, f"loaded from {output}, not computed again"))
     if output is not None:
         evaluation.draw(output)
-        out.note(f"wrote {output}")
+        page = evaluation.report(Path(output) / "report.html")
+        out.note(f"wrote {output}; {page} has everything on one page")
     for name, error in evaluation.failures.items():
         fields = {"model": name, "code": error.code, "message": error.message, "hint": error.hint}
         out.error(fields, error.render())

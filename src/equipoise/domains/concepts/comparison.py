@@ -98,6 +98,7 @@ def compare_on_score(measured: Mapping[str, TaskScore], *, config: StatsConfig =
         },
         parts=_by_name({name: score.observed.parts for name, score in measured.items()}),
         reference_metrics=_by_name({name: score.observed.reference_metrics for name, score in measured.items()}),
+        slices=_by_name({name: score.observed.slices for name, score in measured.items()}),
         **_claims(
             {name: score.estimate for name, score in measured.items()},
             {name: score.spread for name, score in measured.items()},

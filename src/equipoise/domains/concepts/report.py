@@ -65,6 +65,13 @@ class ScoreComparison:
     terms: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     parts: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
     reference_metrics: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    slices: Mapping[str, ByModel] = field(default_factory=dict, repr=False)
+    """The ground-truth metric by category of the units and by model."""
+
+    @property
+    def ground_truth(self) -> ByModel:
+        """The ground-truth metric by model; empty if there is none."""
+        return self.reference_metrics.get(self.truth, {})
 
     @property
     def leader(self) -> str | None:
@@ -120,28 +127,51 @@ class Recommendation:
     """What to use for a kind of work.
 
     ``models`` are the best in the ground-truth ``metric`` and those that are not significantly worse; none if no
-    model is above chance. ``message`` has the value, its interval, the chance level and the test. ``formula`` says
-    which model the ``score`` would have picked, if another, and why it is not taken. ``excluded`` has the models that
-    cannot be recommended, each with the reason.
+    model can be recommended, and ``message`` then says why. ``value`` is the metric of the first of them with interval
+    and chance level, ``test`` the result of the paired test. ``formula`` says which model the ``score`` would have
+    picked, if another, and why it is not taken. ``excluded`` has the models that cannot be recommended, with reasons.
     """
 
     use: str
     score: str
     metric: str
-    models: tuple[str, ...]
-    message: str
+    models: tuple[str, ...] = ()
+    message: str = ""
+    value: str = ""
+    test: str = ""
     formula: str = ""
     excluded: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def names(self) -> str:
+        """The recommended models in words."""
+        return join_with(self.models, "or") if self.models else "none"
+
+    @property
+    def short(self) -> str:
+        """The models, the test and what the score would have picked; the table has the values."""
+        text = f"{self.names} ({self.test})" if self.models else self.message
+        return f"{text}; {self.formula}" if self.formula else text
+
+    @property
     def text(self) -> str:
-        """The message, and what the score would have picked."""
-        return f"{self.message}; {self.formula}" if self.formula else self.message
+        """Everything in one sentence."""
+        parts = (f"{self.names}: {self.value}", self.test) if self.models else (self.message,)
+        return "; ".join(filter(None, (*parts, self.formula)))
 
     @property
     def settled(self) -> bool:
         """Whether the data separate one model from all others."""
         return len(self.models) == 1
+
+
+def join_with(names: Sequence[str], word: str) -> str:
+    """Names joined with commas and a conjunction.
+
+    >>> join_with(["a", "b", "c"], "or"), join_with(["a"], "and")
+    ('a, b or c', 'a')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +198,8 @@ class ConceptReportData:
     notes: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    ceiling: float = nan
+    """Mean correlation of an annotator with the others; NaN without several ratings."""
 
     @property
     def all_score_comparisons(self) -> tuple[ScoreComparison, ...]:
@@ -185,74 +217,164 @@ Row = tuple[str, str, ByModel]
 
 
 def concepts_view(report_data: ConceptReportData) -> View:
-    """The answer, then components, reference metrics, pairs and weightings."""
+    """The answer, then advice, ground truth and reference metrics, categories, scores, pairs and weightings."""
     sections = (
+        *advice_section(report_data),
+        reference_metric_section(report_data),
+        *slice_section(report_data),
         score_section(report_data),
         component_section(report_data),
-        reference_metric_section(report_data),
         *pairwise_section(report_data),
         *weight_section(report_data),
     )
     return View(concepts_answer(report_data), sections)
 
 
+AT_CHANCE = "*"
+"""Marks a ground-truth metric that is not significantly above chance."""
+
+
 def concepts_answer(report_data: ConceptReportData) -> Answer:
-    """Which model to use for what, and every model with all scores, best first on the last of them."""
+    """Which model to use for what, and every model with its ground-truth metrics, best first."""
     comparisons = report_data.all_score_comparisons
-    order = comparisons[-1].order
+    with_truth = [comparison for comparison in comparisons if comparison.ground_truth]
+    order = _answer_order(with_truth, comparisons[-1])
     columns = [ReportColumn("model", order, shortens="middle")]
-    for rank, scores in enumerate(comparisons):
-        estimates = [scores.estimates[name] for name in order]
-        places = _places(estimates)
-        cells = [
-            f"{format_value(estimate.value, places)} {' '.join(scores.letters[name])}".rstrip()
-            for name, estimate in zip(order, estimates, strict=True)
-        ]
-        columns.append(ReportColumn(scores.score, cells, right=True, rank=len(comparisons) - rank))
-    letters = "Models that share a letter are not significantly different on that score. "
+    for rank, comparison in enumerate(with_truth, start=1):
+        columns.append(ReportColumn(comparison.truth, _truth_cells(comparison, order), right=True, rank=rank))
+    if not with_truth or comparisons[-1].truth:
+        last = comparisons[-1]
+        columns.append(ReportColumn(last.score, _score_cells(last, order), right=True, rank=len(comparisons) + 1))
     return Answer(
-        headline=_decision(comparisons[-1], report_data.name),
+        headline=_decision(report_data),
         columns=tuple(columns),
         notes=(
-            f"{letters if len(order) > 1 else ''}{_chance_ranges(comparisons)}",
-            *(f"{recommendation.use}: {recommendation.text}" for recommendation in report_data.advice),
+            *filter(None, [_chance_sentence(with_truth)]),
+            *(f"{recommendation.use}: {recommendation.short}" for recommendation in report_data.advice),
             *(f"{note}." for note in report_data.notes),
         ),
         warnings=tuple(with_label(f"{name} failed", text) for name, text in report_data.failures.items()),
         findings=report_data.findings,
-        details="Details: add -v (intervals, components, reference metrics, pairs, findings with hints).",
+        details="Details: add -v (recommendations with values, categories, scores, parts, pairs, findings with hints).",
     )
 
 
-def _decision(scores: ScoreComparison, name: str) -> str:
-    """Which model has the highest score, and which are tied with it."""
-    best, tied = scores.leader, scores.tied_with_leader
-    if best is None:
-        return f"Not decided: no model has a {scores.score} on {name}."
-    estimate = scores.estimates[best]
-    score = f"{scores.score} {format_value(estimate.value, _places([estimate]))}"
-    if len(scores.scored) < 2:
-        return f"{best} on {name}: {score}. One model alone does not show which is best: add a baseline."
-    if tied:
-        verb = "is" if len(tied) == 1 else "are"
-        return f"Not decided: {best} is highest on {name} ({score}); {join_names(tied)} {verb} not significantly worse."
-    return f"{best} is the best of {len(scores.scored)} models on {name} ({score})."
+def _answer_order(with_truth: Sequence[ScoreComparison], last: ScoreComparison) -> tuple[str, ...]:
+    """The models, best first in the last ground-truth metric: the mean of all, if there is one."""
+    if not with_truth:
+        return last.order
+    values = with_truth[-1].ground_truth
+    return tuple(sorted(last.order, key=lambda name: (isnan(values[name].value), -values[name].value)))
 
 
-def _chance_ranges(comparisons: Sequence[ScoreComparison]) -> str:
-    """The score of a random baseline on each score."""
-    known = [
-        (comparison.score, _chance(comparison.estimates, _places(list(comparison.estimates.values()))))
-        for comparison in comparisons
+def _truth_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
+    """``0.56 [0.44, 0.66]``, marked if it is not above chance."""
+    estimates = comparison.ground_truth
+    places = _places(list(estimates.values()))
+    return [
+        f"{format_value(estimates[name].value, places)} {_reach(estimates[name].interval, places)}"
+        + (" " if comparison.above_chance(comparison.truth, name) else AT_CHANCE)
+        for name in order
     ]
-    levels = [f"{score} {chance}" for score, chance in known if chance]
-    return f"A random baseline scores: {', '.join(levels)}." if levels else ""
+
+
+def _score_cells(comparison: ScoreComparison, order: Sequence[str]) -> list[str]:
+    places = _places(list(comparison.estimates.values()))
+    return [format_value(comparison.estimates[name].value, places) for name in order]
+
+
+def _decision(report_data: ConceptReportData) -> str:
+    """The recommendation for general use, or for the first use that was measured."""
+    name = report_data.name
+    if not report_data.advice:
+        return f"Not decided: no task that was measured on {name} has labels to compare the models with."
+    advice = report_data.advice[0]
+    if not advice.models:
+        return f"No model can be recommended on {name}: {advice.message.removeprefix('no model: ')}."
+    best, others = advice.models[0], advice.models[1:]
+    if len(report_data.models) < 2:
+        return f"{best} on {name}: {advice.value}. One model alone does not show which is best: add a baseline."
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        names = join_names(others)
+        return f"Not decided: {best} is highest on {name} ({advice.value}); {names} {verb} not significantly worse."
+    count = len(report_data.models)
+    if not advice.test.startswith("significantly better"):
+        return f"{best} is the only one of {count} models that can be recommended on {name} ({advice.value})."
+    return f"{best} is the best of {count} models on {name} ({advice.value})."
+
+
+def _chance_sentence(with_truth: Sequence[ScoreComparison]) -> str:
+    """The chance level of each metric, and what the mark means."""
+    known = [
+        (comparison.truth, _chance(comparison.ground_truth, _places(list(comparison.ground_truth.values()))))
+        for comparison in with_truth
+    ]
+    levels = ", ".join(f"{metric} {chance}" for metric, chance in known if chance)
+    marked = any(
+        not comparison.above_chance(comparison.truth, name)
+        for comparison in with_truth
+        for name in comparison.ground_truth
+    )
+    mark = f" {AT_CHANCE} is not significantly above chance." if marked else ""
+    return f"Chance levels: {levels}.{mark}" if levels else ""
+
+
+def advice_section(report_data: ConceptReportData) -> list[Section]:
+    """What to use, with the test, and what the published formula would have picked."""
+    advice = report_data.advice
+    if not advice:
+        return []
+    columns = [
+        ReportColumn("use", [recommendation.use for recommendation in advice]),
+        ReportColumn("recommended", [recommendation.names for recommendation in advice], shortens="middle"),
+        ReportColumn("by", [recommendation.value or recommendation.metric for recommendation in advice], rank=1),
+        ReportColumn("paired test", [recommendation.test for recommendation in advice], shortens="end", rank=3),
+    ]
+    notes = [f"{recommendation.use}: {recommendation.formula}." for recommendation in advice if recommendation.formula]
+    notes += [
+        f"{recommendation.use}: {model} is not recommended: {reason}."
+        for recommendation in advice
+        for model, reason in recommendation.excluded.items()
+    ]
+    return [Section.of_table("What to use, by ground truth", columns, *notes)]
+
+
+def slice_section(report_data: ConceptReportData) -> list[Section]:
+    """The ground-truth metric by category, one column per model, and the annotator ceiling."""
+    ceiling = report_data.ceiling
+    note = (
+        ""
+        if isnan(ceiling)
+        else f"Annotator ceiling: an annotator has a mean Spearman correlation of {format_value(ceiling, 2)} with the "
+        "mean of the others. A model is not expected to exceed it."
+    )
+    sections = []
+    for comparison in report_data.score_comparisons:
+        rows = comparison.slices
+        if not rows and not (note and comparison.truth == "Spearman"):
+            continue
+        shown: Mapping[str, ByModel] = {f"all {comparison.units}": comparison.ground_truth, **rows}
+        columns = [
+            ReportColumn("category", list(shown)),
+            ReportColumn("n", [str(next(iter(by_model.values())).n) for by_model in shown.values()], right=True),
+        ]
+        for place, model in enumerate(report_data.models):
+            cells = [_value_and_interval(by_model, model) for by_model in shown.values()]
+            columns.append(ReportColumn(model, cells, right=True, rank=place))
+        sections.append(Section.of_table(f"{comparison.truth} by category", columns, note))
+    return sections
+
+
+def _value_and_interval(by_model: ByModel, model: str) -> str:
+    places = _places(list(by_model.values()))
+    return f"{format_value(by_model[model].value, places)} {_reach(by_model[model].interval, places)}"
 
 
 def score_section(report_data: ConceptReportData) -> Section:
     """Every score of every model, with what is known about it."""
     several = ", best first in every score" if len(report_data.models) > 1 else ""
-    title = f"{pluralize(len(report_data.models), 'model')} on {report_data.name}{several}"
+    title = f"The weighted scores of {pluralize(len(report_data.models), 'model')} on {report_data.name}{several}"
     return Section(title, (ReportTable.of(score_columns(report_data)),), (caption(report_data),))
 
 
@@ -327,8 +449,10 @@ def reference_metric_section(report_data: ConceptReportData) -> Section:
         for score_comparison in report_data.score_comparisons
         for place, (name, by_model) in enumerate(score_comparison.reference_metrics.items())
     ]
-    title = "Reference metrics: with the true labels, or scale-free"
-    return Section.of_table(title, _estimate_columns("about", "figure", rows))
+    if report_data.composite is not None and report_data.composite.ground_truth:
+        rows.append(("All tasks", f"{report_data.composite.truth} ↑", report_data.composite.ground_truth))
+    title = "Ground truth, and other metrics that do not depend on scale"
+    return Section.of_table(title, _estimate_columns("about", "metric", rows))
 
 
 def _estimate_columns(first: str, second: str, rows: Sequence[Row]) -> list[ReportColumn]:
@@ -389,17 +513,19 @@ def _chance(by_model: ByModel, places: int) -> str:
 
 
 def pairwise_section(report_data: ConceptReportData) -> list[Section]:
-    """Every pair of models on every score."""
-    every = [comparison for comparison in report_data.all_score_comparisons if comparison.contrasts]
-    tables = tuple(ReportTable.of(_pair_columns(comparison)) for comparison in every)
-    return [Section("Every pair", tables)] if every else []
+    """Every pair of models on every ground-truth metric, then on every score."""
+    comparisons = report_data.all_score_comparisons
+    every = [(comparison.truth, comparison.truth_contrasts) for comparison in comparisons]
+    every += [(comparison.score, comparison.contrasts) for comparison in comparisons]
+    tables = tuple(ReportTable.of(_pair_columns(title, contrasts)) for title, contrasts in every if contrasts)
+    return [Section("Every pair", tables)] if tables else []
 
 
-def _pair_columns(score_comparison: ScoreComparison) -> list[ReportColumn]:
-    """Every pair of models on one score, whose name is the head of the first column."""
-    pairs = [(contrast, shared_decimals([contrast.interval])) for contrast in score_comparison.contrasts]
+def _pair_columns(title: str, contrasts: Sequence[Contrast]) -> list[ReportColumn]:
+    """Every pair of models on one metric, whose name is the head of the first column."""
+    pairs = [(contrast, shared_decimals([contrast.interval])) for contrast in contrasts]
     return [
-        ReportColumn(score_comparison.title, [contrast.a for contrast, _ in pairs], shortens="middle"),
+        ReportColumn(title, [contrast.a for contrast, _ in pairs], shortens="middle"),
         ReportColumn("minus", [contrast.b for contrast, _ in pairs], shortens="middle"),
         ReportColumn("difference", [format_difference(contrast.difference, at) for contrast, at in pairs], right=True),
         ReportColumn("interval", [_reach(contrast.interval, at) for contrast, at in pairs], right=True, rank=2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,11 @@ from equipoise.checks.base import run_checks
 from equipoise.domains.concepts.advice import recommend
 from equipoise.domains.concepts.checks import ConceptSpace, ScoreComponent, ZeroVectors
 from equipoise.domains.concepts.comparison import compare_on_composite, compare_on_score, weight_sensitivity
+from equipoise.domains.concepts.concept_pairs import annotator_ceiling
 from equipoise.domains.concepts.report import ConceptReportData, ScoreComparison, WeightSensitivity, concepts_view
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS, interpret_score
 from equipoise.errors import EquipoiseError, UnknownNameError
+from equipoise.io.atomic import write_text
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RUNS, VISUALIZATIONS, ExperimentFolder, failures_to_dict, folder_names
 from equipoise.runs.manifest import Manifest, redact_secrets
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from equipoise.domains.concepts.concept_set import ConceptSet
     from equipoise.domains.concepts.uncertainty import TaskScore
     from equipoise.report.charts.chart import Chart
+    from equipoise.report.view import View
     from equipoise.stats.contrasts import Contrast
     from equipoise.stats.result import Estimate, Result
     from equipoise.types import Finding
@@ -188,6 +192,7 @@ class ConceptEvaluation:
                 "confidence_level": self.config.confidence_level,
                 "weights": dict(self.weights),
             },
+            ceiling=annotator_ceiling(self.concept_set.pairs or ()) if "similarity" in self.tasks else nan,
         )
 
     @property
@@ -216,6 +221,30 @@ class ConceptEvaluation:
         """The report as text."""
         return render_text(*concepts_view(self.report_data).parts())
 
+    @cached_property
+    def view(self) -> View:
+        """The whole report: answer, tables and charts."""
+        return concepts_view(self.report_data).with_charts(self.charts())
+
+    def report(self, path: str | Path) -> Path:
+        """Write the whole run as one HTML page: recommendations, every table, findings and charts.
+
+        Parameters
+        ----------
+        path
+            The HTML file.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from equipoise.report.html.render import render_views
+
+        file = Path(path)
+        write_text(file, render_views(f"Concepts: {self.concept_set.name}", [self.view]))
+        return file
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
 
@@ -233,7 +262,7 @@ class ConceptEvaluation:
             for evidence, task, result in model_scores.results:
                 stored = replace(result, findings=self._stored_findings(model, result))
                 save_run(target.path / RUNS / evidence / names[model], stored, manifest=self._manifest(model, task))
-        concepts_view(self.report_data).with_charts(self.charts()).write(folder)
+        self.view.write(folder)
         return target.write_results(self.to_dict())
 
     def _manifest(self, model: str, task: str) -> Manifest:
@@ -314,12 +343,13 @@ def evaluation_dict(evaluation: ConceptEvaluation) -> dict[str, Any]:
                 "score": advice.score,
                 "metric": advice.metric,
                 "models": list(advice.models),
-                "message": advice.message,
+                "message": advice.text,
                 "formula": advice.formula,
                 "excluded": dict(advice.excluded),
             }
             for advice in report_data.advice
         ],
+        "annotator_ceiling": None if isnan(report_data.ceiling) else report_data.ceiling,
         "weight_sensitivity": [asdict(sensitivity) for sensitivity in report_data.winning],
         "findings": [asdict(finding) for finding in evaluation.findings],
         "notes": list(evaluation.notes),
@@ -353,6 +383,12 @@ def _comparison_dict(score_comparison: ScoreComparison, readings: Any) -> dict[s
             for name, estimate in score_comparison.estimates.items()
         },
         "comparisons": [_contrast(contrast) for contrast in score_comparison.contrasts],
+        "ground_truth": score_comparison.truth,
+        "ground_truth_comparisons": [_contrast(contrast) for contrast in score_comparison.truth_contrasts],
+        "categories": {
+            category: {name: estimate.to_dict() for name, estimate in by_model.items()}
+            for category, by_model in score_comparison.slices.items()
+        },
     }
 
 

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 SPACE_RESAMPLES = 200
 """Resampled parts of a space, for the errors of its metrics."""
+SECONDARY_RESAMPLES = 500
+"""Resamples of the metrics of pairs that no recommendation depends on."""
 N_RANDOM_BASELINES = 20
 """Sets of random vectors that K-means is run on for the chance level."""
 N_KMEANS_SEEDS = 10
@@ -87,19 +89,22 @@ def _chances(parts: Mapping[str, Estimate]) -> dict[str, float]:
 def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:
     """Cosines of pairs against what is expected of them, also of centred and whitened vectors and by category."""
     pairs = similarity(encode, field.pairs or ())
+    groups = _text_groups(field.pairs or ())
+    stats = replace(per_unit(config), clusters=groups)
+    secondary = replace(stats, n_resamples=SECONDARY_RESAMPLES)
     metrics: Named = {"accuracy": WithinTolerance(0.1), "correlation": Pearson(), "mae": MeanAbsoluteError()}
     truth: Named = {"Spearman": Spearman()}
-    result = evaluate(pairs, [*metrics.values(), Spearman()], system=system, config=per_unit(config))
+    result = evaluate(pairs, [*metrics.values(), Spearman()], system=system, config=stats)
     results = {"similarity": result}
     reference = _estimates(result, truth)
     centered, whitened = centered_and_whitened(encode, field.pairs or ())
     for name, transformed in (("centred", centered), ("whitened", whitened)):
-        results[f"similarity-{name}"] = evaluate(transformed, [Spearman()], system=system, config=per_unit(config))
+        results[f"similarity-{name}"] = evaluate(transformed, [Spearman()], system=system, config=secondary)
         reference[f"Spearman, {name}"] = results[f"similarity-{name}"].estimates[Spearman().name]
     binary = binary_pairs(pairs)
     if binary is not None:
         average_precision = PairAveragePrecision()
-        results["pair-classification"] = evaluate(binary, [average_precision], system=system, config=per_unit(config))
+        results["pair-classification"] = evaluate(binary, [average_precision], system=system, config=secondary)
         reference["pair AP"] = results["pair-classification"].estimates[average_precision.name]
     reference |= _estimates(result, {"mean absolute error": MeanAbsoluteError()})
     parts, figures = _estimates(result, metrics), _figures({**metrics, **truth})
@@ -109,26 +114,35 @@ def observe_similarity(encode: Encode, field: ConceptSet, system: str, config: S
         reference,
         results,
         "similarity",
-        ResamplingPlan("pairs", len(pairs), WITH_REPLACEMENT, lambda rows: figures(pairs.take(rows))),
+        ResamplingPlan("pairs", len(pairs), WITH_REPLACEMENT, lambda rows: figures(pairs.take(rows)), groups=groups),
         _chances(parts),
         chance_tests=permutation_chance(pairs, truth, seed=config.seed),
         pairs=pairs,
-        slices=_by_category(pairs, field.pairs or (), system, config),
+        slices=_by_category(pairs, field.pairs or (), system, secondary),
     )
+
+
+MIN_TEXT_GROUPS = 10
+"""With fewer groups of pairs, resampled groups would show too little of the variability."""
+
+
+def _text_groups(concept_pairs: Sequence[ConceptPair]) -> list[str] | None:
+    """The first text of each pair: pairs that share it depend on each other. None if all differ, or nearly none."""
+    groups = [pair.first for pair in concept_pairs]
+    return groups if MIN_TEXT_GROUPS <= len(set(groups)) < len(groups) else None
 
 
 def _by_category(
     pairs: Pairs, concept_pairs: Sequence[ConceptPair], system: str, config: StatsConfig
 ) -> dict[str, Estimate]:
     """Spearman on the pairs of each category; empty where there are no categories."""
-    categories = np.array([pair.category for pair in concept_pairs])
-    names = [name for name in dict.fromkeys(categories.tolist()) if name]
-    return {
-        name: evaluate(
-            pairs.take(np.flatnonzero(categories == name)), [Spearman()], system=system, config=per_unit(config)
-        ).estimates[Spearman().name]
-        for name in names
-    }
+    estimates = {}
+    for name in dict.fromkeys(pair.category for pair in concept_pairs if pair.category):
+        rows = [row for row, pair in enumerate(concept_pairs) if pair.category == name]
+        stats = replace(config, clusters=_text_groups([concept_pairs[row] for row in rows]))
+        result = evaluate(pairs.take(np.array(rows)), [Spearman()], system=system, config=stats)
+        estimates[name] = result.estimates[Spearman().name]
+    return estimates
 
 
 def observe_clustering(encode: Encode, field: ConceptSet, system: str, config: StatsConfig) -> TaskEvidence:

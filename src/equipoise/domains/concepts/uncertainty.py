@@ -29,6 +29,7 @@ from equipoise.stats.corpus_intervals import (
 )
 from equipoise.stats.intervals import Interval
 from equipoise.stats.resampled_contrasts import ERROR_DF, RESAMPLE_ID, t_difference
+from equipoise.stats.resampling import cluster_members
 from equipoise.stats.result import Estimate, Result
 from equipoise.types import Direction, Floats, Ints
 
@@ -55,7 +56,8 @@ def per_unit(config: StatsConfig) -> StatsConfig:
 class ResamplingPlan:
     """The resampling scheme: ``count`` units, and the parts of the blend on a sample of them.
 
-    ``shares`` are the subsample fractions without replacement; empty means bootstrap with replacement.
+    ``shares`` are the subsample fractions without replacement; empty means bootstrap with replacement. Units of one
+    of the ``groups`` depend on each other and are resampled together.
     ``errors_of`` gives the errors of the parts at once, where nothing needs to be measured again.
     """
 
@@ -66,10 +68,21 @@ class ResamplingPlan:
     errors_of: Callable[[int, np.random.Generator], Mapping[str, Floats]] | None = None
     description: str = ""
     """What is drawn, if the functions were dropped."""
+    groups: Sequence[str] | None = None
 
     def without_functions(self) -> ResamplingPlan:
         """The plan after its use: it can be stored, and sent to another process."""
         return replace(self, parts_of=None, errors_of=None, description=self.told)
+
+    @property
+    def blocks(self) -> list[Ints]:
+        """The rows that are resampled together."""
+        return cluster_members(np.arange(self.count) if self.groups is None else self.groups, self.count)
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of independent units: the groups, if there are any."""
+        return self.count if self.groups is None else len(set(self.groups))
 
     @property
     def counted(self) -> str:
@@ -83,6 +96,7 @@ class ResamplingPlan:
         if self.description:
             return self.description
         how = "halves" if self.shares else "as many, with repetition"
+        how = how if self.groups is None else f"{self.n_blocks:,} groups with the same first text, with repetition"
         how = "all, reweighted" if self.errors_of else how
         return f"{self.count:,} {self.unit} ({how})"
 
@@ -127,8 +141,7 @@ def bootstrap_score(
     Subsamples without replacement have a larger error by a known factor (Politis and Romano, 1994); what is
     left around their mean is the error.
     """
-    count = sampling.count
-    if count < MIN_RESAMPLING_UNITS:
+    if sampling.count < MIN_RESAMPLING_UNITS:
         unknown = BootstrapErrors(np.zeros(0), nan, f"{sampling.counted} too few to resample")
         return unknown, dict.fromkeys((*(term.part for term in blend.terms), blend.truth), unknown)
     rng = config.rng(crc32(blend.task.encode()))
@@ -136,8 +149,8 @@ def bootstrap_score(
     if sampling.errors_of is not None:
         return _combine_parts(blend, sampling.errors_of(n_resamples, rng), _degrees(sampling, n_resamples))
     assert sampling.parts_of is not None
-    blocks = [np.array([index]) for index in range(count)]
-    samples = [sampling.parts_of(rows) for rows in resampled_rows(blocks, sampling.shares, n_resamples, rng)]
+    resamples = resampled_rows(sampling.blocks, sampling.shares, n_resamples, rng)
+    samples = [sampling.parts_of(rows) for rows in resamples]
     of_parts = {name: _spread(np.array([sample[name] for sample in samples]), sampling) for name in samples[0]}
     return _spread(np.array([blend.value(sample) for sample in samples]), sampling), of_parts
 
@@ -156,7 +169,7 @@ def _combine_parts(
 
 def _degrees(sampling: ResamplingPlan, draws: int) -> float:
     """Degrees of freedom for the number of units and of resamples."""
-    return 1.0 / (1.0 / (sampling.count - 1) + 1.0 / max(draws - 1, 1))
+    return 1.0 / (1.0 / (sampling.n_blocks - 1) + 1.0 / max(draws - 1, 1))
 
 
 def _spread(scores: Floats, sampling: ResamplingPlan) -> BootstrapErrors:

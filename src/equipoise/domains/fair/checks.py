@@ -166,7 +166,7 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
 
 
 def _ceiling(cut: Sequence[AnswerOccurrences], subject: SplitAnswers) -> str:
-    return format_value(1 - len(cut) / subject.answers, 2)
+    return _percent(1 - len(cut) / subject.answers)
 
 
 def _ceilings(subject: SplitAnswers, splitting: Mapping[str, Sequence[AnswerOccurrences]]) -> Iterator[str]:
@@ -203,11 +203,11 @@ def leaking_questions(questions: QuestionSet) -> Iterator[Observation]:
 def draft_questions(questions: QuestionSet) -> Iterator[Observation]:
     """EQ116: questions that are marked as drafts."""
     if questions.drafts:
-        status = "are drafts" if len(questions.drafts) > 1 else "is a draft"
+        status = "are unedited drafts" if len(questions.drafts) > 1 else "is an unedited draft"
         yield Observation(
             questions.fixture,
-            f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status} that nobody has "
-            f"edited: {join_names(questions.drafts)}",
+            f"{len(questions.drafts):,} of {pluralize(questions.questions, 'question')} {status}: "
+            f"{join_names(questions.drafts)}",
             evidence_names(questions.drafts),
         )
 
@@ -231,23 +231,33 @@ def ambiguous_answers(subject: AnswersInDocument) -> Iterator[Observation]:
         )
 
 
+def _percent(fraction: float) -> str:
+    return f"{format_value(100 * fraction, 0)} %"
+
+
+def _points(difference: float) -> str:
+    """A difference of accuracies in percentage points."""
+    return f"{format_value(100 * difference, 0)} points"
+
+
 def too_few_questions(size: SampleSize) -> Iterator[Observation]:
     """EQ105: fewer questions than the minimum."""
     if size.questions < size.minimum:
         detectable = size.detectable
+        smallest = _points(detectable.value) if detectable.known else f"n/a ({detectable.reason})"
         examples = (
-            f"a difference below {format_value(detectable.value, 2)} would usually go undetected"
+            f"a difference below {smallest} would usually go undetected"
             if detectable.known
             else "no difference between systems could be detected"
         )
         yield Observation(
             size.fixture,
             f"only {pluralize(size.questions, 'question')} (at least {size.minimum:,} recommended): an accuracy of "
-            f"{format_value(size.accuracy, 1)} would have an interval of "
-            f"± {format_value(size.half_width, 2)}, and {examples}",
+            f"{_percent(size.accuracy)} would have an interval of ± {_points(size.half_width)}, "
+            f"and {examples}",
             (
-                f"Wilson half-width {format_value(size.half_width)} at accuracy {format_value(size.accuracy, 1)}",
-                f"detectable at 80 % power: {format_value(detectable.value, reason=detectable.reason)}",
+                f"Wilson half-width {_points(size.half_width)} at accuracy {_percent(size.accuracy)}",
+                f"detectable at 80 % power: {smallest}",
             ),
         )
 

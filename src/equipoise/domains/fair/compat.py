@@ -29,13 +29,35 @@ if TYPE_CHECKING:
     from equipoise.types import Role
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """One search hit."""
+class SearchResult(dict[str, Any]):
+    """One search hit: a dict with ``id``, ``score``, ``text`` and ``metadata``, which are attributes too.
 
-    id: str
-    score: float
-    text: str | None = None
+    >>> hit = SearchResult(id="a", score=0.5, text="rye", metadata={})
+    >>> hit["text"] == hit.text == "rye"
+    True
+    """
+
+    @property
+    def id(self) -> str:
+        """The id of the vector."""
+        return str(self["id"])
+
+    @property
+    def score(self) -> float:
+        """The similarity to the query."""
+        return float(self["score"])
+
+    @property
+    def text(self) -> str | None:
+        """The text of the vector, if it was stored."""
+        text: str | None = self["text"]
+        return text
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata of the vector."""
+        metadata: Mapping[str, Any] = self["metadata"]
+        return metadata
 
 
 class InMemoryVectorStore:
@@ -44,36 +66,77 @@ class InMemoryVectorStore:
     >>> store = InMemoryVectorStore()
     >>> store.connect()
     >>> store.create_collection("test", dimensions=2)
+    True
     >>> store.upsert("test", ["a", "b"], [[1.0, 0.0], [0.0, 1.0]], texts=["east", "north"])
-    >>> store.search("test", [0.1, 0.9], top_k=1)[0].text
+    2
+    >>> store.search("test", [0.1, 0.9], top_k=1)[0]["text"]
     'north'
     """
 
     def __init__(self) -> None:
         self._collections: dict[str, MemoryStore] = {}
+        self._metadata: dict[str, dict[str, Mapping[str, Any]]] = {}
 
     def connect(self) -> None:
         """Does nothing: there is no server. For compatibility with other stores."""
 
-    def create_collection(self, name: str, dimensions: int, geometry: str = "cosine") -> None:
-        """Create an empty collection."""
-        dims, space = check_collection(MemoryStore, name, dimensions, geometry)
+    def disconnect(self) -> None:
+        """Does nothing: the collections stay."""
+
+    def is_connected(self) -> bool:
+        """Always true: there is no server."""
+        return True
+
+    def create_collection(self, name: str, dimensions: int, distance_metric: str = "cosine") -> bool:
+        """Create an empty collection; the distance is ``cosine``, ``dot`` or ``euclidean``."""
+        dims, space = check_collection(MemoryStore, name, dimensions, distance_metric)
         if name in self._collections:
             raise DuplicateError(
                 f"the collection {name!r} already exists", hint="choose another name, or upsert into this one"
             )
         self._collections[name] = MemoryStore(name, int(dims or 0), space)
+        self._metadata[name] = {}
+        return True
 
-    def upsert(self, name: str, ids: Sequence[str], embeddings: ArrayLike, texts: Sequence[str] | None = None) -> None:
-        """Add vectors by id; existing ids are replaced."""
+    def delete_collection(self, name: str) -> bool:
+        """Remove a collection; False if there is none."""
+        self._metadata.pop(name, None)
+        return self._collections.pop(name, None) is not None
+
+    def collection_exists(self, name: str) -> bool:
+        """Whether there is a collection with this name."""
+        return name in self._collections
+
+    def list_collections(self) -> list[str]:
+        """The names of all collections."""
+        return list(self._collections)
+
+    def upsert(
+        self,
+        name: str,
+        ids: Sequence[str],
+        embeddings: ArrayLike,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        texts: Sequence[str] | None = None,
+    ) -> int:
+        """Add vectors by id, and return how many; existing ids are replaced."""
+        if metadata is not None and len(metadata) != len(ids):
+            raise ShapeError(
+                f"there are {len(ids)} ids and {len(metadata)} dicts of metadata", hint="pass one per id, or texts=..."
+            )
         self._collection(name).add(ids, embeddings, texts)
+        self._metadata[name].update(zip(ids, metadata or [{}] * len(ids), strict=True))
+        return len(ids)
 
     def search(self, name: str, query_embedding: ArrayLike, top_k: int = 10) -> list[SearchResult]:
-        """The nearest vectors of one query, best first, with their texts."""
-        collection = self._collection(name)
+        """The nearest vectors of one query, best first, with their texts and metadata."""
+        collection, metadata = self._collection(name), self._metadata[name]
         hits = collection.search(np.asarray(query_embedding)[None, ...], top_k).pairs(0)
-        texts = collection.texts([name for name, _ in hits])
-        return [SearchResult(name, score, text) for (name, score), text in zip(hits, texts, strict=True)]
+        texts = collection.texts([row for row, _ in hits])
+        return [
+            SearchResult(id=row, score=score, text=text, metadata=metadata[row])
+            for (row, score), text in zip(hits, texts, strict=True)
+        ]
 
     def delete(self, name: str, ids: Sequence[str]) -> int:
         """Remove vectors by id and return how many existed."""
@@ -86,6 +149,7 @@ class InMemoryVectorStore:
     def close(self) -> None:
         """Remove all collections."""
         self._collections.clear()
+        self._metadata.clear()
 
     def __enter__(self) -> Self:
         return self

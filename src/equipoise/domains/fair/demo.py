@@ -115,11 +115,12 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
 
 def _write_report(out: Output, comparison: FairComparison, folder: Path) -> None:
     """Write the HTML report into the output folder."""
-    from equipoise.report.publish import chart_note, write_report
+    from equipoise.domains.fair.report import fair_view
+    from equipoise.report.publish import ReportOptions, chart_note, write_report
     from equipoise.runs.experiment_folder import RUNS, folder_names
 
     names = folder_names(comparison.keys)
     runs = [(spec, folder / RUNS / names[spec]) for spec in comparison.tunings]
-    write_report(runs, folder / PAGE)
+    write_report(runs, folder / PAGE, ReportOptions(view=fair_view(comparison.report_data)))
     if chart_note():
         out.note(f"wrote {folder / PAGE}{chart_note()}")

@@ -1,7 +1,7 @@
 """Draft questions about a document: cloze and heading questions without a model, or questions of a chat model.
 
-Drafts are a start for people: each carries its passage and the mark ``draft``, and a comparison refuses them until
-somebody has edited them and removed the mark.
+Drafts are to be edited: each carries its passage and the mark ``draft``, and a comparison refuses them until the mark
+is removed.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ _NO_UNITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _AnswerSpan:
     """A possible answer: its position in the sentence, its category, and how specific it is."""
 
     start: int
@@ -219,7 +219,7 @@ class _Span:
     score: float
 
 
-def _answer_spans(sentence: str) -> list[_Span]:
+def _answer_spans(sentence: str) -> list[_AnswerSpan]:
     """Possible answers of a sentence, the most specific first."""
     words = list(_WORD.finditer(sentence))
     spans = []
@@ -227,7 +227,7 @@ def _answer_spans(sentence: str) -> list[_Span]:
         has_unit = number["unit"] is not None and number["unit"] not in _NO_UNITS
         end = number.end() if has_unit or number["unit"] is None else number.start("unit") - 1
         if end - number.start() > 1:  # a single digit is no specific answer
-            spans.append(_Span(number.start(), end, "fine_detail", 2.0))
+            spans.append(_AnswerSpan(number.start(), end, "fine_detail", 2.0))
     run: list[re.Match[str]] = []
     for word in [*words[1:], None]:
         adjacent = not run or (word is not None and sentence[run[-1].end() : word.start()] == " ")
@@ -235,12 +235,12 @@ def _answer_spans(sentence: str) -> list[_Span]:
             run.append(word)
             continue
         if run:
-            spans.append(_Span(run[0].start(), run[-1].end(), "exact", 3.0 if len(run) > 1 else 1.0))
+            spans.append(_AnswerSpan(run[0].start(), run[-1].end(), "exact", 3.0 if len(run) > 1 else 1.0))
         run = [word] if word is not None and word.group()[0].isupper() else []
     for first, second in pairwise(words[1:]):
         is_long = min(len(first.group()), len(second.group())) >= _LONG_WORD
         if is_long and sentence[first.end() : second.start()] == " ":
-            spans.append(_Span(first.start(), second.end(), "exact", 0.5))
+            spans.append(_AnswerSpan(first.start(), second.end(), "exact", 0.5))
     return sorted(spans, key=lambda span: -span.score)
 
 

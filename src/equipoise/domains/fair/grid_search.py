@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from equipoise.domains.fair.answer_matching import AnswerMatcher
     from equipoise.domains.fair.config import FairConfig
     from equipoise.domains.fair.dataset import QADataset
+    from equipoise.models.embedder import EmbedStats
     from equipoise.models.retriever import FittedRetriever, Retriever
     from equipoise.models.worker_pool import ExecutorMap
     from equipoise.stats.intervals import Interval
@@ -75,6 +77,8 @@ class GridEvidence:
     tokens: Floats
     truncation: Truncation | None
     """Of the model that truncates most; None if nothing is embedded."""
+    seconds: float = 0.0
+    """The time of the search for all questions."""
 
 
 def run_grid(
@@ -84,17 +88,14 @@ def run_grid(
     depth: int,
     matcher: AnswerMatcher,
     step: Progress,
-    map_function: ExecutorMap | None = None,
     *,
     reranker: Reranker | None = None,
     rerank_depths: Sequence[int] = (),
 ) -> dict[Search, GridEvidence]:
     """Search all questions in all chunkings, at every top_k up to the depth, reranked at every rerank depth.
 
-    The system and the reranker should be memoised, so that no text is read twice. ``map_function`` embeds on an
-    executor.
+    The system and the reranker should be memoised, so that no text is read twice.
     """
-    _embed_all(system, [indexed.chunked for indexed in indexed_chunks.values()], dataset, map_function)
     observed = {}
     for chunking, indexed in indexed_chunks.items():
         step(f"{system.card.name}: {chunking.chunker} {chunking.chunk_size}/{chunking.overlap}")
@@ -111,14 +112,22 @@ def run_grid(
     return observed
 
 
-def _embed_all(
-    system: Retriever, chunkings: Sequence[ChunkedDocuments], dataset: QADataset, map_function: ExecutorMap | None
-) -> None:
-    """Embed all texts in one call per model and role, so that texts of similar length share a batch."""
-    chunks = list(dict.fromkeys(text for chunked in chunkings for text in chunked.texts))
+def embed_all(
+    system: Retriever,
+    indexed_chunks: Mapping[ChunkingParams, IndexedChunks],
+    dataset: QADataset,
+    map_function: ExecutorMap | None = None,
+) -> dict[str, EmbedStats]:
+    """Embed all texts in one call per model and role, so that texts of similar length share a batch.
+
+    ``map_function`` embeds on an executor. Returns the report of the chunks, by the fingerprint of the model.
+    """
+    chunks = list(dict.fromkeys(text for indexed in indexed_chunks.values() for text in indexed.chunked.texts))
+    reports = {}
     for model in dense_models(system):
-        model.embed_report(chunks, Role.DOCUMENT, map_function=map_function)
+        reports[model.fingerprint] = model.embed_report(chunks, Role.DOCUMENT, map_function=map_function).report
         model.embed_report(dataset.texts, Role.QUERY, map_function=map_function)
+    return reports
 
 
 def _observe(
@@ -129,8 +138,9 @@ def _observe(
     matcher: AnswerMatcher,
     truncation: Truncation | None,
 ) -> GridEvidence:
-    chunked = indexed.chunked
+    chunked, start = indexed.chunked, perf_counter()
     search = rank_answers(fitted, dataset.questions, chunked.chunks, matcher, depth, locations=indexed.locations)
+    seconds = perf_counter() - start
     retrieved = search.order.shape[1]
     hits = np.array([hit_rate(search.ranking, k) for k in range(1, retrieved + 1)])
     tokens = search.tokens.mean(axis=0)
@@ -141,6 +151,7 @@ def _observe(
         _extend_to_depth(search.chance, depth),
         _extend_to_depth(tokens, depth),
         truncation,
+        seconds,
     )
 
 
@@ -172,14 +183,13 @@ _BOOTSTRAP_STREAM = 1
 class GridSearchResult:
     """The record of a tuning and the result on held-out questions.
 
-    ``best`` is the search to deploy; ``eligible`` are the searches that could be selected;
-    ``held_out_configurations`` is the configuration that scored each question in most splits.
+    ``best`` is the search to deploy; ``held_out_configurations`` is the configuration that scored each question
+    in most splits.
     """
 
     tuning: TuningRecord
     result: Result
     best: Search
-    eligible: tuple[Search, ...]
     held_out_configurations: tuple[Configuration, ...]
     configurations: int
     tied_questions: int
@@ -294,7 +304,6 @@ def select_configuration(
         tuning,
         _result(system, score, tuning, dataset, settings, len(rerank_depths)),
         points[best].search,
-        tuple(dict.fromkeys(points[index].search for index in np.flatnonzero(allowed).tolist())),
         tuple(points[index] for index in score.usual_trial.tolist()),
         configurations,
         _tied_questions(values, score.trial_of),

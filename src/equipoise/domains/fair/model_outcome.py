@@ -17,9 +17,11 @@ from equipoise.domains.fair.grid_search import (
     GridSearchResult,
     Progress,
     Search,
+    embed_all,
     run_grid,
     select_configuration,
 )
+from equipoise.domains.fair.model_costs import ModelCosts, measure_costs
 from equipoise.domains.fair.model_result import METRIC, ModelProfile, OptimizationResult, optimization_result
 from equipoise.domains.fair.plan import Plan, setup_findings
 from equipoise.errors import EquipoiseError
@@ -74,6 +76,7 @@ def evaluate_model(
     base, reranker = (system.base, system.reranker) if isinstance(system, RerankedRetriever) else (system, None)
     base = memoise_retriever(base)
     rerank_depths = settings.rerank_depths if reranker is not None else ()
+    reports = embed_all(base, plan.indexed_chunks, plan.dataset, map_function)
     observed = run_grid(
         base,
         plan.indexed_chunks,
@@ -81,13 +84,19 @@ def evaluate_model(
         settings.depth,
         plan.matcher,
         step,
-        map_function,
         reranker=None if reranker is None else memoise_reranker(reranker),
         rerank_depths=rerank_depths,
     )
     tuned = select_configuration(name, observed, plan.dataset, settings, plan.splits, rerank_depths or (None,))
     best = observed[tuned.best]
-    profile = _measured_profile(name, system.card.name, base, tuned, observed, perf_counter() - start)
+    seconds = perf_counter() - start
+    chunks = best.chunked.chunks
+    # The search with the largest depth runs the reranker; the others reuse its scores.
+    slowest = 0.0 if reranker is None else observed[Search(tuned.best.chunking, max(rerank_depths))].seconds
+    costs = measure_costs(
+        base, best.chunked.texts, sum(chunk.tokens for chunk in chunks), reports, slowest / len(plan.dataset.ids)
+    )
+    profile = replace(_measured_profile(name, base, tuned, best, seconds), name=system.card.name, costs=costs)
     findings = setup_findings(tuned.tuning, plan) + _findings(profile, tuned, best)
     result = replace(
         tuned.result, findings=findings, settings={**tuned.result.settings, **_comparability_settings(profile, plan)}
@@ -97,29 +106,19 @@ def evaluate_model(
 
 
 def _measured_profile(
-    name: str,
-    model_name: str,
-    system: Retriever,
-    tuned: GridSearchResult,
-    observed: Mapping[Search, GridEvidence],
-    seconds: float,
+    name: str, system: Retriever, tuned: GridSearchResult, best: GridEvidence, seconds: float
 ) -> ModelProfile:
-    best = observed[tuned.best]
-    # Searches that differ only in the rerank depth have the same chunks.
-    eligible = list({search.chunking: observed[search] for search in tuned.eligible}.values())
     models = dense_models(system)
     dimensions = [model.dims for model in models]
     windows = [model.card.max_tokens for model in models if model.card.max_tokens is not None]
-    truncated = [None if evidence.truncation is None else evidence.truncation.truncated for evidence in eligible]
     return ModelProfile(
         spec=name,
-        name=model_name,
+        name=name,
         dimensions=sum(dimensions) if dimensions else None,
         bytes_per_vector=system.card.bytes_per_vector,
-        truncated_share=0.0 if best.truncation is None else best.truncation.share,
         window=min(windows, default=None),
-        grid_chunks=sum(len(evidence.chunked.chunks) for evidence in eligible),
-        grid_truncated=_sum(truncated) if models else 0,
+        chunks=len(best.chunked.chunks),
+        truncated_chunks=0 if best.truncation is None else best.truncation.truncated,
         tied_questions=tuned.tied_questions,
         retrieved_tokens=tuned.tuning.trials[tuned.tuning.best].cost,
         seconds=seconds,
@@ -135,8 +134,8 @@ def _comparability_settings(profile: ModelProfile, plan: Plan) -> dict[str, Any]
         UNIT_NOUN: "question",
         WINDOW: {
             "tokens": profile.window,
-            "texts": profile.grid_chunks,
-            "truncated": profile.grid_truncated,
+            "texts": profile.chunks,
+            "truncated": profile.truncated_chunks,
         },
         **({NOTES: list(plan.notes)} if plan.notes else {}),
     }
@@ -153,12 +152,6 @@ def _findings(profile: ModelProfile, tuned: GridSearchResult, best: GridEvidence
             )
         )
     return findings
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    """The sum; None if one of the counts is unknown."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def _details(
@@ -305,9 +298,10 @@ def write_outcome(path: Path, model_result: FairModelResult, plan: Plan, key: st
             "truncated_share": profile.truncated_share,
             "retrieved_tokens": profile.retrieved_tokens,
             "window": profile.window,
-            "grid_chunks": profile.grid_chunks,
-            "grid_truncated": profile.grid_truncated,
+            "chunks": profile.chunks,
+            "truncated_chunks": profile.truncated_chunks,
             "tied_questions": profile.tied_questions,
+            **profile.costs.to_costs(),
         },
     )
     return save_run(
@@ -323,15 +317,15 @@ def _stored_profile(manifest: Manifest) -> ModelProfile:
         name=str(manifest.parameters["model_name"]),
         dimensions=_as_int(cost["dims"]),
         bytes_per_vector=cost["bytes_per_vector"],
-        truncated_share=cost["truncated_share"],
         window=_as_int(cost["window"]),
-        grid_chunks=_as_int(cost["grid_chunks"]) or 0,
-        grid_truncated=_as_int(cost["grid_truncated"]),
+        chunks=_as_int(cost["chunks"]) or 0,
+        truncated_chunks=_as_int(cost["truncated_chunks"]),
         tied_questions=_as_int(cost.get("tied_questions")) or 0,
         retrieved_tokens=cost["retrieved_tokens"],
         seconds=float(cost["seconds_with_cache"] or 0.0),
         cached_texts=_as_int(cost["texts_from_cache"]) or 0,
         configurations=int(manifest.parameters["configurations"]),
+        costs=ModelCosts.of_costs(cost),
     )
 
 

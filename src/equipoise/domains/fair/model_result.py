@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from equipoise.domains.fair.model_costs import UNKNOWN_COSTS, ModelCosts
 from equipoise.stats.intervals import Interval, wilson_interval
 from equipoise.tuning.grid import NESTED, Trial, TuningRecord
 
@@ -47,14 +48,13 @@ class ModelProfile:
     name: str
     dimensions: int | None = None
     bytes_per_vector: float | None = None
-    truncated_share: float | None = None
-    """The share of the chunks of the best configuration that the model truncates."""
     window: int | None = None
     """The maximum number of tokens that the model reads of a chunk; the minimum over several models."""
-    grid_chunks: int = 0
-    """The number of chunks of all eligible configurations together."""
-    grid_truncated: int | None = None
+    chunks: int = 0
+    """The number of chunks of the best configuration."""
+    truncated_chunks: int | None = None
     """How many of these chunks the model truncates."""
+    costs: ModelCosts = UNKNOWN_COSTS
     tied_questions: int = 0
     """How many questions have fractional hits because of tied scores."""
     retrieved_tokens: float | None = None
@@ -63,6 +63,11 @@ class ModelProfile:
     cached_texts: int = 0
     """How many texts were read from the cache; the seconds do not include their embedding."""
     configurations: int = 0
+
+    @property
+    def truncated_share(self) -> float | None:
+        """The share of the chunks of the best configuration that the model truncates."""
+        return None if self.truncated_chunks is None or not self.chunks else self.truncated_chunks / self.chunks
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,7 @@ class OptimizationResult:
     chance: float = float("nan")
     retrieved_tokens: float | None = None
     truncated_share: float | None = None
+    costs: ModelCosts = UNKNOWN_COSTS
     tuning: TuningRecord = field(kw_only=True, repr=False)
     result: Result = field(kw_only=True, repr=False)
 
@@ -115,7 +121,12 @@ class OptimizationResult:
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values: accuracies in percent, then the gap, the tuning and the result."""
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain |= {"gap": self.gap, "tuning": self.tuning.to_dict(), "result": self.result.to_dict()}
+        plain |= {
+            "gap": self.gap,
+            "costs": self.costs.to_costs(),
+            "tuning": self.tuning.to_dict(),
+            "result": self.result.to_dict(),
+        }
         return {name: None if isinstance(value, float) and isnan(value) else value for name, value in plain.items()}
 
 
@@ -174,6 +185,7 @@ def optimization_result(profile: ModelProfile, tuning: TuningRecord, result: Res
         chance=estimate.chance * 100,
         retrieved_tokens=profile.retrieved_tokens,
         truncated_share=profile.truncated_share,
+        costs=profile.costs,
         tuning=tuning,
         result=result,
     )

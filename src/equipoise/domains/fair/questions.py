@@ -29,7 +29,7 @@ class QuestionAnswer:
     """A question, its answer in the words of the document, its category and its difficulty.
 
     ``alternatives`` are further accepted answers: any of them is enough. ``passages`` are excerpts of the document;
-    if there are any, only an answer inside one of them counts. ``draft`` marks a question that nobody has edited.
+    if there are any, only an answer inside one of them counts. ``draft`` marks an unedited question.
     """
 
     id: str
@@ -229,7 +229,7 @@ def check_drafts(questions: Sequence[QuestionAnswer], *, allowed: bool) -> None:
     drafts = [question.id for question in questions if question.draft]
     if drafts and not allowed:
         raise InputError(
-            f"{len(drafts)} of {len(questions)} questions are drafts that nobody has edited: {join_names(drafts)}",
+            f"{len(drafts)} of {len(questions)} questions are unedited drafts: {join_names(drafts)}",
             hint='edit each question and remove its "draft", or use --allow-drafts, which marks the comparison',
         )
 

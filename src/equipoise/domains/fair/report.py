@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from equipoise.checks.base import join_names, pluralize
 from equipoise.domains.fair.answer_verification import ISSUE_MESSAGES, one_line
 from equipoise.domains.fair.checks import TOO_FEW_QUESTIONS
+from equipoise.domains.fair.model_costs import UNKNOWN_COSTS, ModelCosts, cheapest
 from equipoise.domains.fair.questions import DIFFICULTIES
 from equipoise.domains.fair.validation_result import CategoryCount, SampleSizeRow, ValidationData
+from equipoise.models.cache import format_bytes
 from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, score_columns, single_answer
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.terminal import ReportColumn, StatusLine, ThresholdStatus
@@ -38,6 +40,7 @@ class ModelSummary:
     tokens: float | None = None
     slices: tuple[Slice, ...] = ()
     dimensions: int | None = None
+    costs: ModelCosts = UNKNOWN_COSTS
     tied_questions: int = 0
     """How many questions have fractional hits because of tied scores."""
 
@@ -87,6 +90,19 @@ class FairReportData:
         return {name: ceiling for name, ceiling in known.items() if ceiling < 1}
 
     @property
+    def candidates(self) -> dict[str, ModelCosts]:
+        """The costs of the best model and of those that are not significantly worse."""
+        if self.comparison is None or self.comparison.leader is None:
+            return {}
+        names = {self.comparison.leader, *self.comparison.tied_with_leader}
+        return {model.name: model.costs for model in self.ranked if model.name in names}
+
+    @property
+    def cheapest(self) -> str | None:
+        """The cheapest model that is not significantly worse than the best one; None if that is unknown."""
+        return cheapest(self.candidates)
+
+    @property
     def ranked(self) -> list[ModelSummary]:
         """The models, best first."""
         if self.comparison is None:
@@ -106,7 +122,7 @@ TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a 
 
 
 WORDS = Vocabulary("question", "model", "accuracy", percent=True)
-SIZE_RANK, PARAMETERS_RANK = 5, 4
+COST_RANK, PARAMETERS_RANK = 5, 4
 
 
 def fair_answer(data: FairReportData, details: str = "") -> Answer:
@@ -116,7 +132,9 @@ def fair_answer(data: FairReportData, details: str = "") -> Answer:
         WORDS,
         columns=(
             ReportColumn("chunks", [_best(model.tuning) for model in ranked], rank=PARAMETERS_RANK),
-            ReportColumn("size", [_size(model) for model in ranked], rank=SIZE_RANK),
+            ReportColumn("chunks/s", [_rate(model.costs) for model in ranked], right=True, rank=COST_RANK),
+            ReportColumn("memory", [_bytes(model.costs.memory) for model in ranked], right=True, rank=COST_RANK + 1),
+            *_price_column(ranked),
         ),
         baseline="Random retrieval",
         score_note=_tuning_note(data),
@@ -124,15 +142,60 @@ def fair_answer(data: FairReportData, details: str = "") -> Answer:
         warnings=tuple(with_label(f"{name} failed", message) for name, message in data.failures.items()),
         findings=data.findings,
         details=details,
+        cheapest=data.cheapest or "",
     )
     if data.comparison is None:
         return single_answer(ranked[0].name, ranked[0].estimate, options)
     return comparison_answer(data.comparison, options)
 
 
-def _size(model: ModelSummary) -> str:
+def _rate(costs: ModelCosts) -> str:
+    rate = costs.chunks_per_second
+    return "n/a" if rate is None else format_count(round(rate)) if rate >= 9.5 else format_value(rate, 1)
+
+
+def _bytes(amount: float | None) -> str:
+    return "n/a" if amount is None else format_bytes(round(amount))
+
+
+def _price(costs: ModelCosts) -> str:
+    return "n/a" if costs.price is None else "0 $" if not costs.price else f"{format_value(costs.price, 2)} $"
+
+
+def _price_column(ranked: Sequence[ModelSummary]) -> tuple[ReportColumn, ...]:
+    """The price for a million chunks, if a model is not free."""
+    if all(model.costs.price == 0.0 for model in ranked):
+        return ()
+    cells = [_price(model.costs) for model in ranked]
+    return (ReportColumn("$/M chunks", cells, right=True, rank=COST_RANK + 2),)
+
+
+def cost_section(data: FairReportData) -> Section:
+    """Throughput, memory and price of every model."""
+    ranked = data.ranked
+    columns = [
+        ReportColumn("model", [model.name for model in ranked], shortens="middle"),
+        ReportColumn("accuracy", [_score(model.estimate.value) for model in ranked], right=True),
+        ReportColumn("chunks/s", [_rate(model.costs) for model in ranked], right=True),
+        ReportColumn("dims", [_dimensions(model) for model in ranked], right=True, rank=4),
+        ReportColumn("index", [_bytes(model.costs.index_bytes) for model in ranked], right=True, rank=1),
+        ReportColumn("weights", [_bytes(model.costs.model_bytes) for model in ranked], right=True, rank=2),
+        ReportColumn("$/M chunks", [_price(model.costs) for model in ranked], right=True, rank=3),
+    ]
+    if any(model.costs.rerank_seconds for model in ranked):
+        seconds = [format_value(model.costs.rerank_seconds or 0.0, 3) for model in ranked]
+        columns.append(ReportColumn("rerank s/question", seconds, right=True, rank=5))
+    return Section.of_table(
+        "Costs per model",
+        columns,
+        "Chunks/s is the rate of embedding or indexing on this machine, measured when texts were embedded last; index "
+        "is the size of the vectors or of the lexical index of the best configuration.",
+    )
+
+
+def _dimensions(model: ModelSummary) -> str:
     """The dimensions of the vectors; a lexical system has none."""
-    return "no model" if model.dimensions is None else f"{format_count(model.dimensions)} dims"
+    return "-" if model.dimensions is None else format_count(model.dimensions)
 
 
 def _tuning_note(data: FairReportData) -> str:
@@ -231,6 +294,7 @@ def fair_view(data: FairReportData, details: str = "") -> View:
             (ReportTable.of(held_out_columns(data)),),
             (" ".join(short_caption(data)), *long_caption(data)),
         ),
+        cost_section(data),
         optimistic_section(data),
         *token_budget_section(data),
         *slice_section(data),
@@ -405,9 +469,12 @@ def params_text(params: Params) -> str:
 
     >>> params_text({"chunker": "section", "chunk_size": 512, "overlap": 50, "top_k": 10})
     'section 512/50 top 10'
+    >>> params_text({"chunk_size": 512, "overlap": 50, "top_k": 10, "rerank_depth": 20})
+    '512/50 rerank 20 top 10'
     """
     named = f"{params['chunker']} " if "chunker" in params else ""
-    return f"{named}{params['chunk_size']}/{params['overlap']} top {params['top_k']}"
+    reranked = f"rerank {params['rerank_depth']} " if "rerank_depth" in params else ""
+    return f"{named}{params['chunk_size']}/{params['overlap']} {reranked}top {params['top_k']}"
 
 
 def _budget_row(data: FairReportData) -> Sequence[float]:

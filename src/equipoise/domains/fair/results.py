@@ -13,7 +13,7 @@ from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_view
 from equipoise.report.charts.render import write_run_charts
 from equipoise.report.terminal import render_text
-from equipoise.runs.experiment_folder import RESULTS, ExperimentFolder, failures_to_dict, is_json_file, write_json
+from equipoise.runs.experiment_folder import RESULTS, VIEW, ExperimentFolder, failures_to_dict, is_json_file, write_json
 from equipoise.runs.runner import resume_key
 from equipoise.stats.alignment import NOTES
 
@@ -98,6 +98,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
                 tokens=outcome.profile.retrieved_tokens,
                 dimensions=outcome.profile.dimensions,
                 tied_questions=outcome.profile.tied_questions,
+                costs=outcome.profile.costs,
                 slices=self.slices[outcome.profile.spec],
             )
             for outcome in self.outcomes
@@ -114,6 +115,11 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
         )
 
     @property
+    def cheapest(self) -> str | None:
+        """The cheapest model that is not significantly worse than the best one; None if that is unknown."""
+        return self.report_data.cheapest
+
+    @property
     def summary(self) -> str:
         """The report as text."""
         return render_text(*fair_view(self.report_data).parts(verbose=True))
@@ -126,6 +132,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             "key": self.key,
             "models": [outcome.optimization.to_dict() for outcome in self.outcomes],
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "cheapest": self.cheapest,
             "mcnemar": [] if self.mcnemar is None else self.mcnemar.to_dict()["contrasts"],
             "slices": {
                 name: [{"slice": {part.name: part.value}, **part.estimate.to_dict()} for part in slices]
@@ -169,7 +176,6 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
             if outcome.stored is None or outcome.stored.path.resolve() != path.resolve():
                 write_outcome(path, outcome, self.plan, self.keys[outcome.profile.spec], self.command)
             written.append(path)
-        fair_view(self.report_data).write(target)
         return [self.write_results(ExperimentFolder(target)), *written]
 
     @property
@@ -179,7 +185,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     def is_stored(self, folder: ExperimentFolder) -> bool:
         """Whether all models were loaded from this folder, and its results.json is that of this comparison."""
-        if len(self.resumed) < len(self.keys):
+        if len(self.resumed) < len(self.keys) or not (folder.path / VIEW).is_file():
             return False
         try:
             return bool(json.loads((folder.path / RESULTS).read_text(encoding="utf-8"))["key"] == self.key)
@@ -188,6 +194,7 @@ class FairComparison(Sequence[OptimizationResult | FailedModel]):
 
     def write_results(self, folder: ExperimentFolder) -> Path:
         """Write results.json to an output folder."""
+        fair_view(self.report_data).write(folder.path)
         return folder.write_results(self.to_dict())
 
     def draw(self, output: str | Path) -> list[Path]:

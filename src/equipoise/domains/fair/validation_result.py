@@ -10,7 +10,7 @@ from equipoise.checks.base import pluralize
 from equipoise.domains.fair.questions import UNSPECIFIED
 from equipoise.errors import ParameterError
 from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, ReportColumn, StatusLine, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, Part, ReportColumn, StatusLine, TerminalTable, heading
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Finding, Severity
 
@@ -268,9 +268,9 @@ class ValidationData:
     findings: Sequence[Finding] = ()
 
 
-def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Any]:
+def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
     """Counts, shares, thresholds and status; then, unless quiet, issues, sample sizes and findings."""
-    parts: list[Any] = [heading(f"Fixture of {pluralize(report.questions, 'question')}"), *report.facts]
+    parts: list[Part] = [heading(f"Fixture of {pluralize(report.questions, 'question')}"), *report.facts]
     parts += [Paragraph(report.method, indent=4, style="dim")] if report.method and not quiet else []
     parts += _shares("category", report.categories)
     parts += _shares("difficulty", report.difficulties)
@@ -295,7 +295,7 @@ def fixture_text(report: ValidationData) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def _shares(kind: str, shares: Sequence[CategoryCount]) -> list[Any]:
+def _shares(kind: str, shares: Sequence[CategoryCount]) -> list[Part]:
     if not shares:
         return []
     return [
@@ -310,17 +310,21 @@ def _shares(kind: str, shares: Sequence[CategoryCount]) -> list[Any]:
     ]
 
 
-def _listed(title: str, lines: Sequence[str], *, verbose: bool) -> list[Any]:
+def _listed(title: str, lines: Sequence[str], *, verbose: bool) -> list[Part]:
     """A list under its title, truncated to ``MAX_LISTED`` lines."""
     if not lines:
         return []
     shown = lines if verbose else lines[:MAX_LISTED]
-    parts = [Paragraph(""), heading(title), *(Paragraph(line, indent=2, lead="- ") for line in shown)]
+    parts: list[Part] = [
+        Paragraph(""),
+        heading(title),
+        *(Paragraph(line, indent=2, lead="- ") for line in shown),
+    ]
     rest = len(lines) - len(shown)
     return [*parts, Paragraph(f"and {format_count(rest)} more (-v shows all)", indent=4)] if rest else parts
 
 
-def _sizes(report: ValidationData) -> list[Any]:
+def _sizes(report: ValidationData) -> list[Part]:
     """The table of sample sizes, with the row of this fixture marked."""
     if not report.sizes:
         return []

@@ -29,9 +29,23 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 def read_notes(path: PathLike, *, language: str | None = None) -> tuple[ClinicalText, ...]:
-    """The notes of a file, or of all text files below a folder; a dash reads standard input.
+    """Read the note of a file, or all text files below a folder.
 
-    The id of a note is its path; in a folder the path below it, without the extension.
+    Parameters
+    ----------
+    path
+        A text file, a folder, or a dash for standard input.
+    language
+        ``en`` or ``de``; detected by default.
+
+    Returns
+    -------
+    tuple of ClinicalText
+        The notes. The id of a note is its path; in a folder the path below it, without the extension.
+
+    Examples
+    --------
+    >>> extract(read_notes("notes/"))  # doctest: +SKIP
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -55,7 +69,28 @@ def _read_note(path: PathLike) -> str:
 def term_rows(
     documents: Iterable[ClinicalText], predictions: Predictions, ontology: Ontology
 ) -> list[dict[str, str | float | int]]:
-    """One row per term and evidence span; ``start`` and ``end`` are characters from 0."""
+    """Tabulate extracted terms: one row per term and evidence span.
+
+    Parameters
+    ----------
+    documents
+        The documents.
+    predictions
+        Their extracted terms.
+    ontology
+        The ontology of the terms.
+
+    Returns
+    -------
+    list of dict
+        Rows with document, term, label, assertion, score, the text of the span, and its first character and last plus
+        one, counted from 0.
+
+    Examples
+    --------
+    >>> notes = read_notes("notes/")  # doctest: +SKIP
+    >>> term_rows(notes, extract(notes), load_ontology())  # doctest: +SKIP
+    """
     texts = {document.id: document.text for document in documents}
     return [
         {
@@ -129,7 +164,28 @@ def to_phenopacket(
 def write_phenopackets(
     folder: PathLike, predictions: Predictions, ontology: Ontology, *, created: datetime | None = None
 ) -> list[Path]:
-    """Write one JSON file per document, named after it."""
+    """Write one phenopacket per document as JSON, in a file that is named after the document.
+
+    Parameters
+    ----------
+    folder
+        Where the files are written.
+    predictions
+        The extracted terms of the documents.
+    ontology
+        The ontology of the terms.
+    created
+        The time stamp; by default now.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order of the documents.
+
+    Examples
+    --------
+    >>> write_phenopackets("packets", extract(read_notes("notes/")), load_ontology())  # doctest: +SKIP
+    """
     names = {document: f"{_UNSAFE.sub('_', document)}.json" for document in predictions.ids}
     by_name: dict[str, str] = {}
     for document, name in names.items():

@@ -91,7 +91,24 @@ class MobilityData:
 
 
 def read_mobility_data(history: PathLike, sequences: PathLike) -> MobilityData:
-    """The training and test visits of two files."""
+    """Read training and test visits for ``run_checks``.
+
+    Parameters
+    ----------
+    history
+        Training visits or examples, as for ``read_history``.
+    sequences
+        The visits to be predicted, as for ``read_test_sequences``.
+
+    Returns
+    -------
+    MobilityData
+        Counts of unseen targets, new users and repeated places.
+
+    Examples
+    --------
+    >>> read_mobility_data("train.parquet", "test.parquet").to_dict()  # doctest: +SKIP
+    """
     is_table = split_member(history)[0].suffix.casefold() not in ARRAY_FORMATS
     try:
         train_rows = read_test_sequences(history) if is_table else None

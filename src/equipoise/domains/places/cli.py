@@ -386,7 +386,7 @@ def compare(
 
 
 def _compare_show(out: Output, comparison: SeedComparison, cautions: list[str]) -> None:
-    from equipoise.domains.places.report import seed_comparison_view
+    from equipoise.domains.places.seed_report import seed_comparison_view
 
     for caution in cautions:
         out.note(f"caution: {caution}")

@@ -71,7 +71,24 @@ def check_coordinates(coordinates: Any, classes: int) -> Floats:
 
 
 def read_coordinates(path: PathLike, classes: int) -> Floats:
-    """The coordinates of all places: a matrix with one row per place, or a table with place, latitude and longitude."""
+    """Read the coordinates of all places.
+
+    Parameters
+    ----------
+    path
+        A matrix with one row per place (latitude, longitude), or a table with place, latitude and longitude.
+    classes
+        Number of places. Places that the table lacks have no coordinates.
+
+    Returns
+    -------
+    array
+        One row per place: latitude and longitude in degrees, NaN where they are unknown.
+
+    Examples
+    --------
+    >>> read_coordinates("places.csv", classes=1187)  # doctest: +SKIP
+    """
     if split_member(path)[0].suffix.casefold() in ARRAY_FORMATS:
         return check_coordinates(read_matrix(path), classes)
     table = read_table(path)

@@ -214,7 +214,23 @@ class ScoredPredictions:
 
 
 def read_predictions(path: PathLike) -> TopKPredictions | ScoredPredictions:
-    """Predictions from any file: top-k lists in a table, LibCity's JSON or JSONL, or an archive of arrays."""
+    """Read predictions: top-k lists in a table, LibCity's JSON or JSONL, or an archive of arrays.
+
+    Parameters
+    ----------
+    path
+        A table of lists (parquet, JSONL, JSON), a file with LibCity's ``loc_true`` and ``loc_pred``, or an .npz,
+        .safetensors or .pt file with scores and targets.
+
+    Returns
+    -------
+    TopKPredictions or ScoredPredictions
+        For ``score_top_k``, or with scores of all classes for ``score_places``.
+
+    Examples
+    --------
+    >>> read_predictions("libcity.json").scores.shape  # doctest: +SKIP
+    """
     if split_member(path)[0].suffix.casefold() in ARRAY_FORMATS:
         return read_score_arrays(path)
     if table_format(path) in ("json", "jsonl"):

@@ -22,7 +22,7 @@ from equipoise.domains.places.metrics import (
     unseen_classes,
     user_means,
 )
-from equipoise.domains.places.report import ReplicateReportData, SeedDifference, SeedScores, seed_claims
+from equipoise.domains.places.seed_report import ReplicateReportData, SeedDifference, SeedScores, seed_claims
 from equipoise.errors import DuplicateError, InputError, PairingError, ParameterError, ShapeError, StoreError
 from equipoise.evidence.base import as_ids
 from equipoise.io.arrays import read_array, read_matrix

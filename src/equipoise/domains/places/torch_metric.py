@@ -23,7 +23,7 @@ else:
         from torchmetrics import Metric
     except ImportError:
 
-        class Metric:
+        class MissingMetric:
             """Takes the place of the base class, so that the name can be imported without torchmetrics."""
 
             def __init__(self, **options: object) -> None:
@@ -31,6 +31,8 @@ else:
                     "this needs the package torchmetrics, which is not installed",
                     hint=install_command("torchmetrics"),
                 )
+
+        Metric = MissingMetric
 
 
 class PlaceMetric(Metric):  # type: ignore[misc]

@@ -59,11 +59,28 @@ class TestSequences:
 
 
 def read_history(path: PathLike, classes: int | None = None) -> VisitHistory:
-    """The training visits of a table or an archive of arrays.
+    """Read training visits from a table or from an archive of arrays.
 
     A row is a visit (user and place), a sequence (user and a list of places in time order), or a training example
     (user, a list of places, and the target that follows them), of which only the target is counted, because the lists
     of consecutive examples overlap. With a column of times, visits are put in the order of time.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV, JSONL, JSON or parquet, or an archive with arrays of users and places. Columns are found by the names
+        that LibCity, trackintel and others use, such as ``user_id`` and ``location``.
+    classes
+        Number of places; by default the largest code plus 1.
+
+    Returns
+    -------
+    VisitHistory
+        The visits, for the baselines of ``score_places``.
+
+    Examples
+    --------
+    >>> read_history("train.parquet", classes=1187)  # doctest: +SKIP
     """
     if split_member(path)[0].suffix.casefold() in ARRAY_FORMATS:
         return _history_from_arrays(path, classes)
@@ -98,7 +115,23 @@ def _history_from_arrays(path: PathLike, classes: int | None) -> VisitHistory:
 
 
 def read_test_sequences(path: PathLike) -> TestSequences:
-    """The visits to be predicted, one per row: the target and, where given, user, places before it and time."""
+    """Read the visits to be predicted, one per row: the target and, where given, user, places before it and time.
+
+    Parameters
+    ----------
+    path
+        CSV, TSV, JSONL, JSON or parquet with a column of targets. A column of lists is the sequence of places before
+        the target. From a column of times the hour and the weekday are taken.
+
+    Returns
+    -------
+    TestSequences
+        Targets, users, previous places, slices by hour and weekday, and all other columns as features.
+
+    Examples
+    --------
+    >>> read_test_sequences("test.parquet").targets  # doctest: +SKIP
+    """
     table = read_table(path)
     sequence, user = find_column(table, SEQUENCE), find_column(table, USER)
     target = find_column(table, TARGET) or require_column(table, (*TARGET, *PLACE), "targets")

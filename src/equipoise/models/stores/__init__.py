@@ -19,6 +19,7 @@ _CLASSES: dict[str, tuple[str, str]] = {
     "qdrant": ("qdrant", "QdrantStore"),
     "lancedb": ("lancedb", "LanceDBStore"),
     "duckdb": ("duckdb", "DuckDBStore"),
+    "milvus": ("milvus", "MilvusStore"),
 }
 _SHORT = {"postgresql": "pgvector", "postgres": "pgvector"}
 
@@ -30,6 +31,7 @@ _EXAMPLES = {
     "qdrant": "qdrant:http://localhost:6333",
     "lancedb": "lancedb:folder",
     "duckdb": "duckdb:vectors.duckdb",
+    "milvus": "milvus:vectors.db",
 }
 
 

@@ -244,7 +244,7 @@ def _unknown(sheet: PaperTable) -> str:
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 # A Markdown table for GitHub: one row per system, best first, and the chance level below.

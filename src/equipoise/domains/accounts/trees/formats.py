@@ -176,10 +176,14 @@ def read_wordnet(
     if part not in PARTS:
         raise UnknownNameError.of("part of WordNet with hypernyms", part, PARTS, more="there are: noun, verb")
     location = Path(folder)
-    if not location.is_dir():
+    # Releases have the files in dict/, and NLTK's download in corpora/wordnet.
+    for below in ("dict", "corpora/wordnet"):
+        if not (location / f"data.{part}").is_file() and (location / below / f"data.{part}").is_file():
+            location = location / below
+    if not (location / f"data.{part}").is_file():
         raise InputError(
             f"there is no WordNet at {location}",
-            hint="apt install wordnet-base, or name the folder of data.noun",
+            hint="apt install wordnet-base, or name the folder of data.noun: --wordnet-folder",
         )
     kinds = {HYPERNYM, INSTANCE} if instances else {HYPERNYM}
     senses = _senses(location / f"index.{part}")

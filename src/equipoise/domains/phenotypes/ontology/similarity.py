@@ -292,9 +292,24 @@ def annotation_information_content(
 ) -> Floats:
     """Information content from annotation counts: -ln of the share of annotations at or below the term.
 
-    ``counts`` are annotations of the term itself, by id or one per term. ``prior`` is added to every count: a
-    term without annotations is then rare instead of impossible, and an ancestor is always more frequent than its
-    descendants.
+    Parameters
+    ----------
+    ontology
+        The ontology.
+    counts
+        The number of annotations of each term itself, by id or one per term.
+    prior
+        Added to every count: a term without annotations is then rare instead of impossible, and an ancestor is always
+        more frequent than its descendants.
+
+    Returns
+    -------
+    array
+        The information content of every term in nats.
+
+    Examples
+    --------
+    >>> annotation_information_content(load_ontology(), {"HP:0001250": 12})  # doctest: +SKIP
     """
     term_counts = _term_counts(ontology, counts)
     if not prior > 0:

@@ -1,0 +1,187 @@
+"""Milvus: a server, or Milvus Lite in a local file; vectors are compared with all of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from equipoise.errors import StoreError
+from equipoise.models.stores.base import (
+    CollectionSchema,
+    SearchResult,
+    VectorStore,
+    pad_hits,
+    resolve_schema,
+    similarities,
+    unit_rows,
+    without_secrets,
+)
+from equipoise.types import require_extra
+
+if TYPE_CHECKING:
+    from equipoise.models.encoder import Vectors
+
+PREFIX = "equipoise_"
+BATCH = 500
+"""Rows and ids per request."""
+MOST_HITS = 16_384
+"""Hits that Milvus returns at most."""
+MOST_BYTES = 65_535
+"""Bytes of an id or a text at most."""
+
+
+class MilvusStore(VectorStore):
+    """A collection with a FLAT index, so that search is exact; every read sees every earlier write."""
+
+    kind = "milvus"
+
+    def __init__(self, collection: str, shape: CollectionSchema, client: Any, location: str) -> None:
+        super().__init__(collection, shape.dims, shape.geometry)
+        self._client = client
+        self._place = location
+        self._name = _stored_name(collection, shape.geometry)
+
+    @classmethod
+    def open(cls, address: str, collection: str, dims: int | None, geometry: str) -> Self:
+        """Open a file (``vectors.db``) or a server (``http://localhost:19530``), and a collection in it."""
+        location = address if "://" in address else str(Path(address).expanduser())
+        engine = require_extra("pymilvus", extra="milvus")
+        with _translate_errors(location):
+            client = engine.MilvusClient(location)
+            schemas = _schemas(client)
+            shape, is_new = resolve_schema(collection, schemas, dims, geometry, without_secrets(location))
+            made = cls(collection, shape, client, location)
+            if is_new:
+                made._create(engine, shape)
+            client.load_collection(made._name)
+            return made
+
+    def _create(self, engine: Any, shape: CollectionSchema) -> None:
+        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+        kinds = engine.DataType
+        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=MOST_BYTES)
+        schema.add_field("vector", kinds.FLOAT_VECTOR, dim=shape.dims)
+        schema.add_field("text", kinds.VARCHAR, max_length=MOST_BYTES, nullable=True)
+        index = self._client.prepare_index_params()
+        metric = "L2" if shape.geometry == "euclidean" else "IP"
+        index.add_index("vector", index_type="FLAT", metric_type=metric)
+        self._client.create_collection(self._name, schema=schema, index_params=index, consistency_level="Strong")
+
+    def _count(self) -> int:
+        with _translate_errors(self._place):
+            (row,) = self._client.query(self._name, filter="", output_fields=["count(*)"], consistency_level="Strong")
+            return int(row["count(*)"])
+
+    def close(self) -> None:
+        if not self._closed:
+            self._client.close()
+        super().close()
+
+    def _add(self, ids: list[str], vectors: Vectors, texts: list[str | None]) -> None:
+        rows = unit_rows(vectors) if self.geometry == "cosine" else vectors
+        with _translate_errors(self._place):
+            for start in range(0, len(ids), BATCH):
+                part = slice(start, start + BATCH)
+                columns = zip(ids[part], rows[part].tolist(), texts[part], strict=True)
+                data = [{"id": name, "vector": vector, "text": text} for name, vector, text in columns]
+                self._client.upsert(self._name, data)
+
+    def _search(self, queries: Vectors, k: int) -> SearchResult:
+        rows = unit_rows(queries) if self.geometry == "cosine" else queries
+        lists = []
+        with _translate_errors(self._place):
+            for query in rows:
+                (found,) = self._client.search(
+                    self._name,
+                    data=[query.tolist()],
+                    limit=min(k, MOST_HITS),
+                    output_fields=["vector"],
+                    consistency_level="Strong",
+                )
+                near = np.array([hit["entity"]["vector"] for hit in found], dtype=np.float32)
+                scores = similarities(query, near.reshape(len(found), self.dims), self.geometry)
+                pairs = [(hit["id"], score) for hit, score in zip(found, scores.tolist(), strict=True)]
+                lists.append(sorted(pairs, key=lambda pair: -pair[1]))
+        return pad_hits(lists, k)
+
+    def _delete(self, ids: list[str]) -> int:
+        before = self._count()
+        with _translate_errors(self._place):
+            for start in range(0, len(ids), BATCH):
+                self._client.delete(self._name, filter=_condition(ids[start : start + BATCH]))
+        return before - self._count()
+
+    def _texts(self, ids: list[str]) -> list[str | None]:
+        stored = self._column("text", ids)
+        return [stored.get(name) for name in ids]
+
+    def _vectors(self, ids: list[str]) -> dict[str, Any]:
+        return self._column("vector", ids)
+
+    def _column(self, field: str, ids: list[str]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        with _translate_errors(self._place):
+            for start in range(0, len(ids), BATCH):
+                condition = _condition(ids[start : start + BATCH])
+                rows = self._client.query(
+                    self._name, filter=condition, output_fields=["id", field], consistency_level="Strong"
+                )
+                values |= {row["id"]: row[field] for row in rows}
+        return values
+
+
+def _condition(ids: list[str]) -> str:
+    r"""The filter for these ids. ``get`` and ``delete`` of pymilvus do not escape quotes in ids.
+
+    >>> print(_condition(["a", 'say "hi"']))
+    id in ["a", "say \"hi\""]
+    """
+    return f"id in {json.dumps(ids, ensure_ascii=False)}"
+
+
+def _stored_name(collection: str, geometry: str) -> str:
+    """The name of a collection in Milvus, which allows letters, digits and underscores.
+
+    Milvus Lite does not store descriptions, so the name holds the geometry.
+
+    >>> _stored_name("test-1", "dot")
+    'equipoise_dot_test_2d_1'
+    """
+    coded = (sign if sign.isascii() and sign.isalnum() else f"_{ord(sign):x}_" for sign in collection)
+    return f"{PREFIX}{geometry}_{''.join(coded)}"
+
+
+_NAME = re.compile(rf"{PREFIX}(?P<geometry>[a-z]+)_(?P<coded>.*)")
+_CODE = re.compile(r"_([0-9a-f]+)_")
+
+
+def _schemas(client: Any) -> dict[str, CollectionSchema]:
+    """The collections that this package made, by their names."""
+    found = {}
+    for stored_name in client.list_collections():
+        if match := _NAME.fullmatch(stored_name):
+            name = _CODE.sub(lambda code: chr(int(code[1], 16)), match["coded"])
+            fields = client.describe_collection(stored_name)["fields"]
+            (dims,) = [field["params"]["dim"] for field in fields if field["name"] == "vector"]
+            found[name] = CollectionSchema(int(dims), match["geometry"])
+    return found
+
+
+@contextmanager
+def _translate_errors(location: str) -> Iterator[None]:
+    """Raise errors of Milvus as ``StoreError``."""
+    engine = require_extra("pymilvus", extra="milvus")
+    try:
+        yield
+    except (engine.MilvusException, OSError, ValueError) as error:
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(
+            f"the Milvus database at {without_secrets(location)} cannot be used: {message}",
+            hint="check the address; for a local file, pip install milvus-lite",
+        ) from error

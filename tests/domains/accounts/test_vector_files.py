@@ -1,0 +1,127 @@
+"""Vectors of other programs, and distances that are not taken for vectors."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.domains.accounts.shape import align_distances, scores_of_distances
+from equipoise.domains.accounts.trees.tree import Tree
+from equipoise.domains.accounts.vector_files import read_distances
+from equipoise.domains.accounts.vectors import node_vectors_from, read_node_vectors
+from equipoise.errors import EquipoiseError, FormatError, ShapeError
+
+ROWS = np.random.default_rng(0).normal(size=(3, 4))
+IDS = ("cash", "petty cash", "bank")
+
+
+def word2vec(header: bool) -> str:
+    lines = [f"{key} {' '.join(map(repr, row))}" for key, row in zip(IDS, ROWS.tolist(), strict=True)]
+    return "\n".join([*(["3 4"] if header else []), *lines]) + "\n"
+
+
+def test_word2vec_text_may_have_blanks_in_ids(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.vec"
+    file.write_text(word2vec(header=True))
+    found = read_node_vectors(file)
+    assert found.ids == IDS
+    np.testing.assert_array_equal(found.vectors, ROWS)
+    file.write_text("cash 1.0 2.0\nbank 3.0 4.0\n")
+    assert read_node_vectors(file, "poincare").vectors.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize("text", ["", "5 2\na 1 2\n", "2 2\na 1 x\nb 1 2\n", "1 2\n1 2\n"])
+def test_malformed_word2vec_text_is_an_error(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "vectors.txt"
+    file.write_text(text)
+    with pytest.raises(EquipoiseError):
+        read_node_vectors(file)
+
+
+@pytest.mark.engines("gensim")
+def test_gensim_files_are_read_without_gensim(tmp_path: Path) -> None:
+    gensim = pytest.importorskip("gensim.models")
+    keyed = gensim.KeyedVectors(4)
+    keyed.add_vectors(list(IDS), ROWS)
+    keyed.save(str(tmp_path / "vectors.kv"))
+    found = read_node_vectors(tmp_path / "vectors.kv")
+    assert (found.ids, found.geometry) == (IDS, "euclidean")
+    np.testing.assert_allclose(found.vectors, ROWS, rtol=1e-6)
+    keyed.save(str(tmp_path / "split.kv"), sep_limit=1)
+    np.testing.assert_allclose(read_node_vectors(tmp_path / "split.kv").vectors, ROWS, rtol=1e-6)
+    pairs = [("cash", "assets"), ("bank", "assets"), ("loan", "debts"), ("tax", "debts")]
+    model = pytest.importorskip("gensim.models.poincare").PoincareModel(pairs, size=2, seed=0, negative=1)
+    model.train(epochs=1)
+    model.save(str(tmp_path / "poincare.model"))
+    trained = read_node_vectors(tmp_path / "poincare.model")
+    assert trained.geometry == "poincare"
+    np.testing.assert_array_equal(trained.vectors[trained.ids.index("cash")], model.kv["cash"])
+
+
+def test_a_pickle_that_runs_code_is_an_error(tmp_path: Path) -> None:
+    class Harmful:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return (eval, (f"open({str(tmp_path / 'harm')!r}, 'w')",))
+
+    file = tmp_path / "vectors.kv"
+    file.write_bytes(pickle.dumps(Harmful()))
+    with pytest.raises(FormatError):
+        read_node_vectors(file)
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.engines("torch")
+def test_checkpoints_of_poincare_embeddings_are_read(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    weight = torch.tensor([[1.0, 0.0, 0.0], [2.0**0.5, 1.0, 0.0]], dtype=torch.float64)
+    state = {"model": {"lt.weight": weight}, "objects": ["a", "b"], "conf": {"manifold": "lorentz", "dim": 2}}
+    torch.save(state, tmp_path / "mammals.pth")
+    found = read_node_vectors(tmp_path / "mammals.pth")
+    assert (found.ids, found.geometry, found.dim) == (("a", "b"), "lorentz", 2)
+    np.testing.assert_array_equal(found.vectors, weight.numpy())
+    torch.save({"objects": ["a"]}, tmp_path / "other.pth")
+    with pytest.raises(FormatError):
+        read_node_vectors(tmp_path / "other.pth")
+
+
+LINE = Tree.from_edges([("b", "a"), ("c", "b"), ("d", "c")])
+DISTANCES = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+
+
+def test_distances_are_not_taken_for_vectors(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.csv"
+    names = list("abcd")
+    rows = [f"{key},{','.join(map(str, row))}" for key, row in zip(names, DISTANCES.tolist(), strict=True)]
+    file.write_text("\n".join(["id," + ",".join(names), *rows]) + "\n")
+    with pytest.raises(FormatError):
+        read_node_vectors(file)
+    with pytest.raises(FormatError):
+        node_vectors_from(DISTANCES, LINE, geometry="euclidean")
+    ids, matrix = read_distances(file)
+    assert ids == names
+    np.testing.assert_array_equal(matrix, DISTANCES)
+
+
+def test_distances_rank_the_targets_of_each_node() -> None:
+    order = np.array([LINE.ids.index(key) for key in "abcd"])
+    in_tree_order = align_distances(LINE, list("abcd"), DISTANCES)
+    np.testing.assert_array_equal(in_tree_order[np.ix_(order, order)], DISTANCES)
+    found = scores_of_distances(LINE, in_tree_order)
+    # b and c are as near to their child as to their parent: rank 1.5; d has only its parent nearest.
+    assert found["parent"].mean_rank == pytest.approx((1.5 + 1.5 + 1.0) / 3)
+    assert found["closure"].mean_rank == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [np.ones((2, 3)), np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[0.0, -1.0], [-1.0, 0.0]]), np.ones((2, 2))],
+)
+def test_a_matrix_that_is_no_distance_matrix_is_an_error(tmp_path: Path, matrix: np.ndarray) -> None:
+    np.save(tmp_path / "matrix.npy", matrix)
+    with pytest.raises(FormatError):
+        read_distances(tmp_path / "matrix.npy")
+    with pytest.raises(ShapeError):
+        align_distances(LINE, None, np.zeros((2, 2)))

@@ -1,0 +1,131 @@
+"""Throughput, memory and price of the models, and the cheapest model that is not significantly worse."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise import retriever, run_fair_comparison
+from equipoise.domains.fair.model_costs import ModelCosts, array_bytes, cheapest, measure_costs
+from equipoise.models.backends.hosted import ApiEncoder, RequestLimits
+from equipoise.models.backends.hosted_retry import RetryPolicy
+from equipoise.models.dense import DenseRetriever
+from equipoise.models.embedder import Embedder, EmbedStats
+from equipoise.models.encoder import ModelCard
+from fair_sample import SETTINGS, Counting, document, pairs
+
+TEXT = document()
+ASKED = pairs(TEXT)
+TEXTS = [f"text number {number} about rye" for number in range(40)]
+
+
+class Hosted(ApiEncoder):
+    """A service with a price per million tokens that must not be asked."""
+
+    def __init__(self, price: float | None) -> None:
+        card = ModelCard("hosted", "openai:hosted", dims=4, bytes_per_vector=16)
+        super().__init__(card, "hosted", limits=RequestLimits(), patience=RetryPolicy(), price=price)
+
+    def ask(self, texts: Any, role: Any, dims: Any) -> Any:
+        pytest.fail("a request was made")
+
+
+def report(embedded: int, seconds: float, from_cache: int = 0) -> EmbedStats:
+    return EmbedStats(embedded + from_cache, embedded + from_cache, from_cache, embedded, None, None, None, seconds)
+
+
+def dense(price: float | None = None) -> DenseRetriever:
+    return DenseRetriever(Embedder(Hosted(price)))
+
+
+def test_the_throughput_is_measured_stored_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    system = dense(2.0)
+    name = system.embedder.fingerprint
+    assert measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0).chunks_per_second is None
+    assert measure_costs(system, TEXTS, 400, {name: report(40, 0.5)}, 0.0).chunks_per_second == pytest.approx(80.0)
+    cached = measure_costs(system, TEXTS, 400, {name: report(0, 0.1, 40)}, 0.0)
+    assert cached.chunks_per_second == pytest.approx(80.0)
+
+
+def test_memory_and_price_are_those_of_the_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    costs = measure_costs(dense(2.0), TEXTS, 400, {}, 0.25)
+    assert costs.index_bytes == 40 * 16
+    assert costs.price == pytest.approx(2.0 * 10)  # ten tokens per chunk, two dollars for a million tokens
+    assert costs.rerank_seconds == 0.25
+    assert measure_costs(dense(None), TEXTS, 400, {}, 0.0).price is None
+
+
+def test_a_local_model_without_a_record_is_timed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    system = retriever("hash,dim=16")
+    first = measure_costs(system, TEXTS, 400, {}, 0.0)
+    assert first.chunks_per_second
+    assert measure_costs(system, TEXTS, 400, {}, 0.0).chunks_per_second == first.chunks_per_second
+    assert (first.price, first.model_bytes) == (0.0, 0.0)
+
+
+def test_the_costs_of_a_fusion_are_the_sum_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQUIPOISE_CACHE", str(tmp_path))
+    lexical, both = retriever("bm25:"), retriever("sum:hash,dim=16+bm25:")
+    alone, fused = (measure_costs(system, TEXTS, 400, {}, 0.0) for system in (lexical, both))
+    assert fused.index_bytes == pytest.approx((alone.index_bytes or 0) + 40 * 16 * 4)
+    assert (fused.price, alone.price) == (0.0, 0.0)
+
+
+def test_arrays_are_counted_wherever_they_are() -> None:
+    class Holder:
+        __slots__ = ("rows",)
+
+        def __init__(self) -> None:
+            self.rows = [np.zeros(3), {"a": np.zeros((2, 2), dtype=np.float32)}]
+
+    assert array_bytes(Holder()) == 24 + 16 + 1
+
+
+COSTS = {
+    "paid": ModelCosts(900.0, 1.0, 1.0, 5.0),
+    "slow": ModelCosts(10.0, 1.0, 1.0, 0.0),
+    "fast": ModelCosts(90.0, 9.0, 9.0, 0.0),
+    "fast > reranker": ModelCosts(90.0, 9.0, 9.0, 0.0, 0.5),
+}
+
+
+def test_the_cheapest_has_the_lowest_price_then_no_reranker_then_the_highest_throughput() -> None:
+    assert sorted(COSTS, key=lambda name: COSTS[name].order) == ["fast", "slow", "fast > reranker", "paid"]
+    assert cheapest(COSTS) == "fast"
+    assert cheapest({}) is None
+    assert ModelCosts().order == (inf, 0.0, inf, inf)
+    assert ModelCosts(9.0, 5.0, 3.0).order == ModelCosts(15.0, 3.0, 5.0).order  # a twofold difference is noise
+
+
+def test_an_unknown_cost_that_might_decide_names_no_model() -> None:
+    assert cheapest({"a": ModelCosts(price=0.0), "b": ModelCosts(9.0, 1.0, 1.0, 0.0)}) is None
+    assert cheapest({"a": ModelCosts(price=0.0), "b": ModelCosts(9.0, 1.0, 1.0, 3.0)}) == "a"
+
+
+def test_the_cheapest_model_that_is_not_significantly_worse_is_named(tmp_path: Path) -> None:
+    comparison = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, ASKED, output=tmp_path, **SETTINGS)
+    assert comparison.comparison is not None
+    tied = {comparison.comparison.leader, *comparison.comparison.tied_with_leader}
+    costs = {result.model_spec: result.costs for result in comparison if result.model_spec in tied}
+    assert comparison.cheapest == min(costs, key=lambda name: costs[name].order)
+    assert len(tied) > 1
+    answer = " ".join(comparison.summary.split())
+    assert f"Cheapest of the tied models: {comparison.cheapest}." in answer
+    again = run_fair_comparison(["bm25:", "tfidf:", Counting()], TEXT, ASKED, output=tmp_path, **SETTINGS)
+    assert again.cheapest == comparison.cheapest
+    assert [result.costs for result in again][:2] == [result.costs for result in comparison][:2]
+
+
+def test_the_share_of_truncated_texts_is_one_number(tmp_path: Path) -> None:
+    """The page, EQ151 and EQ205 are about the chunks of the best configuration."""
+    comparison = run_fair_comparison(["bm25:", "hash"], TEXT, ASKED, output=tmp_path, **SETTINGS)
+    for outcome in comparison.outcomes:
+        window = outcome.result.settings["window"]
+        assert outcome.optimization.truncated_share == window["truncated"] / window["texts"]

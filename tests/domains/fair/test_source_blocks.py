@@ -1,0 +1,62 @@
+"""The Python blocks of the source document run as they are written, with its package name as an alias."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from equipoise import fair
+
+SOURCE = Path("/work/shared/sources/fair-comparison.md")
+MODELS = {"st:bge-base": "hash", "st:minilm": "bm25:"}
+"""The models of the document need a download; these take their places."""
+
+
+def blocks() -> list[str]:
+    if not SOURCE.is_file():
+        return []
+    return re.findall(r"```python\n(.*?)\n *```", SOURCE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+class Vectors:
+    """A model with the calls of the document that needs no download."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[float(len(text))] * 767 + [1.0] for text in texts]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SOURCE.is_file(), reason="the source document is not here")
+def test_every_python_block_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, questions = fair.timekeeping()
+    aliases = ModuleType("embedding_eval")
+    for name in fair.PUBLIC_NAMES:
+        setattr(aliases, name, getattr(fair, name))
+    aliases.SentenceTransformerEmbedding = Vectors  # type: ignore[attr-defined]
+    for path in ("", ".chunking", ".adapters", ".adapters.embedding", ".adapters.vector"):
+        monkeypatch.setitem(sys.modules, f"embedding_eval{path}", aliases)
+    pairs = [{"question": question.question, "answer": question.answer} for question in questions]
+    texts = ["one text", "another text"]
+    names: dict[str, Any] = {
+        "text": text, "pairs": pairs, "qa_pairs": pairs, "doc_content": text, "document": text, "texts": texts,
+        "ids": ["a", "b"], "embeddings": Vectors("").embed_documents(texts), "question": "What?", "answer": "text",
+        "query_embedding": Vectors("").embed_documents(["one"])[0],
+    }  # fmt: skip
+    for block in blocks():
+        code = dedent(block).replace('open("document.txt").read()', "text")
+        for original, offline in MODELS.items():
+            code = code.replace(original, offline)
+        # The pairs of the quick start are about another document.
+        code = re.sub(r"qa_pairs = \[.*?\n\]\n", "qa_pairs = pairs\n", code, flags=re.DOTALL)
+        exec(compile(code, str(SOURCE), "exec"), names)
+    assert names["score"].score in (0.0, 1.0)
+    assert names["results"][0]["text"] in texts

@@ -1,0 +1,129 @@
+"""The Dockerfile, the conda recipe, the table of dependencies, and the wheel in a new environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Dockerfile, with continued lines joined."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split()[0], line.partition(" ")[2]) for line in lines]
+
+
+def test_the_dockerfile_copies_what_exists_and_runs_as_a_user() -> None:
+    steps = instructions()
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "ARG", "USER", "ENV", "ENTRYPOINT", "CMD"}
+    assert {name for name, _ in steps} <= known
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    for name, words in steps:
+        if name == "COPY" and "--from" not in words:
+            for source in words.split()[:-1]:
+                assert (ROOT / source).exists(), source
+                assert f"!{source}" in ignored, source
+    assert all(":" in words for name, words in steps if name == "FROM")  # no floating latest
+    assert [words for name, words in steps if name == "USER"] == ["user"]
+    assert ("ENTRYPOINT", '["eq"]') in steps
+
+
+def test_the_extras_of_the_dockerfile_exist() -> None:
+    (extras,) = [words.partition("=")[2] for name, words in instructions() if name == "ARG"]
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("docker") is None
+    or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode != 0,
+    reason="no container engine is running",
+)
+def test_the_image_is_built_and_runs() -> None:
+    subprocess.run(["docker", "build", "-t", "equipoise-test", "."], cwd=ROOT, check=True)
+    command = ["docker", "run", "--rm", "equipoise-test", "--version"]
+    assert "0." in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_conda_recipe_has_the_dependencies_of_the_package() -> None:
+    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    listed = {line.strip(" -").replace(" ", "") for line in run.splitlines()} - {"python>=3.11"}
+    assert listed == {re.sub(r"\s", "", each) for each in PROJECT["dependencies"]}
+    version = re.search(r'__version__ = "(.*)"', (ROOT / "src" / "equipoise" / "__init__.py").read_text())
+    assert version is not None
+    assert f'version = "{version[1]}"' in recipe
+    for name, target in PROJECT["scripts"].items():
+        assert f"- {name} = {target}" in recipe
+
+
+def test_every_dependency_is_in_the_table_of_licences() -> None:
+    script = [sys.executable, str(ROOT / "scripts" / "write_dependencies.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "complete"
+
+
+def test_all_has_every_extra_of_users() -> None:
+    extras = PROJECT["optional-dependencies"]
+    included = {name for words in extras["all"] for name in re.search(r"\[(.*)\]", words)[1].split(",")}  # type: ignore[index]
+    developers = {"all", "test", "dev", "bench", "docs", "engines", "peers"}
+    assert set(extras) - developers - included == set()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+@pytest.mark.engines("hatchling")
+def test_one_wheel_serves_every_python(wheel: Path) -> None:
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (facts,) = [name for name in names if name.endswith("METADATA")]
+        metadata = archive.read(facts).decode()
+        (points,) = [name for name in names if name.endswith("entry_points.txt")]
+        entry_points = archive.read(points).decode()
+    assert "Requires-Python: >=3.11" in metadata
+    for version in ("3.11", "3.12", "3.13"):
+        assert f"Programming Language :: Python :: {version}" in metadata
+    assert "equipoise.pytest_plugin" in entry_points
+    assert any(name.endswith("samples/truth.qrels") for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.engines("hatchling")
+def test_the_wheel_runs_in_a_new_environment(wheel: Path, tmp_path: Path) -> None:
+    """As pipx and uv tool install do: an environment of its own, whose command is called by its path."""
+    import venv
+
+    venv.create(tmp_path / "tool", system_site_packages=False, with_pip=False)
+    packages = next((tmp_path / "tool" / "lib").iterdir()) / "site-packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(packages)
+    python = tmp_path / "tool" / "bin" / "python"
+    here = next(path for path in sys.path if path.endswith("site-packages"))
+    (packages / "dependencies.pth").write_text(f"{here}\n")  # numpy and others, without a download
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    code = "import equipoise, runpy; print(equipoise.__file__); runpy.run_module('equipoise', run_name='__main__')"
+    done = subprocess.run(
+        [str(python), "-c", code, "demo"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(packages))
