@@ -70,7 +70,7 @@ class Token:
     word_class: str
     is_function_word: bool = False
     separator: str = ""
-    """``and`` or a comma if the token separates the items of a list."""
+    """``and`` or a comma if the token separates the items of a list; a colon or bracket if it ends a clause."""
     is_boundary: bool = False
 
     @property
@@ -80,7 +80,10 @@ class Token:
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’]s)?|[^\w\s]|\n\s*\n|\n(?=\s*[-*•])")
-_BOUNDARIES = frozenset('.;:!?()[]{}"„“”+')
+_BOUNDARIES = frozenset('.;!?[]{}"„“”')
+_MARKS = {":": ":", "(": "(", ")": "("}
+"""Marks that end a clause, unless the name itself has them: *EMG: neuropathic changes*."""
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)\.(?=\d)")
 _ABBREVIATION = re.compile(r"(?=(?:.*[A-Z]){2})[A-Za-z0-9]{2,6}")
 
 
@@ -100,7 +103,9 @@ def tokenize(text: str, language: str = "en", vocabulary: Callable[[str], bool] 
         if not word[0].isalnum():
             if word in ",/&":
                 tokens.append(Token(start, end, word, word, word, separator="," if word == "," else "and"))
-            elif word in _BOUNDARIES or word[0] == "\n":
+            elif word in _MARKS:
+                tokens.append(Token(start, end, word, word, word, separator=_MARKS[word]))
+            elif (word in _BOUNDARIES or word[0] == "\n") and not _BETWEEN_DIGITS.match(text, start):
                 tokens.append(Token(start, end, word, word, word, is_boundary=True))
         elif folded in COORDINATORS:
             tokens.append(Token(start, end, word, folded, folded, separator="and"))
@@ -149,7 +154,7 @@ class _Match:
 
 
 _Key = tuple[str, ...]
-_MAX_WORDS = 8
+_MAX_WORDS = 12
 _MAX_SHARED = 3
 """Maximum number of words that items of a list share, and that an item has."""
 _MAX_SPAN_WORDS = 4
@@ -404,7 +409,7 @@ def _lists(tokens: Sequence[Token]) -> Iterator[list[list[int]]]:
     """The lists of a text: for each clause with separators, the word positions of its items."""
     items: list[list[int]] = [[]]
     for index, token in enumerate(tokens):
-        if token.is_boundary:
+        if token.is_boundary or token.separator in _MARKS:
             yield from _if_list(items)
             items = [[]]
         elif token.separator:
@@ -454,7 +459,7 @@ def _long_form(tokens: Sequence[Token], at: int) -> list[int]:
     letters = [letter for letter in tokens[at].text.casefold() if letter.isalpha()]
     words: list[int] = []
     for index in range(at - 2, max(-1, at - 2 - 2 * len(letters)), -1):
-        if tokens[index].is_boundary:
+        if tokens[index].is_boundary or tokens[index].separator in _MARKS:
             break
         if tokens[index].is_word:
             words.insert(0, index)
