@@ -152,6 +152,8 @@ def test_every_error_has_a_page(eq) -> None:
     kinds = [EquipoiseError]
     for kind in kinds:
         kinds += kind.__subclasses__()
+        if "code" not in vars(kind):  # the page is that of the class with this code
+            continue
         printed = eq("explain", kind.code).stdout
         assert printed.startswith(f"{kind.code}  {kind.__name__}\n")
         assert f"exit code  {kind.exit_code}" in printed

@@ -142,7 +142,7 @@ def test_models_that_were_compared_stay(disk: Path, tmp_path: Path, monkeypatch:
     words += ["-o", str(disk / "results"), "--json"]
     filler = leave(disk, 90 * KIB)
     refused(eq(*words))
-    assert load_run(disk / "results" / "runs" / "bm25").manifest.system == "bm25:"
+    assert load_run(disk / "results" / "runs" / "bm25").manifest.system == "bm25"
     filler.unlink()
     again = eq(*words)
     assert again.exit_code == 0, again.output

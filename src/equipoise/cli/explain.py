@@ -364,7 +364,7 @@ def _error_kinds() -> dict[str, type[EquipoiseError]]:
         for subclass in kind.__subclasses__():
             yield from with_subclasses(subclass)
 
-    return {kind.code: kind for kind in with_subclasses(EquipoiseError)}
+    return {kind.code: kind for kind in with_subclasses(EquipoiseError) if "code" in vars(kind)}
 
 
 def _error_page(code: str) -> InfoPage:

@@ -75,6 +75,10 @@ def nearest_nodes(tree: Tree, vectors: NodeVectors, node: str, k: int = 10) -> l
     -------
     list of Neighbor
         The nearest first; ties are in the order of the tree.
+
+    Examples
+    --------
+    >>> nearest_nodes(tree, embed(tree, dim=5), "1000", k=3)  # doctest: +SKIP
     """
     if k < 1:
         raise ParameterError(f"k is {k}", hint="k is 1 or more")

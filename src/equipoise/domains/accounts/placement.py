@@ -189,6 +189,23 @@ def misfiled_accounts(placer: AccountPlacer, *, min_confidence: float = 0.5) -> 
 
     Each account without children is in turn treated as new. It is listed if another parent has at least
     ``min_confidence`` and is more probable than the actual one.
+
+    Parameters
+    ----------
+    placer
+        The tree and the system that compares names.
+    min_confidence
+        The least confidence of the other parent.
+
+    Returns
+    -------
+    list of MisfiledAccount
+        The accounts, the surest first.
+
+    Examples
+    --------
+    >>> placer = AccountPlacer(read_tree("chart.csv"))  # doctest: +SKIP
+    >>> [account.id for account in misfiled_accounts(placer)]  # doctest: +SKIP
     """
     tree = placer.tree
     nodes, probabilities = placer.leave_one_out()
@@ -246,6 +263,10 @@ def evaluate_placement(
     -------
     PlacementEvaluation
         HR@1, HR@5, MRR and MR of the parents, with intervals and chance levels, and the comparison of the sources.
+
+    Examples
+    --------
+    >>> evaluate_placement(read_tree("chart.csv"), held_out=0.1).n_held_out  # doctest: +SKIP
     """
     if not 0.0 < held_out < 1.0:
         raise ParameterError(f"held_out is {held_out:g}", hint="it is a share between 0 and 1")

@@ -111,8 +111,24 @@ class AssertionEvaluation:
 def evaluate_assertions(
     language: str = "en", cases: Iterable[AssertionCase] | None = None, *, confidence_level: float = 0.95
 ) -> AssertionEvaluation:
-    """Detect the assertion of every case of a language; the cases of the project unless others are given.
+    """Detect the assertion of every case of a language.
 
+    Parameters
+    ----------
+    language
+        ``en`` or ``de``.
+    cases
+        The cases; by default those of the project.
+    confidence_level
+        The confidence level of the intervals.
+
+    Returns
+    -------
+    AssertionEvaluation
+        The accuracy in all and by section, with intervals, and every case that was wrong.
+
+    Examples
+    --------
     >>> evaluate_assertions("de").total.n_cases >= 300
     True
     """
