@@ -72,10 +72,11 @@ def test_a_gzipped_fixture_is_read(tmp_path):
     [
         ({"question": "Why?", "anwser": "so"}, "has no key 'answer'", "did you mean anwser"),
         ({"answer": "so"}, "has no key 'question'", "it has: answer"),
-        ({}, "has no key 'question'", "it is empty"),
+        ({}, "has no key 'answer'", "it is empty"),
         ({**PAIR, "answer": 1995}, "has int instead of text as its answer", '"1995"'),
         ({**PAIR, "answer": None}, "has null instead of text as its answer", "in quotes"),
-        ({**PAIR, "answer": ["a"]}, "has list instead of text as its answer", "in quotes"),
+        ({**PAIR, "answer": []}, "has an empty list as its answer", "at least one text"),
+        ({**PAIR, "answer": ["a", 3]}, "has int instead of text as its answer", '"3"'),
         ({**PAIR, "question": " \n"}, "has an empty question", "remove the question"),
         ({**PAIR, "answer": ""}, "has an empty answer", "remove the question"),
         ({**PAIR, "category": 3}, "has int instead of text as its category", '"3"'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -35,7 +36,13 @@ def nobody() -> str:
 
 
 def test_the_local_engine_is_the_default(fair: Run) -> None:
-    assert fair("--engine", "local", "-q").stdout == fair("-q").stdout
+    local, default = (without_throughput(fair(*words, "-q").stdout) for words in (("--engine", "local"), ()))
+    assert local == default
+
+
+def without_throughput(table: str) -> str:
+    """The table without the column of measured chunks per second, which is before the size of the index."""
+    return re.sub(r"\s+[\d,.]+(?=\s+[\d.]+ kB)", "", table)
 
 
 @pytest.mark.engines("ray")

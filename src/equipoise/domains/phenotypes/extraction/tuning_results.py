@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 TUNING_FILE = "extraction_tuning.json"
 _TUNED_TYPES: dict[str, Callable[[Any], Any]] = {
-    field.name: type(getattr(Pipeline(), field.name)) for field in fields(Pipeline)
+    **{field.name: type(getattr(Pipeline(), field.name)) for field in fields(Pipeline)},
+    "dictionary": bool,
+    "chunkers": lambda value: tuple(json.text(value).split(",")),
+    "branch": lambda value: json.text(value) or None,
 }
 """The tuned parameters with their types."""
 
@@ -123,11 +126,8 @@ def read_tuned_parameters(path: PathLike, model: str | None = None, *, trust: bo
     tuned = models[name]
     try:
         tuning = TuningRecord.from_dict(tuned["tuning"])
-        # A tuning chooses thresholds: nothing else of a run is taken from the file.
+        # Nothing else of a run is taken from the file.
         best = {name: kind(tuned["best"][name]) for name, kind in _TUNED_TYPES.items() if name in tuned["best"]}
-        best["dictionary"] = bool(tuned["best"]["dictionary"])
-        best["chunkers"] = tuple(json.text(tuned["best"]["chunkers"]).split(","))
-        best["branch"] = json.text(tuned["best"]["branch"]) or None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _incomplete_record_error(file) from error
     return TunedParameters(name, best, tuning, documents, shared, ontology)
