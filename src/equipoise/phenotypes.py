@@ -23,7 +23,7 @@ PUBLIC_NAMES = {
     "LabelDiagnostics": "equipoise.domains.phenotypes.diagnostics",
     "Ontology": "equipoise.domains.phenotypes.ontology.ontology",
     "PhenotypeBenchmark": "equipoise.domains.phenotypes.benchmark",
-    "ScoredPredictions": "equipoise.domains.phenotypes.extraction.score_predictions",
+    "ScoredExtraction": "equipoise.domains.phenotypes.extraction.score_predictions",
     "TermExtractor": "equipoise.domains.phenotypes.extraction.extractor",
     "TermIndex": "equipoise.domains.phenotypes.index.files",
     "TermMatch": "equipoise.domains.phenotypes.query",

@@ -23,7 +23,7 @@ from equipoise.domains.phenotypes.extraction.extractor import TermExtractor as T
 from equipoise.domains.phenotypes.extraction.extractor import extract as extract
 from equipoise.domains.phenotypes.extraction.predict import ExtractedTerm as ExtractedTerm
 from equipoise.domains.phenotypes.extraction.predict import predict as predict
-from equipoise.domains.phenotypes.extraction.score_predictions import ScoredPredictions as ScoredPredictions
+from equipoise.domains.phenotypes.extraction.score_predictions import ScoredExtraction as ScoredExtraction
 from equipoise.domains.phenotypes.extraction.score_predictions import score_predictions as score_predictions
 from equipoise.domains.phenotypes.extraction.tuning import tune_extraction as tune_extraction
 from equipoise.domains.phenotypes.extraction.tuning_results import ExtractionTuning as ExtractionTuning

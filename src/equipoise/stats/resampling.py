@@ -165,7 +165,7 @@ def bayesian_bootstrap_sums(
     """Column sums with the rows weighted by random exponentials, one row per resample, and one additional weight.
 
     Divided by their sum the weights are uniform on the simplex: the Bayesian bootstrap. The
-    additional weight is that of ``added`` rows, which may be a fraction. A row that stands for several units, by
+    additional weight is that of ``added`` rows, which may be a fraction. A row of several units, by
     ``sizes``, has the mean of as many exponentials as its weight.
     """
     checked_resamples(n_resamples)

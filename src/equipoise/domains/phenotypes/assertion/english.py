@@ -25,11 +25,11 @@ _NORMAL = "(?:normal|unremarkable|within normal limits|intact)"
 _SIGN = "(?:evidence|signs?|symptoms?|indications?|history|findings?|features?|complaints?|episodes?)"
 _RELATIVE = (
     "(?:(?:grand|half-?|step|great-?grand)?(?:mother|father|parents?|brothers?|sisters?|sons?|daughters?)"
-    "|siblings?|aunts?|uncles?|cousins?|nieces?|nephews?|relatives?|mom|mum|dad|grandma|grandpa|wife|husband|twi[n]"
+    "|siblings?|aunts?|uncles?|cousins?|nieces?|nephews?|relatives?|mom|mum|dad|grandma|grandpa|wife|husband|twin"
     "|family members?)"
 )
 _OF_PATIENT = "(?:his|her|their|whose|my|the|both|(?:the )?(?:patient|proband|child|boy|girl)['’]s)"
-_WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|twi[n]|two|three|several|other) )*"
+_WHICH = "(?:(?:own|older|younger|elder|maternal|paternal|affected|late|twin|two|three|several|other) )*"
 _REPORTS = (
     "(?:reports?|reported|notices?|noticed|notes?|noted|states?|stated|says|said|describes?|described"
     "|observed|saw|mentions?|mentioned|thinks?|thought|believes?|believed"

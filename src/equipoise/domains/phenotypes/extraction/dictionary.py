@@ -141,7 +141,7 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class _Match:
+class _PartialMatch:
     """A name at some tokens; ``own`` are those that no other match may use."""
 
     first: int
@@ -227,7 +227,7 @@ class TermDictionary:
         tokens = tokenize(text, self.language, self._is_known if self.language == "de" else None)
         matches = [*self._direct(tokens), *self._coordinated(tokens), *self._short(tokens)]
         used: set[int] = set()
-        chosen: list[_Match] = []
+        chosen: list[_PartialMatch] = []
         for match in sorted(matches, key=_priority):
             if used.isdisjoint(match.own):
                 used.update(match.own)
@@ -289,7 +289,7 @@ class TermDictionary:
     def _is_known(self, word: str) -> bool:
         return word in self._partners or word in WORD_CLASSES[self.language]
 
-    def _direct(self, tokens: Sequence[Token]) -> Iterator[_Match]:
+    def _direct(self, tokens: Sequence[Token]) -> Iterator[_PartialMatch]:
         """Runs of words within a clause that are a name."""
         for first, start in enumerate(tokens):
             if not start.is_word:
@@ -309,7 +309,7 @@ class TermDictionary:
                     n_skipped = 0
                     found = self._look_up_run(tokens, run)
                     if found is not None and crossed <= found[0].separators:
-                        yield _Match(first, last, tuple(run), len(run), *found)
+                        yield _PartialMatch(first, last, tuple(run), len(run), *found)
                 elif token.is_word and token.text.casefold() not in MODIFIERS:
                     break
                 else:
@@ -337,7 +337,7 @@ class TermDictionary:
             return entry, MatchKind.COORDINATED_CLASS if coordinated else MatchKind.CLASS
         return None
 
-    def _coordinated(self, tokens: Sequence[Token]) -> Iterator[_Match]:
+    def _coordinated(self, tokens: Sequence[Token]) -> Iterator[_PartialMatch]:
         """Names whose words are shared by the items of a list: *genital and nail anomalies*."""
         for items in _lists(tokens):
             for index, item in enumerate(items[:-1]):
@@ -347,7 +347,9 @@ class TermDictionary:
                     if len(later) > _MAX_BETWEEN:
                         break
 
-    def _shared_end(self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]) -> Iterator[_Match]:
+    def _shared_end(
+        self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
+    ) -> Iterator[_PartialMatch]:
         """*aplastic* or hypoplastic *nails*: the end of an item with later words of a later item."""
         for own, head in _combinations(
             [item[-size:] for size in range(1, min(_MAX_SHARED, len(item)) + 1)],
@@ -359,7 +361,9 @@ class TermDictionary:
         ):
             yield from self._shared(tokens, own, head, own[0], head[-1])
 
-    def _shared_start(self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]) -> Iterator[_Match]:
+    def _shared_start(
+        self, tokens: Sequence[Token], item: Sequence[int], later: Sequence[int]
+    ) -> Iterator[_PartialMatch]:
         """*pits of the* palms and *soles*: the start of an item with the start of a later one."""
         for own, head in _combinations(
             [
@@ -380,23 +384,23 @@ class TermDictionary:
 
     def _shared(
         self, tokens: Sequence[Token], own: Sequence[int], head: Sequence[int], first: int, last: int
-    ) -> Iterator[_Match]:
+    ) -> Iterator[_PartialMatch]:
         found = self._look_up(tokens, [*own, *head], coordinated=True)
         if found is not None:
-            yield _Match(first, last, tuple(own), len(own) + len(head), *found)
+            yield _PartialMatch(first, last, tuple(own), len(own) + len(head), *found)
 
-    def _short(self, tokens: Sequence[Token]) -> Iterator[_Match]:
+    def _short(self, tokens: Sequence[Token]) -> Iterator[_PartialMatch]:
         """Abbreviations, in their upper and lower case."""
         for index, token in enumerate(tokens):
             entry = self._abbreviations.get(token.text)
             if entry is not None:
-                yield _Match(index, index, (index,), 1, entry, MatchKind.NAME, is_abbreviation=True)
+                yield _PartialMatch(index, index, (index,), 1, entry, MatchKind.NAME, is_abbreviation=True)
 
 
 _NOTHING: frozenset[str] = frozenset()
 
 
-def _priority(match: _Match) -> tuple[int, int, int]:
+def _priority(match: _PartialMatch) -> tuple[int, int, int]:
     """More own words first, then the more exact kind, then the earlier one."""
     return -len(match.own), match.kind, match.first
 
@@ -426,7 +430,7 @@ def _if_list(items: list[list[int]]) -> Iterator[list[list[int]]]:
         yield listed
 
 
-def _resolve_defined_abbreviations(tokens: Sequence[Token], matches: list[_Match]) -> list[_Match]:
+def _resolve_defined_abbreviations(tokens: Sequence[Token], matches: list[_PartialMatch]) -> list[_PartialMatch]:
     """Give abbreviations the meaning that the text defines: *branchio-oto (BO) syndrome* is no body odor.
 
     An abbreviation in brackets after words with its initials means these words: their term if they are a name,
@@ -450,7 +454,7 @@ def _resolve_defined_abbreviations(tokens: Sequence[Token], matches: list[_Match
     for index, token in enumerate(tokens):
         entry = meanings.get(token.text)
         if entry is not None:
-            resolved.append(_Match(index, index, (index,), 1, entry, MatchKind.NAME, is_abbreviation=True))
+            resolved.append(_PartialMatch(index, index, (index,), 1, entry, MatchKind.NAME, is_abbreviation=True))
     return resolved
 
 

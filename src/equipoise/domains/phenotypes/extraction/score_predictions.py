@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredPredictions:
+class ScoredExtraction:
     """The result of every program, their comparison, and what did not fit in their files."""
 
     gold: GoldAnnotations
@@ -45,7 +45,7 @@ class ScoredPredictions:
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{result.system} {result[result.names[0]].value:.3f}" for result in self.results)
-        return f"<ScoredPredictions on {len(self.gold.annotated)} documents: {scores}>"
+        return f"<ScoredExtraction on {len(self.gold.annotated)} documents: {scores}>"
 
 
 def score_predictions(
@@ -56,7 +56,7 @@ def score_predictions(
     dataset: str | None = None,
     baseline: bool = True,
     **settings: Any,
-) -> ScoredPredictions:
+) -> ScoredExtraction:
     """Score the predictions of other programs against gold annotations, and compare them by document.
 
     Parameters
@@ -77,7 +77,7 @@ def score_predictions(
 
     Returns
     -------
-    ScoredPredictions
+    ScoredExtraction
         All metrics of every program, and paired tests.
 
     Examples
@@ -104,7 +104,7 @@ def score_predictions(
     # F1, precision and recall; all others are in the results.
     metrics = results[0].names[:3]
     comparison = compare(results, metrics, primary=metrics[0], config=chosen.config)
-    return ScoredPredictions(annotated, results, comparison, tuple(notes))
+    return ScoredExtraction(annotated, results, comparison, tuple(notes))
 
 
 def _resolve(predicted: PredictedTerms, ontology: Ontology) -> tuple[dict[str, set[tuple[str, str]]], list[str]]:
