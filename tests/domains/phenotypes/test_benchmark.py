@@ -283,7 +283,7 @@ def test_a_chart_of_strategies_alone_does_not_speak_of_single_vectors(
 def test_a_device_for_a_model_without_one_is_said(ontology: Ontology, some_cases: tuple[Case, ...]) -> None:
     pytest.importorskip("torch")
     found = run_benchmark("tfidf:", some_cases, ontology, device="cpu", **QUICK)
-    assert found.edition.notes[-1] == "tfidf: runs on the CPU: a device applies to models of the kind st:"
+    assert "tfidf: runs on the CPU: a device applies to models of the kind st:" in found.edition.notes
 
 
 @pytest.mark.parametrize(
