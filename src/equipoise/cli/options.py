@@ -272,7 +272,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Path(),
             help="The correct column of each row of logits; default: the array targets of the same file.",
         ),
-        click.option("--padding", type=int, multiple=True, help="A column of the logits that is not a class."),
+        click.option("--padding", type=int, multiple=True, help="A column of the logits to ignore (padding)."),
         click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
         click.option("--run-tag", metavar="NAME", help="Run tag (name of the run) for TREC lines without one."),
         click.option("--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu."),
@@ -287,7 +287,7 @@ cluster_options: Decorator = joined(
         metavar="FILE:COLUMN",
         help="Cluster of each query, from a column of a table; whole clusters are resampled.",
     ),
-    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query, from a part of its id."),
+    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query: the part of its id that matches."),
 )
 """Queries that are resampled together."""
 
