@@ -152,14 +152,13 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     if not splitting:
         return
     worst = subject.cut[subject.worst]
-    verb = "is" if len(worst) == 1 else "are"
     sizes = f" with {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     more = f"; {pluralize(others, 'other chunking')} of {len(subject.cut) - 1:,} also split some" if others else ""
     yield Observation(
         subject.fixture,
-        f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {verb} in the document, but split across "
-        f"chunks{sizes}; the maximum score there is {_ceiling(worst, subject)}: {join_names(worst)}{more}",
+        f"chunks{sizes} split {len(worst):,} of {pluralize(subject.answers, 'answer')}, so that the maximum score is "
+        f"{_ceiling(worst, subject)}: {join_names(worst)}{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )
@@ -279,7 +278,7 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
 CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ102",
-        title="answers that are in no chunk",
+        title="answers that no single chunk contains",
         severity=Severity.ISSUE,
         applies_to=AnswersInDocument | SplitAnswers,
         function=missing_answers,
