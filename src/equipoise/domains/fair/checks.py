@@ -284,8 +284,9 @@ CHECKS: tuple[Check, ...] = (
         function=missing_answers,
         why="""\
 A question counts as answered when a retrieved chunk contains its answer. If no chunk does, every system
-fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a typing error in the answer.
-An answer that is in the document is also lost if a chunk boundary splits it.""",
+fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a typo in the answer.
+An answer that is in the document is also lost if a chunk boundary splits it; then use an overlap longer than the
+longest answer, or larger chunks.""",
         hint="write the answer as it is in the document; eq fair validate shows the closest passage",
         example="""\
 from equipoise.checks.base import run_checks
