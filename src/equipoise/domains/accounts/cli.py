@@ -217,7 +217,9 @@ class TreeEmbedderParam(options.NameType):
 @click.option("--vectors-geometry", metavar="NAME", help="The geometry of --vectors; a CSV is euclidean.")
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
-    "--filtered/--raw", default=None, help="Filtered ranks: other targets are not counted. [raw for parents only]"
+    "--filtered/--raw",
+    default=None,
+    help="Whether to leave out other targets when ranking one. [raw if only parents are ranked]",
 )
 @click.option(
     "--learning-rates",
@@ -414,7 +416,9 @@ BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned eucl
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
-    "--filtered/--raw", default=None, help="Filtered ranks: other targets are not counted. [raw for parents only]"
+    "--filtered/--raw",
+    default=None,
+    help="Whether to leave out other targets when ranking one. [raw if only parents are ranked]",
 )
 @options.seed_option
 @click.option("-o", "--output", required=True, metavar="FILE", help="Output file of the vectors: .csv or .npz.")

@@ -211,7 +211,7 @@ account is a child of its grandparent.
     help="Ids of accounts that have the same parent.",
 )
 @model_option
-@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents.")
+@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents to list.")
 @click.option(
     "--held-out",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),

@@ -94,7 +94,7 @@ def _several(
         type=click.IntRange(min=minimum),
         callback=lambda ctx, option, values: values or None,
         metavar="N ...",
-        show_default=f"{' '.join(map(str, default))}, less for short documents",
+        show_default=f"{' '.join(map(str, default))}; lower for short documents",
         help=text,
     )
 
@@ -316,10 +316,16 @@ def _number(
 )
 @_number("--min-questions", int, 50, "Minimum number of questions.")
 @_number("--recommended-questions", int, 80, "Recommended number of questions.")
-@_number("--min-multihop", float, 10.0, "Minimum percentage of multi_hop.", into="min_multihop_pct")
-@_number("--recommended-multihop", float, 20.0, "Recommended percentage of multi_hop.", into="recommended_multihop_pct")
-@_number("--min-hard", float, 30.0, "Minimum percentage of hard.", into="min_hard_pct")
-@_number("--recommended-hard", float, 40.0, "Recommended percentage of hard.", into="recommended_hard_pct")
+@_number("--min-multihop", float, 10.0, "Minimum percentage of multi_hop questions.", into="min_multihop_pct")
+@_number(
+    "--recommended-multihop",
+    float,
+    20.0,
+    "Recommended percentage of multi_hop questions.",
+    into="recommended_multihop_pct",
+)
+@_number("--min-hard", float, 30.0, "Minimum percentage of hard questions.", into="min_hard_pct")
+@_number("--recommended-hard", float, 40.0, "Recommended percentage of hard questions.", into="recommended_hard_pct")
 @_number("--chunk-size", int, 512, "Chunk size in tokens.")
 @_number("--overlap", int, 50, "Overlap of chunks in tokens.")
 @click.option("-k", "--top-k", type=int, default=10, show_default=True, help="Number of retrieved chunks.")

@@ -285,7 +285,7 @@ A text with German words is scored by itself and by its English translation, fro
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages.
 --no-translate evaluates the models alone.
 
--m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads metrics of your own from a Python file.
+-m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads your own metrics from a Python file.
 """
 
 

@@ -409,7 +409,7 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 @threshold_option
 @min_confidence_option
 @top_term_option
-@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @options.one_of(
     "--similarity-measure", "similarity measure", measures, "lin", "Ontology similarity of near misses in soft scores."
 )
@@ -625,7 +625,7 @@ with columns such as doc, term and assertion. A folder has one file per document
 )
 @click.option("--gold", required=True, metavar="DIR", help="Annotated documents, as for eq phenotypes extraction run.")
 @click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder.")
-@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @click.option("--include-assertions", is_flag=True, help="Primary scores count a wrong assertion as an error.")
 @click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
 @branch_option
