@@ -45,7 +45,7 @@ def test_an_absent_answer_is_named() -> None:
 def test_an_answer_that_borders_cut_gets_another_hint_than_an_absent_one() -> None:
     absent, cut = found(answers((0, 0), (1, 0), (1, 1)))
     assert (absent.code, cut.code) == ("EQ102", "EQ102")
-    assert "split across chunks;" in cut.message
+    assert "chunks split 1 of 3 answers" in cut.message
     assert "overlap" in cut.hint
     assert "overlap" not in absent.hint
 
@@ -56,8 +56,8 @@ def test_of_several_chunkings_the_one_that_cuts_most_is_told_with_what_it_can_sc
         SplitAnswers({"size 8, overlap 0": lost, "size 60, overlap 0": lost[:1], "size 60, overlap 20": []}, 10)
     )
     assert finding.code == "EQ102"
-    assert "4 of 10 answers are in the document, but split across chunks with size 8, overlap 0" in finding.message
-    assert "the maximum score there is 60 %" in finding.message
+    assert "chunks with size 8, overlap 0 split 4 of 10 answers" in finding.message
+    assert "so that the maximum score is 60 %" in finding.message
     assert finding.message.endswith("1 other chunking of 2 also split some")
     assert finding.evidence[:2] == (
         "size 8, overlap 0: 4 answers split, maximum score 60 %",

@@ -509,7 +509,7 @@ def test_nearest_misfiled_and_shape_answer_first(eq, folder: Path) -> None:
     assert "Ancestors by norm" in eq("accounts", "nearest", "v.npz", "1-1-1", "--tree", "accounts.csv").stdout
     assert json.loads(eq("accounts", "misfiled", "accounts.csv", "--json").stdout)["misfiled"] == []
     assert "accounts.csv" in eq("accounts", "misfiled", "accounts.csv").stdout.splitlines()[0]
-    assert "hyperbolic space pays" in eq("accounts", "shape", "accounts.csv").stdout
+    assert "suits hyperbolic space" in eq("accounts", "shape", "accounts.csv").stdout
     np.save(folder / "distances.npy", np.abs(np.subtract.outer(np.arange(40.0), np.arange(40.0))))
     shape = json.loads(eq("accounts", "shape", "accounts.csv", "--distances", "distances.npy", "--json").stdout)
     assert set(shape["relations"]) == {"parent", "ancestors", "closure"}

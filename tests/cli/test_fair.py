@@ -190,7 +190,7 @@ def test_quiet_leaves_the_tables_alone(fair: Run) -> None:
 
 
 def test_verbose_shows_what_each_fold_chose(fair: Run) -> None:
-    assert "Configurations selected without each fold" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
+    assert "Configurations selected by nested cross-validation" in fair("--models", "bm25:", "hash", *GRID, "-v").stdout
 
 
 def test_a_gate_closes_on_grave_findings(fair: Run) -> None:

@@ -85,8 +85,8 @@ JSON, CSV, TSV, Markdown, LaTeX or a folder of such files, or - for standard inp
 taken into account: a value is impossible only if no unrounded number fits. Each finding shows its
 derivation.
 
-A column of shares without a percent sign is read as percent or as fractions by all of its values;
---percent and --fractions decide it. A file that cannot be read is reported, and the others are audited.
+A column of shares without a percent sign is read as percent or as fractions, depending on all of its values; --percent
+and --fractions override this. A file that cannot be read is reported, and the others are audited.
 
 Exit with status 1 on impossible or misleading values, 3 if some files could not
 be read, 0 otherwise.
@@ -99,7 +99,9 @@ be read, 0 otherwise.
 @click.option("--one-relevant", is_flag=True, help="Every unit has one relevant item.")
 @click.option("--binary", is_flag=True, help="Items are relevant or not, without grades.")
 @click.option("--no-ties", is_flag=True, help="Every unit is a hit or a miss; ties are not averaged over.")
-@click.option("--map-over-relevant", is_flag=True, help="MAP is divided by relevant items, not by those found.")
+@click.option(
+    "--map-over-relevant", is_flag=True, help="MAP is divided by all relevant items, not only by those found."
+)
 @click.option("--fractions", is_flag=True, help="Shares without a percent sign are fractions.")
 @click.option("--percent", is_flag=True, help="Shares without a percent sign are percent.")
 @options.table_options()

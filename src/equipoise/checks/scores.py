@@ -319,11 +319,11 @@ POWER_CHECKS: tuple[Check, ...] = (
         why="""\
 The systems differ on these units, but a difference of that size often arises by chance with so few of
 them. "Not significant" does not mean "equal". The number of units that would show this difference with 80 %
-power is computed from the spread of the paired differences, for the test that is reported: with several
-systems, at the level that the correction for the number of pairs leaves to this pair. Showing that one system
+power is computed from the standard deviation of the paired differences, for the reported test: with several
+systems, at the significance level of this pair after the correction for the number of pairs. Showing that one system
 is best takes more units, because all its pairs must be significant at once. Both numbers assume that the observed
 differences are the true ones. The true ones are often smaller, so plan for more.""",
-        hint="score about that many, or report the systems as tied",
+        hint="score about that many units, or report the systems as tied",
         example="""\
 from equipoise import Ranking, compare
 first = Ranking.from_ranks([1, 2, 1, 3, 1, 2, 4, 1], candidates=9)

@@ -121,7 +121,7 @@ COMMANDS = {
     "ls": CommandEntry("equipoise.cli.ls:ls", "List models, metrics, checks or tests."),
     "explain": CommandEntry("equipoise.cli.explain:explain", "Explain a metric, a test or a code such as EQ301."),
     "doctor": CommandEntry("equipoise.cli.doctor:doctor", "Show installed and missing packages."),
-    "completion": CommandEntry("equipoise.cli.app:completion", "Print the completion script of a shell."),
+    "completion": CommandEntry("equipoise.cli.app:completion", "Print a shell completion script."),
 }
 
 SECTIONS = {
@@ -280,7 +280,7 @@ COMPLETION_HELP = """
   eq completion fish > ~/.config/fish/completions/eq.fish
 
 Print the completion script for SHELL: bash, zsh or fish. It completes commands, options,
-and the names of metrics after -m. Run as equipoise, it completes that name instead of eq.
+and the names of metrics after -m. If the command is run as equipoise, the script completes that name instead of eq.
 """
 
 SHELLS = ("bash", "zsh", "fish")

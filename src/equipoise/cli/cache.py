@@ -36,8 +36,8 @@ PRUNE_HELP = """
   eq cache prune --to 2GB
   eq cache prune --all
 
-Remove the least recently used vectors, until the file is no larger than this.
-The default of --to is the maximum size of the cache.
+Remove the least recently used vectors, until the cache is no larger than --to. The default is the maximum size of the
+cache.
 """
 
 PATH_HELP = """
@@ -54,7 +54,7 @@ def cache() -> None:
     """See ``HELP``."""
 
 
-@cache.command(help=SIZE_HELP, short_help="Show its size.")
+@cache.command(help=SIZE_HELP, short_help="Show the size of the cache.")
 @options.table_options()
 @options.output_options
 @pass_output
@@ -82,7 +82,7 @@ def size(out: Output) -> None:
     )
 
 
-@cache.command(help=PRUNE_HELP, short_help="Make it smaller.")
+@cache.command(help=PRUNE_HELP, short_help="Reduce the size of the cache.")
 @click.option("--to", metavar="SIZE", help="The size to prune to, such as 2GB.")
 @click.option("--all", "everything", is_flag=True, help="Remove all vectors.")
 @options.output_options
@@ -101,7 +101,7 @@ def prune(out: Output, to: str | None, everything: bool) -> None:
         out.text(f"dropped {dropped:,} vectors; {usage.vectors:,} stay, {format_bytes(usage.file_bytes)}")
 
 
-@cache.command(help=PATH_HELP, short_help="Print its path.")
+@cache.command(help=PATH_HELP, short_help="Print the path of the cache.")
 @options.output_options
 @pass_output
 def path(out: Output) -> None:

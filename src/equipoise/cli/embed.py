@@ -59,7 +59,7 @@ def roles() -> list[str]:
 @click.option("--id-column", metavar="NAME", help="The column with their ids.")
 @click.option("--skip-blank", is_flag=True, help="Skip blank texts.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads per process.")
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Processes.")
+@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Number of processes.")
 @options.device_option
 @click.option("--no-cache", is_flag=True, help="Do not use the cache.")
 @options.output_options

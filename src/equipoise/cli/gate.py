@@ -25,8 +25,8 @@ HELP = """
 Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory
 as eq score -o writes it.
 
---require compares the point estimate. With --confident the worse bound of its interval must
-meet the requirement.
+--require compares the point estimate. With --confident the less favourable bound of its interval must meet the
+requirement.
 
 --no-worse-than fails only on a significant loss beyond the margin: a paired one-sided test on
 the same queries. The metrics are those of -m, else those of --require, else the first of the
@@ -34,11 +34,11 @@ run. With several metrics p values are adjusted, by Holm's method or that of --c
 
 Without a margin the test is a randomisation test with random signs. With a margin it is
 Student's t test of the loss beyond the margin. --test bounds assumes only the bounds of the
-metric (Gaffke's bound); it needs larger losses, but holds for differences with rare large values.
+metric (Gaffke's bound); it detects only larger losses, but stays valid if a few differences are very large.
 A metric that is not a mean over queries, such as MedianRank, uses the bootstrap interval of its
 difference, without adjustment.
 
-The gate also fails if the question cannot be answered: missing queries, runs that were scored in
+The gate also fails if the comparison is not valid: missing queries, runs that were scored in
 different ways, runs that are incomplete or tuned on the queries they report (EQ201), undefined
 scores, and too few queries for any p value to be significant.
 """
@@ -53,7 +53,7 @@ scores, and too few queries for any p value to be significant.
     multiple=True,
     help="A requirement, such as 'nDCG@10>=0.60' or 'MR<=5'; may be repeated.",
 )
-@click.option("--confident", is_flag=True, help="Apply --require to the worse bound of the interval.")
+@click.option("--confident", is_flag=True, help="Apply --require to the less favourable bound of the interval.")
 @click.option("--no-worse-than", "baseline", metavar="BASELINE", help="Fail on a significant loss against this run.")
 @click.option("--margin", type=float, default=0.0, show_default=True, help="The tolerated loss.")
 @click.option(

@@ -80,8 +80,7 @@ METRICS_HELP = """
   eq ls metrics
   eq ls metrics --kind labels --plugin my_metric.py
 
-List the metrics: name, title, evidence and direction. -v also lists all aliases, for any width of
-the terminal.
+List the metrics: name, title, evidence and direction. -v also lists all aliases.
 """
 
 CHECKS_HELP = """

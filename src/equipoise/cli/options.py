@@ -171,9 +171,9 @@ def output_options(command: Command) -> Command:
     """``--json``, ``-q`` and ``-v``."""
     shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
     return joined(
-        click.option("--json", callback=_switch("json"), help="Write data as JSON.", **shared),
-        click.option("-q", "--quiet", callback=_switch("quiet"), help="Only the table, no advice.", **shared),
-        click.option("-v", "--verbose", callback=_switch("verbose"), help="More detail.", **shared),
+        click.option("--json", callback=_switch("json"), help="Print the results as JSON.", **shared),
+        click.option("-q", "--quiet", callback=_switch("quiet"), help="Print only the table.", **shared),
+        click.option("-v", "--verbose", callback=_switch("verbose"), help="Print more detail.", **shared),
     )(command)
 
 
@@ -272,7 +272,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Path(),
             help="The correct column of each row of logits; default: the array targets of the same file.",
         ),
-        click.option("--padding", type=int, multiple=True, help="A column of the logits that is not a class."),
+        click.option("--padding", type=int, multiple=True, help="A column of the logits to ignore (padding)."),
         click.option("--corpus-size", type=int, help="Number of documents that could have been retrieved."),
         click.option("--run-tag", metavar="NAME", help="Run tag (name of the run) for TREC lines without one."),
         click.option("--device", metavar="NAME", help="Rank logits on this device: cuda, cuda:1, mps or cpu."),
@@ -287,7 +287,7 @@ cluster_options: Decorator = joined(
         metavar="FILE:COLUMN",
         help="Cluster of each query, from a column of a table; whole clusters are resampled.",
     ),
-    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query, from a part of its id."),
+    click.option("--cluster-by", metavar="REGEX", help="Cluster of each query: the part of its id that matches."),
 )
 """Queries that are resampled together."""
 

@@ -87,7 +87,7 @@ class Output:
             self._buffer.append(text)
 
     def data(self, value: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Write data as JSON. NaN and infinity become null."""
+        """Print the results as JSON. NaN and infinity become null."""
         self.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
 
     def show(self, *parts: Part) -> None:

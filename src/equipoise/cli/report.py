@@ -45,7 +45,7 @@ folder with run directories; NAME=path renames a system.
 @options.stats_options()
 @click.option("--title", metavar="TEXT", default="", help="The title of the page.")
 @click.option("--charts", metavar="FOLDER", help="Also write the charts here, as PNG and SVG.")
-@click.option("--no-charts", "plain", is_flag=True, help="No charts in the page.")
+@click.option("--no-charts", "plain", is_flag=True, help="Leave out the charts.")
 @options.output_options
 @pass_output
 def report(

@@ -116,9 +116,7 @@ def _packaged_listing(model: str) -> ModelListing:
 def _hub_listing(model: HubModel) -> ModelListing:
     lack = _engine("st")
     if not lack.what and not _is_downloaded(model.hub):
-        lack = MissingRequirement(
-            "a download", "weights are fetched from the hub at the first use, where there is a network"
-        )
+        lack = MissingRequirement("a download", "weights are downloaded from the Hugging Face hub at the first use")
     return ModelListing(model.alias, model.hub, "a download", lack, model.dims, model.max_tokens, model.licence)
 
 

@@ -151,7 +151,7 @@ def _sample_size_note(comparison: Comparison, words: Vocabulary, cheapest: str) 
     if cheapest:
         return f"{note} Cheapest of the tied {words.system}s: {cheapest}.".strip()
     has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
-    return f"{note.removesuffix('.')}; if tied, choose the cheapest." if has_size else note
+    return f"{note.removesuffix('.')}; of tied {words.system}s, choose the cheapest." if has_size else note
 
 
 def answer_columns(

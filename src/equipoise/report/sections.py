@@ -352,7 +352,7 @@ def _leaderboard_caption(subject: RunSet, metric: str) -> str:
     if metric != comparison.primary:
         return other_metrics_caption(comparison, [metric])
     confidence_level = format_percent(comparison.config.confidence_level)
-    return f"Systems of one tie band do not differ significantly at {confidence_level}. {chance_note(comparison)}"
+    return f"Systems in the same tie band do not differ significantly at {confidence_level}. {chance_note(comparison)}"
 
 
 def to_value(value: float, interval: Interval, decimals: int, *, difference: bool = False) -> Value:

@@ -29,8 +29,8 @@ HELP = """
   eq why run.trec --qrels truth.qrels --like mteb --like ranx
   eq why run.trec --qrels truth.qrels --published 0.4123 --like trec_eval
 
-Explain why two libraries print different scores for one run: their conventions are changed one
-at a time, and the part of the difference of each is shown, with the queries that change and a
+Explain why two libraries print different scores for one run: their conventions are changed one at a time, and the
+contribution of each to the difference is shown, with the queries that change and a
 worked example. A single --like is compared with equipoise itself.
 
 With --published, find the conventions that give a published score: all presets, and one or two

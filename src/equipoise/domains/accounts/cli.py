@@ -40,16 +40,16 @@ COMMANDS = {
         "equipoise.domains.accounts.cli_nodes:check", "List all problems of a tree, and its nodes by depth."
     ),
     "misfiled": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:misfiled", "List accounts whose name belongs below another parent."
+        "equipoise.domains.accounts.cli_nodes:misfiled", "List accounts whose names fit better under another parent."
     ),
     "place": CommandEntry(
         "equipoise.domains.accounts.cli_nodes:place", "Rank the parents of a new account, or evaluate such placements."
     ),
     "nearest": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest accounts of an account in an embedding."
+        "equipoise.domains.accounts.cli_nodes:nearest", "List the nearest neighbours of an account in an embedding."
     ),
     "shape": CommandEntry(
-        "equipoise.domains.accounts.cli_nodes:shape", "State whether hyperbolic space pays for a tree or for distances."
+        "equipoise.domains.accounts.cli_nodes:shape", "Measure whether a tree or distances suit hyperbolic space."
     ),
     "plot": CommandEntry("equipoise.domains.accounts.cli:plot", "Plot the tree in the disk."),
     "demo": CommandEntry("equipoise.domains.accounts.cli:demo", "Embed and evaluate the sample chart of accounts."),
@@ -60,8 +60,8 @@ ACCOUNTS_HELP = """
   eq accounts evaluate --tree accounts.csv --geometry lorentz --dims 2 5 10 -o results/
   eq accounts train --tree accounts.csv --geometry lorentz --dim 10 -o account_vectors.csv
 
-Embed a chart of accounts, or any other tree, and evaluate how well distances reconstruct it, compared
-with a combinatorial construction, a tuned euclidean and a random baseline.
+Embed a chart of accounts, or any other tree, and evaluate how well distances reconstruct it, compared with a
+combinatorial, a tuned Euclidean and a random embedding as baselines.
 """
 
 
@@ -114,12 +114,12 @@ _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--restarts",
         type=click.IntRange(min=1),
-        help="Training runs from different starts; the lowest loss is kept. [8 for small trees, 1 for large ones]",
+        help="Training runs from different initial vectors; the best is kept. [8 for small trees, 1 for large ones]",
     ),
     click.option(
         "--burn-in-epochs",
         type=click.IntRange(min=0),
-        help="First epochs, which run at a tenth of the learning rate.",
+        help="Number of initial epochs at a tenth of the learning rate.",
     ),
     click.option(
         "--negative-sampling",
@@ -129,7 +129,7 @@ _TRAINING_OPTIONS: tuple[options.Decorator, ...] = (
     click.option(
         "--train-relation",
         type=options.ChoiceWithHint("relation", relations),
-        help="The positives of training: parent, ancestors or closure. [as --relation]",
+        help="Positives in training: parent, ancestors or closure. [as --relation]",
     ),
 )
 
@@ -217,7 +217,9 @@ class TreeEmbedderParam(options.NameType):
 @click.option("--vectors-geometry", metavar="NAME", help="The geometry of --vectors; a CSV is euclidean.")
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
-    "--filtered/--raw", default=None, help="Filtered ranks: other targets are not counted. [raw for parents only]"
+    "--filtered/--raw",
+    default=None,
+    help="Whether to leave out other targets when ranking one. [raw if only parents are ranked]",
 )
 @click.option(
     "--learning-rates",
@@ -394,9 +396,10 @@ TRAIN_HELP = """
 
 Embed a chart of accounts, or any other tree, and write the vectors: as CSV with id, name and coordinates, or as
 .npz, which also has the geometry and the settings. Points of the Lorentz model have one more coordinate than
-dimensions, the time first. The scores of the vectors are printed at the end. With --device cuda a hyperbolic
+dimensions; the time-like coordinate is first. The scores of the vectors are printed at the end. With --device cuda a
+hyperbolic
 embedding is trained on a GPU, with all other nodes as negatives. With --continue-from existing vectors are refined,
-and nodes that are not among them start next to their parents.
+and new nodes are initialised next to their parents.
 """
 
 BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned euclidean and random baselines."
@@ -406,17 +409,19 @@ BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned eucl
 @tree_options
 @click.option("--geometry", metavar="NAME", help="lorentz, poincare or euclidean. [default: lorentz]")
 @click.option("--embedder", type=TreeEmbedderParam(), help="Another embedder: combinatorial, random, text:MODEL.")
-@click.option("--dim", type=click.IntRange(min=1), help="Dimensions; 10, or those of a text model.")
+@click.option("--dim", type=click.IntRange(min=1), help="Number of dimensions. Default: 10, or that of the text model.")
 @training_options
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), help="Initial learning rate.")
 @click.option("--continue-from", metavar="FILE", help="Continue training from these vectors, .npz, with new nodes.")
 @device_option
 @options.one_of("--relation", "relation", relations, "parent", "Which related nodes are the ranking targets.")
 @click.option(
-    "--filtered/--raw", default=None, help="Filtered ranks: other targets are not counted. [raw for parents only]"
+    "--filtered/--raw",
+    default=None,
+    help="Whether to leave out other targets when ranking one. [raw if only parents are ranked]",
 )
 @options.seed_option
-@click.option("-o", "--output", required=True, metavar="FILE", help="File of the vectors: .csv or .npz.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Output file of the vectors: .csv or .npz.")
 @options.output_options
 @pass_output
 def train(
@@ -619,7 +624,8 @@ PLOT_HELP = """
 
 Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
 search, zoom and collapsible groups. The page also has norms against depth and, for a folder of eq accounts evaluate,
-MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a file need the option of their tree.
+MR and MAP against dimensions. An .svg or .png file has one chart. For vectors from a file, the tree is required, such
+as --tree.
 Euclidean embeddings are plotted in the plane.
 """
 

@@ -117,13 +117,13 @@ MISFILED_HELP = """
   eq accounts misfiled accounts.csv
   eq accounts misfiled accounts.csv --model minilm --min-confidence 0.3
 
-List accounts whose name belongs below another parent. Each account in turn is treated as a new one: the parents of
+List accounts whose names fit better under another parent. Each account in turn is treated as a new one: the parents of
 the tree are ranked by their own names and by the names of their other children. An account is listed if another
 parent has at least the given confidence.
 """
 
 
-@click.command(help=MISFILED_HELP, short_help="List accounts whose name belongs below another parent.")
+@click.command(help=MISFILED_HELP, short_help="List accounts whose names fit better under another parent.")
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @model_option
@@ -211,7 +211,7 @@ account is a child of its grandparent.
     help="Ids of accounts that have the same parent.",
 )
 @model_option
-@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents.")
+@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="Number of parents to list.")
 @click.option(
     "--held-out",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
@@ -327,16 +327,18 @@ NEAREST_HELP = """
   eq accounts nearest results/ 1110
   eq accounts nearest account_vectors.npz 1110 --tree accounts.csv -k 5
 
-List the nearest accounts of an account in an embedding, and its ancestors as the embedding alone suggests them: the
+List the nearest neighbours of an account in an embedding, and the ancestors that the embedding alone predicts: the
 nearest node with a smaller norm, the nearest node of that one with a smaller norm, and so on.
 """
 
 
-@click.command(help=NEAREST_HELP, short_help="List the nearest accounts of an account in an embedding.")
+@click.command(help=NEAREST_HELP, short_help="List the nearest neighbours of an account in an embedding.")
 @click.argument("results", metavar="RESULTS")
 @click.argument("node", metavar="ID")
 @tree_options
-@click.option("--system", metavar="NAME", help="The embedding of a folder; by default that of eq accounts plot.")
+@click.option(
+    "--system", metavar="NAME", help="Which embedding of the folder; the default is that of eq accounts plot."
+)
 @click.option("--geometry", metavar="NAME", help="The geometry of a CSV of vectors; euclidean by default.")
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of accounts.")
 @options.output_options
@@ -380,13 +382,14 @@ SHAPE_HELP = """
   eq accounts shape accounts.csv
   eq accounts shape accounts.csv --distances distances.csv
 
-State whether hyperbolic space pays for a tree: its delta-hyperbolicity is 0 if it is a tree, and larger if nodes have
-several parents. With --distances that of a distance matrix is computed instead (.npy, or CSV with or without ids), and
+Measure whether a tree suits hyperbolic space: the delta-hyperbolicity is 0 for a tree, and larger if nodes have several
+parents. With --distances the delta-hyperbolicity of a distance matrix is computed instead (.npy, or CSV with or without
+ids), and
 if a tree is given as well, its parents, ancestors and descendants are ranked by these distances.
 """
 
 
-@click.command(help=SHAPE_HELP, short_help="State whether hyperbolic space pays for a tree or for distances.")
+@click.command(help=SHAPE_HELP, short_help="Measure whether a tree or distances suit hyperbolic space.")
 @click.argument("file", metavar="[FILE]", required=False)
 @tree_options
 @click.option("--distances", metavar="FILE", help="A square symmetric matrix of distances.")

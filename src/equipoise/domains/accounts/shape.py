@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_SAMPLE = 300
 """Nodes of which all distances are computed."""
 TREE_LIKE, NOT_TREE_LIKE = 0.15, 0.4
-"""Relative hyperbolicity up to which hyperbolic space pays, and from which it does not."""
+"""Relative hyperbolicity up to which distances suit hyperbolic space, and from which they do not."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class TreeShape:
 
     @property
     def sentence(self) -> str:
-        """Whether hyperbolic space pays for these distances."""
-        pays = (
-            "hyperbolic space pays"
+        """Whether these distances suit hyperbolic space."""
+        suits = (
+            "suits hyperbolic space"
             if self.relative_delta <= TREE_LIKE
-            else "hyperbolic space hardly pays"
+            else "does not suit hyperbolic space"
             if self.relative_delta >= NOT_TREE_LIKE
-            else "hyperbolic space pays in part"
+            else "partly suits hyperbolic space"
         )
         return (
             f"Delta-hyperbolicity {self.delta:.2g}, relative to the diameter {self.relative_delta:.2f} "
-            f"(0 is a tree, 1 no tree at all; {self.n_nodes:,} nodes): {pays}."
+            f"(0 is a tree, 1 is not tree-like; {self.n_nodes:,} nodes): {suits}."
         )
 
 

@@ -46,13 +46,13 @@ RUN_HELP = """
   eq bench run clustering:tickets.csv few-shot:tickets.csv --models minilm --text subject body
 
 Compare embedding models on your own data sets. DATA is a BEIR folder, a CSV, TSV, JSONL or parquet
-table, a folder of such tables, or a folder saved by the package datasets. The kind is recognised by
-the files and columns, or named: retrieval:PATH, reranking:, similarity:, pair-classification:,
+table, a folder of such tables, or a folder saved by Hugging Face datasets. The kind is detected from files and columns,
+or given as a prefix: retrieval:PATH, reranking:, similarity:, pair-classification:,
 classification:, few-shot:, clustering:, bitext:.
 
 Every system is scored with intervals and compared in pairs on the same units. BM25, TF-IDF and
-random vectors are added as baselines. With several data sets, mean scores are compared on these
-data sets, and with wider intervals on other data sets like them. With -o FOLDER, results are stored
+random vectors are added as baselines. With several data sets, mean scores are compared for these data sets and, with
+wider intervals, for other data sets like them. With -o FOLDER, results are stored
 as soon as they are finished, and the same command run again computes only what is missing.
 """
 

@@ -317,7 +317,7 @@ def leaderboard(
     models_in
         ``rows`` or ``columns`` of a wide table; by default the header decides.
     metric
-        The metric to read where there are several.
+        The metric to read if there are several.
     split
         The split of MTEB results.
     subsets

@@ -21,7 +21,7 @@ HELP = """
   eq leaderboard results/ --missing models -o report/
   eq leaderboard per_query.csv --resample units --to md
 
-Which models may be first, and which ranks are separated? TABLE has models and data sets: CSV, TSV,
+Show which models may be first, and which ranks differ significantly. TABLE has models and data sets: CSV, TSV,
 Markdown, LaTeX, JSON or parquet, one row per model, or one row per model, data set and unit. It may be a
 folder of MTEB results (MODEL/REVISION/TASK.json) or of run directories written by eq score -o.
 
@@ -41,7 +41,7 @@ exports = options.names_in("equipoise.domains.bench.leaderboard_report", "EXPORT
 @click.argument("table", metavar="TABLE", required=False)
 @click.option("--models", cls=MultiValueOption, metavar="MODEL ...", help="Only these models.")
 @click.option("--datasets", cls=MultiValueOption, metavar="NAME ...", help="Only these data sets.")
-@click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower is better.")
+@click.option("--lower", cls=MultiValueOption, metavar="NAME ...", help="Data sets on which lower scores are better.")
 @click.option("--accuracy", is_flag=True, help="Scores are accuracies: recover the number of units from the digits.")
 @click.option(
     "--missing",
@@ -50,14 +50,22 @@ exports = options.names_in("equipoise.domains.bench.leaderboard_report", "EXPORT
     show_default=True,
     help="With missing scores, keep complete data sets, keep complete models, or stop.",
 )
-@click.option("--aggregate", type=ChoiceWithHint("aggregate", aggregates), help="Order by this. Default: mean.")
+@click.option(
+    "--aggregate",
+    type=ChoiceWithHint("aggregate", aggregates),
+    help="How scores are aggregated over data sets. Default: mean.",
+)
 @click.option(
     "--resample",
     type=ChoiceWithHint("resampling", modes),
     help="Resample data sets, units within them, or both. Default: both if there are units and several data sets.",
 )
-@click.option("--models-in", type=ChoiceWithHint("orientation", lambda: ("rows", "columns")), help="Where models are.")
-@click.option("-m", "--metric", metavar="NAME", help="The metric to read where there are several.")
+@click.option(
+    "--models-in",
+    type=ChoiceWithHint("orientation", lambda: ("rows", "columns")),
+    help="Whether models are in rows or columns.",
+)
+@click.option("-m", "--metric", metavar="NAME", help="The metric to read if there are several.")
 @click.option("--split", metavar="NAME", help="The split of MTEB results. Default: test.")
 @click.option("--subset", "subsets", cls=MultiValueOption, metavar="NAME ...", help="Subsets of MTEB results.")
 @options.stats_options()

@@ -77,7 +77,7 @@ def read_scores(
     models_in
         ``rows`` or ``columns`` of a wide table. By default the header decides.
     metric
-        The metric to read where there are several.
+        The metric to read if there are several.
     split, subsets
         The split and the subsets (languages) of MTEB results.
     """

@@ -179,7 +179,7 @@ CONCEPTS_HELP = """
   eq concepts check my_concepts/
 
 Score sentence embedding models on a concept set: similar pairs, clusters, entity types,
-relations and embedding quality. A concept set of philosophy is included.
+relations and embedding quality. A concept set for philosophy is included.
 """
 
 
@@ -196,7 +196,7 @@ RUN_HELP = """
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
 recognition, knowledge graph and embedding quality. For each use, the best model in the metric that
 uses the labels is recommended (Spearman, ARI, linear probe, MRR), unless it is at chance; -v adds
-the weighted scores with their parts. Without --data the included concept set of philosophy is used.
+the weighted scores with their parts. Without --data the included concept set for philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,
 .jsonl, .csv or .tsv, or one such file. With -o FOLDER, report.html with everything on one page,
@@ -371,8 +371,8 @@ CHECK_HELP = """
   eq concepts check sts.csv --similarity-scale 5 --json
 
 Check pairs, clusters, entities, relations and concepts: missing keys, empty texts, duplicates,
-similarities out of range, offsets that do not match. All problems are listed at once, and what
-each missing file costs. CONCEPT_SET
+similarities out of range, offsets that do not match. All problems are listed at once, with the scores that are not
+computed because a file is missing. CONCEPT_SET
 is a folder with any of pairs, clusters, entities, relations and concepts as .json, .jsonl, .csv or
 .tsv, or one such file; without it, the included concept set is checked. Exit status 1 means that
 there are issues, 2 that the concept set cannot be used.

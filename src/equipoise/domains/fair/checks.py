@@ -152,14 +152,13 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     if not splitting:
         return
     worst = subject.cut[subject.worst]
-    verb = "is" if len(worst) == 1 else "are"
     sizes = f" with {subject.worst}" if subject.worst else ""
     others = len(splitting) - 1
     more = f"; {pluralize(others, 'other chunking')} of {len(subject.cut) - 1:,} also split some" if others else ""
     yield Observation(
         subject.fixture,
-        f"{len(worst):,} of {pluralize(subject.answers, 'answer')} {verb} in the document, but split across "
-        f"chunks{sizes}; the maximum score there is {_ceiling(worst, subject)}: {join_names(worst)}{more}",
+        f"chunks{sizes} split {len(worst):,} of {pluralize(subject.answers, 'answer')}, so that the maximum score is "
+        f"{_ceiling(worst, subject)}: {join_names(worst)}{more}",
         (*_ceilings(subject, splitting), *evidence_names(worst)),
         "use an overlap longer than the longest answer, or larger chunks",
     )
@@ -279,14 +278,15 @@ def retrieves_most(share: RetrievedFraction) -> Iterator[Observation]:
 CHECKS: tuple[Check, ...] = (
     Check(
         code="EQ102",
-        title="answers that are in no chunk",
+        title="answers that no single chunk contains",
         severity=Severity.ISSUE,
         applies_to=AnswersInDocument | SplitAnswers,
         function=missing_answers,
         why="""\
 A question counts as answered when a retrieved chunk contains its answer. If no chunk does, every system
-fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a typing error in the answer.
-An answer that is in the document is also lost if a chunk boundary splits it.""",
+fails, and the maximum accuracy is below 1. The usual cause is a paraphrase or a typo in the answer.
+An answer that is in the document is also lost if a chunk boundary splits it; then use an overlap longer than the
+longest answer, or larger chunks.""",
         hint="write the answer as it is in the document; eq fair validate shows the closest passage",
         example="""\
 from equipoise.checks.base import run_checks

@@ -94,7 +94,7 @@ def _several(
         type=click.IntRange(min=minimum),
         callback=lambda ctx, option, values: values or None,
         metavar="N ...",
-        show_default=f"{' '.join(map(str, default))}, less for short documents",
+        show_default=f"{' '.join(map(str, default))}; lower for short documents",
         help=text,
     )
 
@@ -150,7 +150,7 @@ def _several(
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Folds of the cross-validation; 1 is none (optimistic).",
+    help="Number of folds; 1 means no cross-validation (optimistic).",
 )
 @click.option(
     "--n-repeats",
@@ -160,13 +160,13 @@ def _several(
     show_default=True,
     help="Random splits into folds; scores are means over them.",
 )
-@options.one_of("--matcher", "matcher", matchers, "words", "Rule for when a chunk contains an answer.")
+@options.one_of("--matcher", "matcher", matchers, "words", "Rule that decides whether a chunk contains an answer.")
 @click.option(
     "--unanswerable",
     type=options.ChoiceWithHint("policy for unanswerable questions", unanswerable_policies),
     default="refuse",
     show_default=True,
-    help="Questions whose answer is not in the document: refuse to run, score 0, or skip.",
+    help="Questions whose answer is not in the document: stop with an error, score 0, or skip.",
 )
 @click.option("--allow-drafts", is_flag=True, help="Compare on questions that are marked as drafts (EQ116).")
 @click.option("--tokenizer", metavar="NAME", help="Tokenizer: cl100k, words, or a model.")
@@ -316,10 +316,16 @@ def _number(
 )
 @_number("--min-questions", int, 50, "Minimum number of questions.")
 @_number("--recommended-questions", int, 80, "Recommended number of questions.")
-@_number("--min-multihop", float, 10.0, "Minimum percentage of multi_hop.", into="min_multihop_pct")
-@_number("--recommended-multihop", float, 20.0, "Recommended percentage of multi_hop.", into="recommended_multihop_pct")
-@_number("--min-hard", float, 30.0, "Minimum percentage of hard.", into="min_hard_pct")
-@_number("--recommended-hard", float, 40.0, "Recommended percentage of hard.", into="recommended_hard_pct")
+@_number("--min-multihop", float, 10.0, "Minimum percentage of multi_hop questions.", into="min_multihop_pct")
+@_number(
+    "--recommended-multihop",
+    float,
+    20.0,
+    "Recommended percentage of multi_hop questions.",
+    into="recommended_multihop_pct",
+)
+@_number("--min-hard", float, 30.0, "Minimum percentage of hard questions.", into="min_hard_pct")
+@_number("--recommended-hard", float, 40.0, "Recommended percentage of hard questions.", into="recommended_hard_pct")
 @_number("--chunk-size", int, 512, "Chunk size in tokens.")
 @_number("--overlap", int, 50, "Overlap of chunks in tokens.")
 @click.option("-k", "--top-k", type=int, default=10, show_default=True, help="Number of retrieved chunks.")
@@ -329,7 +335,7 @@ def _number(
     type=options.ChoiceWithHint("matcher", lambda: MATCHERS),
     default="words",
     show_default=True,
-    help="Rule for when a chunk contains an answer.",
+    help="Rule that decides whether a chunk contains an answer.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 if a minimum is not met.")
 @options.table_options()
@@ -461,11 +467,11 @@ DRAFT_HELP = """
   eq fair draft --doc document.txt -o drafts.jsonl
   eq fair draft --doc manual.pdf --n-questions 120 --model openai:gpt-4o-mini -o drafts.jsonl
 
-Propose questions about a document. Without --model, sentences get a gap (cloze), and section titles
-become questions; nothing is downloaded. With --model, a hosted chat model writes questions; its key
+Propose questions about a document. Without --model, questions are made from sentences (cloze) and from section titles;
+nothing is downloaded. With --model, a hosted chat model writes questions; its key
 is read from the environment. Answers are copied from the document. Drafts that contain their
-answer, near-duplicates and answers that occur several times are dropped. Each draft has its passage
-and the mark "draft": edit the question, remove the mark, then run eq fair validate. eq fair compare
+answer, near-duplicates and answers that occur several times are dropped. Each draft has its passage and the key
+"draft": edit the question, remove the key, then run eq fair validate. eq fair compare
 does not accept drafts without --allow-drafts.
 """
 
@@ -488,7 +494,7 @@ N_SHOWN_DRAFTS = 5
 @click.option(
     "--language",
     type=options.ChoiceWithHint("language", options.names_in("equipoise.domains.fair.draft", "LANGUAGES")),
-    help="Language of heading questions; detected by default.",
+    help="Language of questions from section titles; detected by default.",
 )
 @click.option("-o", "--output", metavar="FILE", help="The fixture to write (JSONL); standard output by default.")
 @options.output_options

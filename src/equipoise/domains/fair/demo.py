@@ -109,7 +109,10 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
     if out.json:
         out.data(comparison.to_dict())
         return
-    details = f"Details: {folder / PAGE}, eq demo -v, or eq view {shlex.quote(str(folder))}."
+    details = (
+        f"Details: {folder / PAGE}, eq demo -v, or eq view {shlex.quote(str(folder))}.\n"
+        "Next: compare models on your own document with eq fair compare, or on your own data sets with eq bench run."
+    )
     out.view(fair_view(comparison.report_data, details))
 
 

@@ -188,8 +188,8 @@ def cost_section(data: FairReportData) -> Section:
     return Section.of_table(
         "Costs per model",
         columns,
-        "Chunks/s is the rate of embedding or indexing on this machine, measured when texts were embedded last; index "
-        "is the size of the vectors or of the lexical index of the best configuration.",
+        "Chunks/s is the rate of embedding or indexing on this machine, measured when the texts were last embedded; "
+        "index is the size of the vectors or of the lexical index of the best configuration.",
     )
 
 
@@ -205,14 +205,14 @@ def _tuning_note(data: FairReportData) -> str:
     if not data.nested:
         return (
             f"These scores are optimistic: the best of {data.tried:,} configurations was selected and scored on the "
-            "same questions. Use --folds 5."
+            "same questions. Use --n-folds 5."
         )
     gap = format_value(100 * max(model.tuning.gap for model in data.models), 0)
     splits = f", {data.splits} random splits" if data.splits > 1 else ""
     budget = "" if data.budget is None else f", at most {_budget(data.budget)}"
     return (
         f"Scores are held-out ({data.folds}-fold cross-validation{splits}{budget}); tuning on the same questions "
-        f"would add up to {gap} points."
+        f"would raise them by up to {gap} points."
     )
 
 
@@ -220,8 +220,8 @@ def short_caption(data: FairReportData) -> Iterator[str]:
     """What is needed to read the tables."""
     if data.nested and data.tried > 1:
         yield (
-            f"Questions are scored with parameters selected on others{_over_splits(data)}; optimistic uses the same "
-            "questions for both."
+            f"Each question is scored with parameters selected on other questions{_over_splits(data)}; optimistic "
+            "uses the same questions for both."
         )
     if data.comparison is not None:
         yield _about_p(data.comparison, nested=data.nested and data.tried > 1)
@@ -254,7 +254,7 @@ def _about_mcnemar(data: FairReportData) -> Iterator[str]:
         return
     if data.mcnemar is not None:
         counted = "questions answered in most splits" if data.splits > 1 else "answered questions"
-        yield f"McNemar p: exact, of {counted}, not adjusted."
+        yield f"McNemar p: exact, of {counted}, not adjusted, so it can be much smaller than adj. p."
     tied = [model.name for model in data.models if model.tied_questions]
     if tied:
         yield f"McNemar's test was skipped where tied scores give fractional hits ({join_names(tied)})."
@@ -461,7 +461,7 @@ def fold_section(data: FairReportData) -> list[Section]:
         ReportColumn("outer", [_score(choice.outer) for _, choice in rows], right=True),
     ]
     note = f"Standard deviation of the score of a single split, in points: {', '.join(splits)}." if splits else ""
-    return [Section.of_table("Configurations selected without each fold", columns, note)]
+    return [Section.of_table("Configurations selected by nested cross-validation", columns, note)]
 
 
 def params_text(params: Params) -> str:

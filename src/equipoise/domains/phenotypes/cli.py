@@ -34,7 +34,9 @@ COMMANDS = {
     "extraction": CommandEntry(
         "equipoise.domains.phenotypes.cli_extraction:extraction", "Evaluate and tune extraction on documents."
     ),
-    "similarity": CommandEntry("equipoise.domains.phenotypes.cli_query:similarity", "Similarity of ontology terms."),
+    "similarity": CommandEntry(
+        "equipoise.domains.phenotypes.cli_query:similarity", "Show the similarity of ontology terms."
+    ),
 }
 
 PHENOTYPES_HELP = """
@@ -98,7 +100,7 @@ translations_option = click.option(
     "--translations",
     cls=options.MultiValueOption,
     metavar="FILE ...",
-    help="Translated labels that help to translate, such as hp-de.babelon.tsv hp-de.synonyms.tsv.",
+    help="Tables of translated labels, such as hp-de.babelon.tsv hp-de.synonyms.tsv.",
 )
 
 
@@ -157,7 +159,8 @@ per term, of all of them together. Both kinds can be stored. The same command af
 ontology embeds only new and changed texts. Lexical systems need no index; for a fusion such as
 sum:use+tfidf:, the dense models get one. An index is written atomically.
 
-With --engine ray the texts are embedded on a cluster, with identical bytes. With --store the vectors are also
+With --engine ray the texts are embedded on a cluster, and the vectors are byte-identical. With --store the vectors are
+also
 written to a database: chroma:FOLDER, pgvector:URL or qdrant:URL, for eq phenotypes query --store. Credentials
 are read from PGPASSWORD and QDRANT_API_KEY. After an interruption, the same command resumes.
 """

@@ -281,11 +281,11 @@ other fields become slices. Every term of the ontology is ranked for every case,
 representations are compared at the same depth. A case that fails counts as a miss, is listed, and makes the run
 partial (exit 3).
 
-A text with German words is scored by itself and by its English translation, from a glossary and rules of spelling;
+A text with German words is scored by itself and by its English translation, from a glossary and spelling rules;
 --translations adds translated labels (babelon tables of the Human Phenotype Ontology), also for other languages.
 --no-translate evaluates the models alone.
 
--m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads metrics of your own from a Python file.
+-m adds metrics to the default ones, such as -m "nDCG@20"; --plugin reads your own metrics from a Python file.
 """
 
 

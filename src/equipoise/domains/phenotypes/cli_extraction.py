@@ -35,7 +35,7 @@ EXTRACT_HELP = """
 
 Extract the terms of a note with their assertion status: affirmed, negated, uncertain, family_history or
 hypothetical. A dictionary matches labels, synonyms, clinical abbreviations and German names in any word order,
-inflection and spelling. The model scores the phrases that the dictionary leaves free; --model dict: uses the
+inflection and spelling. The model scores the phrases that the dictionary does not match; --model dict: uses the
 dictionary alone. The score of a term is its confidence: the probability that it is right.
 
 NOTE is a text file, a folder of text files, or a dash for standard input. -o terms.csv writes the table, and
@@ -332,7 +332,7 @@ class ExtractionOptions:
 
 
 _EXTRACTION_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name."),
+    click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder."),
     click.option("-o", "--output", metavar="FOLDER", help="Write results and a run directory here."),
     ontology_option,
     index_dir_option,
@@ -386,14 +386,15 @@ EXTRACTION_RUN_HELP = """
   eq phenotypes extraction run notes --model tfidf: -o results/default
   eq phenotypes extraction run corpus/ --dataset GeneReviews --top-term-only -o results/top_term
 
-Extract terms from annotated documents and score them at the document. DIR holds annotations/*.json
-(doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or datasets that do; a
-flat JSON or JSONL file of such documents is accepted, and "notes" are bundled short samples in English and
+Extract terms from annotated documents and score them per document. DIR holds annotations/*.json
+(doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or datasets that do; a single JSON or
+JSONL file of such documents is accepted, and "notes" are included short samples in English and
 German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
 computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
 and skipped, and the run is partial (exit status 3).
 
-The defaults are those of eq phenotypes extract: the dictionary and the model for phrases that it leaves free. The
+The defaults are those of eq phenotypes extract: the dictionary, and the model for phrases that the dictionary does not
+match. The
 dictionary alone (--model dict:) is a baseline row of every report. --branch limits the terms that are found, not
 the gold annotations.
 """
@@ -408,11 +409,15 @@ averages = options.names_in("equipoise.metrics.sets", "AVERAGES")
 @threshold_option
 @min_confidence_option
 @top_term_option
-@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @options.one_of(
     "--similarity-measure", "similarity measure", measures, "lin", "Ontology similarity of near misses in soft scores."
 )
-@click.option("--tuned-parameters", metavar="FILE", help="Use the parameters of a tuning (its folder or file).")
+@click.option(
+    "--tuned-parameters",
+    metavar="FILE",
+    help="Use the parameters chosen by eq phenotypes extraction tune (folder or file).",
+)
 @click.option("--trust", is_flag=True, help="Let the model of --tuned-parameters run code or use credentials.")
 @extraction_options
 @options.output_options
@@ -553,7 +558,7 @@ F1. With -o the precision-recall frontier is drawn, and extraction_tuning.json h
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="Folds of the cross-validation; 1 is none (optimistic).",
+    help="Number of folds; 1 means no cross-validation (optimistic).",
 )
 @extraction_options
 @options.output_options
@@ -603,7 +608,7 @@ EXTRACTION_SCORE_HELP = """
 
 Score the predictions of other programs against annotated documents, and compare them with paired tests by
 document. The dictionary (dict:) is scored as well. The format is recognised: ClinPhen, PhenoBERT,
-FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON of language models, phenopackets, and tables
+FastHPOCR, PhenoTagger (PubTator), Phentrieve, JSON output of language models, phenopackets, and tables
 with columns such as doc, term and assertion. A folder has one file per document, named after it.
 """
 
@@ -619,8 +624,8 @@ with columns such as doc, term and assertion. A folder has one file per document
     help="Files or folders, with a name for the tables.",
 )
 @click.option("--gold", required=True, metavar="DIR", help="Annotated documents, as for eq phenotypes extraction run.")
-@click.option("--dataset", metavar="NAME", help="One of the datasets below the folder, by name.")
-@options.one_of("--averaging", "averaging", averages, "micro", "Average over documents.")
+@click.option("--dataset", metavar="NAME", help="Name of one of the data sets in the folder.")
+@options.one_of("--averaging", "averaging", averages, "micro", "How scores are averaged over documents.")
 @click.option("--include-assertions", is_flag=True, help="Primary scores count a wrong assertion as an error.")
 @click.option("--baseline/--no-baseline", default=True, show_default=True, help="Also score the dictionary (dict:).")
 @branch_option

@@ -332,7 +332,7 @@ SIMILARITY_HELP = """
 
 Show the similarity of all pairs of terms and their best common ancestor. The measures are lin (the default),
 resnik, resnik-normalised, jiang-conrath, edge and hybrid; eq explain MaxOntSim describes their use. The
-information content is computed from the graph alone, or with --annotations from the use of the terms: hpo are the
+information content is computed from the graph alone, or with --annotations from the use of the terms: hpo means the
 disease annotations of the Human Phenotype Ontology.
 
 Alternative and replaced ids are resolved, with a note. --ontology takes any OBO or OBO-graph JSON file.
@@ -342,7 +342,7 @@ _MAX_MEASURE_COLUMNS = 3
 """The maximum number of measures in columns."""
 
 
-@click.command(help=SIMILARITY_HELP, short_help="Similarity of ontology terms.")
+@click.command(help=SIMILARITY_HELP, short_help="Show the similarity of ontology terms.")
 @click.argument("terms", nargs=-1, metavar="TERM TERM...")
 @click.option(
     "--measure",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from equipoise.domains.places.visit_files import TestSequences
 
 COMMANDS = {
-    "score": CommandEntry("equipoise.domains.places.cli:score", "Score a model of the next place, with baselines."),
+    "score": CommandEntry("equipoise.domains.places.cli:score", "Score a next-place model, with baselines."),
     "compare": CommandEntry("equipoise.domains.places.cli:compare", "Compare models over seeds and users."),
     "check": CommandEntry("equipoise.domains.places.cli:check", "Check training and test visits before training."),
     "demo": CommandEntry("equipoise.domains.places.cli:demo", "Train and score a small model on simulated visits."),
@@ -57,7 +57,7 @@ HELP = """
 
 Score a model that predicts the next place. Logits are .npy, .npz, .safetensors or .pt, also larger than
 memory; an archive may hold the targets and users, too. Predictions are top-k lists (parquet or JSONL),
-or files of LibCity (uid, loc_true, loc_pred). With training counts, a history or unseen classes, scores are
+or LibCity files (uid, loc_true, loc_pred). With training counts, a history or unseen classes, scores are
 given for all visits and for those whose target is in the training data. Baselines: random, majority,
 most frequent place per user, and a first-order Markov model, as far as the data allow. A column is an
 array file or a column of a table: user.npy, units.csv:user. With -o a run directory is written, which
@@ -130,17 +130,17 @@ class ScoreInputs:
         }
 
 
-@click.command(cls=SeveralCommand, help=HELP, short_help="Score a model of the next place, with baselines.")
+@click.command(cls=SeveralCommand, help=HELP, short_help="Score a next-place model, with baselines.")
 @click.option("--logits", metavar="FILE", help="Scores: one row per visit, one column per place. FILE or NAME=FILE.")
-@click.option("--targets", metavar="FILE", help="The true place of each row, if the file of the logits lacks it.")
-@click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a file of LibCity.")
+@click.option("--targets", metavar="FILE", help="The true place of each row, if it is not in the file of the logits.")
+@click.option("--predictions", metavar="FILE", help="Top-k places of each visit, or a LibCity file.")
 @click.option("--name", metavar="NAME", help="The name of the system; default: its file or folder.")
 @click.option("--n-classes", type=click.IntRange(min=1), help="Number of places, for top-k predictions.")
 @click.option("--padding", type=int, multiple=True, metavar="CLASS", help="A class id to exclude (padding).")
 @click.option("--unseen", type=int, multiple=True, metavar="CLASS", help="A class id that is not in the training data.")
 @click.option("--train-counts", metavar="FILE", help="Number of training visits per place.")
 @click.option("--user", metavar="COLUMN", help="The user of each row; the bootstrap resamples whole users.")
-@click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="A property of each row.")
+@click.option("--slice", "slices", multiple=True, metavar="NAME=COLUMN", help="An attribute of each row, to slice by.")
 @click.option("--sequences", metavar="FILE", help="A table of the rows: target, user, places before it, time.")
 @click.option("--history", metavar="FILE", help="Training visits: a table with user and place, or with sequences.")
 @click.option("--previous-places", metavar="COLUMN", help="The place before each row; -1 for none.")
@@ -150,9 +150,9 @@ class ScoreInputs:
     type=click.Choice(CALIBRATION),
     default="auto",
     show_default=True,
-    help="What the scores are, for calibration errors; auto looks at the first rows.",
+    help="What the scores are, for calibration errors; auto detects it from the first rows.",
 )
-@click.option("--unit-ids", metavar="COLUMN", help="The id of each row, to compare it with other systems.")
+@click.option("--unit-ids", metavar="COLUMN", help="The id of each row, to match rows of different systems.")
 @click.option(
     "-k",
     "--top-k",
@@ -322,8 +322,8 @@ COMPARE_HELP = """
   eq places compare lstm=runs/17/ lstm=runs/18/ markov=runs/19/ markov=runs/20/ --primary MRR
 
 Compare models that were trained with several seeds each. A seed is a run directory, the folder that
-eq places score -o wrote, or a folder with logits.npy and targets.npy (and user.npy). The folder around the
-seeds names the model, or NAME=folder does; seeds of the same name are paired, others by their order.
+eq places score -o wrote, or a folder with logits.npy and targets.npy (and user.npy). The model is named after the
+parent folder of its seeds, or by NAME=folder. Seeds with the same name are paired, all others in their order.
 
 Each score is a mean over seeds with its standard deviation. There are two tests: over seeds (is the order the same
 for other seeds and these users?) and over users (is it the same for other users and these models?).

@@ -160,14 +160,15 @@ def _describe_leaderboard(board: Leaderboard) -> str:
     if not board.rows:
         return f"No system has a score on {board.metric}."
     best, worst = board.rows[0], board.rows[-1]
-    first = f"{best.system} has {board.metric} {value_label(best.score)}"
     if len(board.rows) == 1:
+        first = f"{best.system} has {board.metric} {value_label(best.score)}"
         chance = f", chance is {best.chance_text}" if best.chance_text else ""
         return f"{first}{chance}."
     tied = [row.system for row in board.rows[1:] if set(row.tie_groups) & set(best.tie_groups)]
-    ties = f"; tied with it: {', '.join(tied)}" if tied else ""
-    last = f"{worst.system} has {value_label(worst.score)}"
-    return f"Of {len(board.rows)} systems {first} and is first, {last}{ties}."
+    ties = f" (tied with it: {', '.join(tied)})" if tied else ""
+    first = f"{best.system} with {board.metric} {value_label(best.score)}"
+    last = f"{worst.system} with {value_label(worst.score)}"
+    return f"Of {len(board.rows)} systems, the first is {first}{ties}; the last is {last}."
 
 
 def difference_chart(table: PairwiseTable, name: str = "differences") -> Chart:

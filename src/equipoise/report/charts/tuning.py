@@ -267,10 +267,6 @@ def _describe_frontier(tuned: Sequence[TuningView], budget: float | None) -> str
         best = next((trial for trial in view.trials if trial.best), None)
         chosen = within_budget if budget is not None and within_budget else best
         if chosen:
-            scores.append(f"{view.system} {chosen.text} for {chosen.cost_text} {view.cost_unit}".rstrip())
-    within = (
-        f"Within {format_value(budget, 0)} {tuned[0].cost_unit}"
-        if budget is not None
-        else "At their best configurations"
-    )
-    return f"{within} the systems reach on {tuned[0].metric}: {', '.join(scores)}."
+            scores.append(f"{view.system} {chosen.text} with {chosen.cost_text} {view.cost_unit}".rstrip())
+    within = f"within {format_value(budget, 0)} {tuned[0].cost_unit}" if budget is not None else "of each system"
+    return f"Best {tuned[0].metric} {within}: {', '.join(scores)}."

@@ -63,7 +63,8 @@ def score_predictions(
     ----------
     predictions
         Files or folders, or a mapping from names to them. Formats: ClinPhen, PhenoBERT, FastHPOCR, PhenoTagger
-        (PubTator), Phentrieve, JSON of language models, phenopackets, and tables of document, term and assertion.
+        (PubTator), Phentrieve, JSON output of language models, phenopackets, and tables of document, term and
+        assertion.
     gold
         Annotated documents, as ``run_extraction`` reads them.
     ontology
