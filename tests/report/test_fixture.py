@@ -33,7 +33,7 @@ def report(**changes: object) -> ValidationData:
         "sizes": (SampleSizeRow(2, 38.0, None, False), SampleSizeRow(60, 10.0, 20.8, True)),
         "sizes_note": "For systems of accuracy 80 %.",
         "lists": {"Answers": [f"answer {number}" for number in range(MAX_LISTED + 2)], "Names": []},
-        "findings": (Finding("EQ105", Severity.ISSUE, "the fixture", "is small", "write more", ("n 60",)),),
+        "findings": (Finding("EQ105", Severity.ISSUE, "the question set", "is small", "write more", ("n 60",)),),
     }
     return ValidationData(**{**parts, **changes})  # type: ignore[arg-type]
 

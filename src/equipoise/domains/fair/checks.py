@@ -43,7 +43,7 @@ class AnswersInDocument:
     answers: Sequence[AnswerOccurrences]
     chunks: int
     chunking: str = ""
-    fixture: str = "the fixture"
+    fixture: str = "the question set"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SplitAnswers:
 
     cut: Mapping[str, Sequence[AnswerOccurrences]]
     answers: int
-    fixture: str = "the fixture"
+    fixture: str = "the question set"
 
     @property
     def worst(self) -> str:
@@ -71,7 +71,7 @@ class QuestionSet:
     repeated: Sequence[str] = ()
     leaking: Sequence[str] = ()
     drafts: Sequence[str] = ()
-    fixture: str = "the fixture"
+    fixture: str = "the question set"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SampleSize:
     questions: int
     minimum: int = 50
     accuracy: float = ACCURACY
-    fixture: str = "the fixture"
+    fixture: str = "the question set"
 
     @property
     def half_width(self) -> float:

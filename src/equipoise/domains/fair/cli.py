@@ -66,7 +66,7 @@ is evaluated. Parameters are selected and scored on different questions (nested 
 and models are compared in pairs on the same questions. The optimistic score, which selects and
 scores on the same questions, is printed as well.
 
-Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the fixture is JSON or
+Documents are .txt, .md, .html, .pdf and .docx files or folders of them; the question set is JSON or
 JSONL with "question", "answer" (a text or a list of accepted ones) and optionally "category",
 "difficulty" and "passages" (excerpts that the answer must be in). With -o FOLDER, results.json and
 one run directory per model are written; re-running the command resumes, and eq report FOLDER writes

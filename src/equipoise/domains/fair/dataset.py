@@ -203,7 +203,7 @@ def apply_unanswerable_policy(
     if not indices:
         raise InputError(
             f"none of the {len(dataset.questions)} answers is in the document, so no question is left",
-            hint="check that the fixture belongs to this document: eq fair validate --qa ... --doc ...",
+            hint="check that the question set belongs to this document: eq fair validate --qa ... --doc ...",
         )
     questions = tuple(dataset.questions[index] for index in indices)
     remaining = {chunking: _select_questions(indexed, indices) for chunking, indexed in indexed_chunks.items()}

@@ -1,4 +1,4 @@
-"""Questions with answers (the fixture): read and check them from Python, JSON or JSONL."""
+"""Questions with answers (the question set): read and check them from Python, JSON or JSONL."""
 
 from __future__ import annotations
 

@@ -588,7 +588,7 @@ def _rank_of_difficulty(name: str) -> int:
 
 
 def _thresholds(result: ValidationResult) -> tuple[StatusLine, ...]:
-    """The thresholds; those of categories and difficulties only if the fixture has them."""
+    """The thresholds; those of categories and difficulties only if the question set has them."""
     limits = result.thresholds
     rows = [
         ("Questions", f"{result.total_questions:,}", result.meets_min_questions,
@@ -642,7 +642,7 @@ def _status(result: ValidationResult, *, strict: bool) -> StatusLine:
 
 
 def _invalid_reasons(result: ValidationResult) -> Iterator[str]:
-    """The reasons why the fixture is invalid."""
+    """The reasons why the question set is invalid."""
     if result.answers_missing:
         yield f"{pluralize(result.answers_missing, 'answer')} missing"
     if result.duplicates_found:
