@@ -23,7 +23,7 @@ HELP = """
   eq gate results/minilm --no-worse-than main/minilm --margin 0.01
 
 Pass or fail a run, with exit status 0 or 1 and one line per requirement. RUN is a run directory
-as eq score -o writes it.
+written by eq score -o.
 
 --require compares the point estimate. With --confident the less favourable bound of its interval must meet the
 requirement.

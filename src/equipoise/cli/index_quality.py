@@ -117,7 +117,7 @@ HELP = """
 Fill a vector store, query it, and compare its results with exact search over the same vectors: recall with its
 interval, the latency of one query (p50, p95, p99) and the throughput of batches. The corpus is an array file
 or a folder of .npy shards, float32 or int8, and may be larger than memory. Vectors that a store on disk or on a
-server contains are not sent again, so repeating the command resumes it. With -o the run is stored, and eq
+server already contains are not sent again, so repeating the command resumes it. With -o the run is stored, and eq
 compare compares two indexes. With --engine ray the exact search runs on a cluster whose machines all have
 access to the corpus, one shard per task; with -o finished shards are not searched again.
 """
@@ -136,7 +136,7 @@ def geometries() -> list[str]:
     "spec",
     required=True,
     metavar="STORE",
-    help="faiss:hnsw, chroma:FOLDER, pgvector:URL, qdrant:URL or memory.",
+    help="The store, such as memory, faiss:hnsw, chroma:FOLDER, pgvector:URL or duckdb:FILE.",
 )
 @click.option("--corpus", required=True, metavar="FILE", help="The vectors: an array file or a folder of shards.")
 @click.option("--queries", required=True, metavar="FILE", help="The query vectors, one row per query.")

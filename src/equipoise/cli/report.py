@@ -158,8 +158,8 @@ HELP = """
   eq export results/bm25 results/minilm --to md --primary nDCG@10
   eq export results/bm25 --to csv --units
 
-Export one run, or several and their comparison. RUNS are run directories as eq score -o
-writes them, or folders that contain some.
+Export one run, or several and their comparison. RUNS are run directories written by
+eq score -o, or folders that contain some.
 
 \b
   latex   a booktabs table with tie groups, intervals and a complete caption

@@ -115,12 +115,12 @@ HELP = """
   eq score a.trec b.trec --qrels truth.qrels -m nDCG@10 -m MRR
   eq score big.safetensors --device cuda -m "Acc@{1,5,10}" -o results/
 
-Score systems against ground truth. Every score has a confidence interval, the number of
-queries, the number of undefined ones, and the chance level. SYSTEMS are run files or matrices
+Score systems against ground truth. Every score is shown with a confidence interval, the number
+of queries, the number of undefined values, and the chance level. SYSTEMS are run files or matrices
 of logits; NAME=path names a system. Runs are TREC, JSON, JSONL, CSV, TSV or parquet, plain or
 gzipped; "-" is standard input. Logits are .npy, .npz or .safetensors, with the correct column of
 each row in --targets or in the array "targets" of the same file; with --device they are ranked
-there. With -o a run directory per system is written, which eq compare reads. With --like the
+on that device. With -o a run directory per system is written, which eq compare reads. With --like the
 scores are those that another library would print; eq why explains the differences.
 """
 

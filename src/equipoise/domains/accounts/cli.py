@@ -153,7 +153,7 @@ EVALUATE_HELP = """
 
 Embed a chart of accounts, or any other tree, in several dimensions, and rank the related nodes of
 every node by distance: mean rank, median rank, MAP, and the correlation of norm and depth. A combinatorial
-construction, a tuned euclidean and a random embedding are always included as baselines. Embeddings that do not
+construction, a tuned Euclidean and a random embedding are always included as baselines. Embeddings that do not
 differ significantly share a letter. With --n-seeds all scores are means over seeds.
 
 With -o all results are written: vectors, run directories for eq compare, eq report and eq view, and charts. If
@@ -559,7 +559,7 @@ DEMO_HELP = """
   eq accounts demo --business-id larkspur --dims 2 5 10 -o demo/
 
 Read one of the two sample charts of accounts, embed it in the Lorentz model, and compare the vectors with a tuned
-euclidean embedding, a combinatorial construction and a random one. With -o the vectors, run directories and charts
+Euclidean embedding, a combinatorial construction and a random one. With -o the vectors, run directories and charts
 are written to a folder.
 """
 
@@ -623,10 +623,9 @@ PLOT_HELP = """
   eq accounts plot account_vectors.csv --tree accounts.csv --geometry lorentz -o disk.svg
 
 Plot an embedded tree in the Poincare disk with its edges: one HTML file that works offline and shows every node, with
-search, zoom and collapsible groups. The page also has norms against depth and, for a folder of eq accounts evaluate,
-MR and MAP against dimensions. An .svg or .png file has one chart. For vectors from a file, the tree is required, such
-as --tree.
-Euclidean embeddings are plotted in the plane.
+search, zoom and collapsible groups. The page also has charts of norm against depth and, for a folder of eq accounts
+evaluate, of MR and MAP against dimensions. An .svg or .png file has one chart. Vectors from a file need the tree as
+well, for example from --tree. Euclidean embeddings are plotted in the plane.
 """
 
 CHART_SUFFIXES = (".html", ".svg", ".png")

@@ -182,7 +182,7 @@ def _label(tree: Tree, key: str) -> str:
 
 PLACE_HELP = """
 \b
-  eq accounts place accounts.csv --name "Petty cash of the office"
+  eq accounts place accounts.csv --name "Office petty cash"
   eq accounts place accounts.csv --name "Bank overdraft" --sibling 1121
   eq accounts place accounts.csv --held-out 0.2
 
@@ -215,7 +215,7 @@ account is a child of its grandparent.
 @click.option(
     "--held-out",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
-    help="Evaluate on this share of the accounts, held out.",
+    help="Hold out this share of the accounts, and evaluate on them.",
 )
 @click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
 @options.stats_options()
@@ -328,7 +328,7 @@ NEAREST_HELP = """
   eq accounts nearest account_vectors.npz 1110 --tree accounts.csv -k 5
 
 List the nearest neighbours of an account in an embedding, and the ancestors that the embedding alone predicts: the
-nearest node with a smaller norm, the nearest node of that one with a smaller norm, and so on.
+nearest node with a smaller norm, then the node nearest to that one with a still smaller norm, and so on.
 """
 
 

@@ -194,8 +194,8 @@ RUN_HELP = """
   eq concepts run --models minilm use --data my_concepts/ --task similarity --task clustering
 
 Score sentence embedding models on a concept set: semantic similarity, clustering, entity
-recognition, knowledge graph and embedding quality. For each use, the best model in the metric that
-uses the labels is recommended (Spearman, ARI, linear probe, MRR), unless it is at chance; -v adds
+recognition, knowledge graph and embedding quality. For each use case, the model that is best in
+a metric based on labels (Spearman, ARI, linear probe, MRR) is recommended, unless it is at chance; -v adds
 the weighted scores with their parts. Without --data the included concept set for philosophy is used.
 
 A concept set is a folder with any of pairs, clusters, entities, relations and concepts as .json,

@@ -155,8 +155,8 @@ BUILD_HELP = """
   eq phenotypes index build --engine ray --store pgvector:postgresql://me@host/terms
 
 Embed all terms and store the vectors: one for each label, synonym and definition, or with --single-vector one
-per term, of all of them together. Both kinds can be stored. The same command after a new release of the
-ontology embeds only new and changed texts. Lexical systems need no index; for a fusion such as
+per term for all its texts together. Both kinds can be stored. After a new release of the ontology, the same
+command embeds only new and changed texts. Lexical systems need no index; for a fusion such as
 sum:use+tfidf:, the dense models get one. An index is written atomically.
 
 With --engine ray the texts are embedded on a cluster, and the vectors are byte-identical. With --store the vectors are

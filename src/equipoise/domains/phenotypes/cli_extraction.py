@@ -387,8 +387,8 @@ EXTRACTION_RUN_HELP = """
   eq phenotypes extraction run corpus/ --dataset GeneReviews --top-term-only -o results/top_term
 
 Extract terms from annotated documents and score them per document. DIR holds annotations/*.json
-(doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or datasets that do; a single JSON or
-JSONL file of such documents is accepted, and "notes" are included short samples in English and
+(doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or data sets that do; a single JSON
+or JSONL file of such documents is accepted, and "notes" stands for the included short samples in English and
 German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
 computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
 and skipped, and the run is partial (exit status 3).

@@ -55,12 +55,12 @@ HELP = """
   eq places score --logits all.npz --sequences test.parquet --history train.parquet --coordinates places.csv
   eq places score --predictions top10.parquet --n-classes 1187
 
-Score a model that predicts the next place. Logits are .npy, .npz, .safetensors or .pt, also larger than
-memory; an archive may hold the targets and users, too. Predictions are top-k lists (parquet or JSONL),
+Score a model that predicts the next place. Logits are .npy, .npz, .safetensors or .pt files, which may be
+larger than memory; an archive may also hold the targets and users. Predictions are top-k lists (parquet or JSONL),
 or LibCity files (uid, loc_true, loc_pred). With training counts, a history or unseen classes, scores are
 given for all visits and for those whose target is in the training data. Baselines: random, majority,
-most frequent place per user, and a first-order Markov model, as far as the data allow. A column is an
-array file or a column of a table: user.npy, units.csv:user. With -o a run directory is written, which
+most frequent place per user, and a first-order Markov model, as far as the data allow. COLUMN is an
+array file (user.npy) or a column of a table (units.csv:user). With -o a run directory is written, which
 eq places compare and eq report read.
 """
 
