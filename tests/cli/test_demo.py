@@ -32,7 +32,7 @@ def test_it_needs_no_model_and_opens_with_the_answer(eq) -> None:
     assert done.exit_code == 0
     assert "Comparing 3 models on 130 questions" in done.stderr
     assert "Not installed: minilm, use, wordllama. See eq ls models." in done.stderr
-    assert done.stdout.rstrip().endswith("eq view equipoise-demo.")
+    assert "eq view equipoise-demo.\nNext: " in done.stdout
     assert "130 questions" in done.stdout.splitlines()[0]
     assert len(done.stdout.splitlines()) <= 16
 
@@ -49,7 +49,7 @@ def test_its_results_are_kept_and_read_back_by_other_commands(eq, folder: Path) 
     again = json.loads(eq("compare", *runs, "--json").stdout)
     assert again["order"] == told["comparison"]["order"]
     assert "bm25" in (folder / "my results" / "report.html").read_text()
-    assert eq("demo", "-o", "my results/").stdout.rstrip().endswith("eq view 'my results'.")
+    assert "eq view 'my results'.\nNext: " in eq("demo", "-o", "my results/").stdout
 
 
 def test_without_the_chart_converter_the_page_is_written_and_the_install_command_is_shown(

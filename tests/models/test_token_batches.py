@@ -39,16 +39,17 @@ def test_joined_blocks_are_the_block_of_all_texts(parts: list[list[int]]) -> Non
     assert len(joined.ids) == joined.lengths.sum()
 
 
-def test_writes_are_in_order_and_complete_after_the_block() -> None:
+@pytest.mark.parametrize("max_pending", [0, 2])
+def test_writes_are_in_order_and_complete_after_the_block(max_pending: int) -> None:
     written: list[int] = []
-    with BackgroundWriter() as write:
+    with BackgroundWriter(max_pending) as write:
         for number in range(20):
             write(written.append, number)
     assert written == list(range(20))
 
 
 def test_an_error_of_a_write_is_raised() -> None:
-    with pytest.raises(ZeroDivisionError), BackgroundWriter() as write:
+    with pytest.raises(ZeroDivisionError), BackgroundWriter(2) as write:
         write(lambda: 1 // 0)
 
 

@@ -200,8 +200,12 @@ _PENDING_WRITES = 2
 class BackgroundWriter:
     """Calls functions in order in one other thread, so that the model does not wait for the disk.
 
-    Few calls are pending at a time. Leaving the block waits for all of them and raises the first error.
+    At most ``max_pending`` calls are pending; with 0 each call is waited for. Leaving the block waits for all of them
+    and raises the first error.
     """
+
+    def __init__(self, max_pending: int) -> None:
+        self._max_pending = max_pending
 
     def __enter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="equipoise-cache")
@@ -211,7 +215,7 @@ class BackgroundWriter:
     def __call__(self, function: Callable[..., None], *arguments: Any) -> None:
         """Queue a call."""
         self._pending.append(self._thread.submit(function, *arguments))
-        if len(self._pending) > _PENDING_WRITES:
+        if len(self._pending) > self._max_pending:
             self._pending.popleft().result()
 
     def __exit__(self, *error: object) -> None:
@@ -274,7 +278,7 @@ class EncodePass:
         prompt = self._model.prompts[self._role]
         groups = list(length_batches(texts, self._model.encoder.block_texts))
         inputs = ([prompt + texts[index] for index in group] for group in groups)
-        with BackgroundWriter() as self._write:
+        with BackgroundWriter(_PENDING_WRITES if self._model.encoder.pipelined else 0) as self._write:
             self._embed_groups(texts, np.array(missing), groups, inputs)
 
     def _embed_groups(

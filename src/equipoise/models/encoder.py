@@ -54,6 +54,8 @@ class Encoder(ABC):
     """Whether queries and documents get the same vector but for their prompts."""
     cacheable: bool = True
     """Whether vectors may be cached: ``identity`` is permanent, and computing them is expensive."""
+    pipelined: bool = False
+    """Whether later blocks are computed while earlier ones are cached; a killed process then loses a few blocks."""
     normalizes: bool = False
     """Whether the model itself sets its vectors to length one."""
     prompts: Mapping[Role, str] = {}

@@ -388,7 +388,7 @@ EXTRACTION_RUN_HELP = """
 
 Extract terms from annotated documents and score them per document. DIR holds annotations/*.json
 (doc_id, full_text, annotations with hpo_id, assertion_status and evidence_spans), or data sets that do; a single JSON
-or JSONL file of such documents is accepted, and "notes" stands for the included short samples in English and
+or JSONL file of such documents is accepted, and "notes" is the name of the included short samples in English and
 German. All averages (micro, macro, weighted) and modes (with assertions, affirmed only, id only) are
 computed; --averaging and --include-assertions select the primary ones. A file that cannot be read is listed
 and skipped, and the run is partial (exit status 3).

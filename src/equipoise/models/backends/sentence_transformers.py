@@ -156,6 +156,7 @@ class SentenceTransformersEncoder(LocalEncoder):
             self.identity += f" precision={precision}"
         if self._runner is not None and self._runner.on_gpu:
             self.block_texts = GPU_BLOCK_TEXTS
+            self.pipelined = True
 
     def encode_counted(self, texts: Sequence[str], role: Role) -> EncodedBatch:
         """The prompt is in the text already, so the library must not add one."""
