@@ -111,7 +111,7 @@ def _show(out: Output, comparison: FairComparison, folder: Path) -> None:
         return
     details = (
         f"Details: {folder / PAGE}, eq demo -v, or eq view {shlex.quote(str(folder))}.\n"
-        "Next: compare models on your own document with eq fair compare, or on your own data sets with eq bench run."
+        "Next: eq fair compare for your own document, eq bench run for your own data sets."
     )
     out.view(fair_view(comparison.report_data, details))
 
