@@ -432,7 +432,7 @@ def test_a_model_of_the_hub_needs_a_download_until_its_files_are_there(eq, folde
     snapshot = folder / "hub" / "models--BAAI--bge-base-en-v1.5" / "snapshots" / "a1"
     snapshot.mkdir(parents=True)
     assert here() == "needs a download"
-    assert "a download: weights are fetched" in eq("ls", "models").stdout
+    assert "a download: weights are downloaded" in eq("ls", "models").stdout
     (snapshot / "config.json").write_text("{}")
     assert here() == "works"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -116,7 +117,8 @@ def test_integer_ids_of_frames_and_dicts_match(qrels: Any, run: Any) -> None:
 
 @pytest.mark.engines("ranx")
 def test_ranx_objects_are_read() -> None:
-    import ranx
+    with warnings.catch_warnings(action="ignore"):  # the package is compiled with warnings at its first import
+        import ranx
 
     qrels, run = ranx.Qrels(QRELS), ranx.Run(RUN)
     metrics = ["nDCG@2", "MAP", "MRR", "R@1"]
