@@ -62,9 +62,10 @@ def test_heading_questions_ask_for_the_title_in_the_language_of_the_document() -
     assert "What does the document say about Die Bahn?" in {question.question for question in english.questions}
 
 
-def test_the_file_is_a_fixture_with_marks(tmp_path: Path, drafts: Any) -> None:
-    file = tmp_path / "drafts.jsonl"
-    file.write_text(drafts.to_jsonl(), encoding="utf-8")
+@pytest.mark.parametrize("name", ["drafts.jsonl", "drafts.json"])
+def test_the_file_is_a_question_set_with_marks(tmp_path: Path, drafts: Any, name: str) -> None:
+    file = tmp_path / name
+    drafts.write(file)
     assert read_questions(file) == drafts.questions
 
 

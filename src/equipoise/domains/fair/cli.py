@@ -504,12 +504,11 @@ def draft(
 ) -> int:
     """See ``DRAFT_HELP``."""
     from equipoise.domains.fair.draft import draft_questions
-    from equipoise.io.atomic import write_text
 
     with out.working("drafting questions"):
         drafts = draft_questions(read_documents(*docs), n_questions, model=model, language=language)
     if output is not None:
-        write_text(Path(output), drafts.to_jsonl())
+        drafts.write(Path(output))
     if out.json:
         out.data({"questions": drafts.to_dicts(), "dropped": dict(drafts.dropped)})
     elif output is None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from equipoise.domains.fair.embedding_eval_matcher import answer_matcher
 from equipoise.domains.fair.questions import QuestionAnswer
 from equipoise.domains.fair.validation import NEAR_DUPLICATE_SIMILARITY, character_trigrams
 from equipoise.errors import InputError, ParameterError, did_you_mean
+from equipoise.io.atomic import write_text
 from equipoise.models.chunking import markdown_sections, sentence_starts
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ class DraftSet:
         return len(self.questions)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The questions as a fixture has them."""
+        """The questions with the keys of a question set."""
         return [
             {
                 "id": question.id,
@@ -73,8 +75,13 @@ class DraftSet:
         ]
 
     def to_jsonl(self) -> str:
-        """The fixture, one JSON object per line."""
+        """The question set, one JSON object per line."""
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.to_dicts())
+
+    def write(self, path: Path) -> None:
+        """Write a file that ``eq fair validate`` reads: a JSON list to ``.json``, else one object per line."""
+        is_list = path.suffix.casefold() == ".json"
+        write_text(path, json.dumps(self.to_dicts(), ensure_ascii=False, indent=1) if is_list else self.to_jsonl())
 
 
 def draft_questions(
@@ -102,7 +109,7 @@ def draft_questions(
     Returns
     -------
     DraftSet
-        The drafts; ``to_jsonl()`` is a fixture for ``eq fair validate``.
+        The drafts; ``to_jsonl()`` is a question set for ``eq fair validate``.
 
     Examples
     --------
