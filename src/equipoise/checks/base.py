@@ -10,7 +10,7 @@ checks are imported when a subject of their type is checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import UnionType
@@ -98,26 +98,15 @@ def pluralize(count: int, noun: str, plural: str = "") -> str:
 
 @dataclass(frozen=True)
 class ScoredResult:
-    """A result with its metrics; its evidence is as observed, including ties."""
+    """A result with its metrics; its evidence is as observed, including ties. ``ranking`` is None for other kinds."""
 
     result: Result
     metrics: Mapping[str, Metric[Any]]
+    ranking: Ranking | None = field(init=False)
 
-    @property
-    def system(self) -> str:
-        """The name of the system, the subject of most findings."""
-        return self.result.system
-
-    @property
-    def primary(self) -> Metric[Any]:
-        """The metric that was named first."""
-        return next(iter(self.metrics.values()))
-
-    @property
-    def ranking(self) -> Ranking | None:
-        """The evidence if it is a ranking, else None."""
+    def __post_init__(self) -> None:
         evidence = self.result.evidence
-        return evidence if isinstance(evidence, Ranking) else None
+        object.__setattr__(self, "ranking", evidence if isinstance(evidence, Ranking) else None)
 
 
 @dataclass(frozen=True)

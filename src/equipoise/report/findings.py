@@ -9,18 +9,18 @@ from equipoise.types import Finding, Severity, with_label
 
 MARKS = {Severity.ISSUE: "!", Severity.TIP: "+", Severity.NOTE: "-"}
 STYLES = {Severity.ISSUE: "bold red", Severity.TIP: "yellow", Severity.NOTE: "dim"}
-SEVERITY_ORDER = {severity: place for place, severity in enumerate(Severity)}
+SEVERITY_ORDER = list(Severity)
 
 
 def sort_by_severity(findings: Iterable[Finding]) -> list[Finding]:
     """Every finding once, issues before tips before notes."""
-    return sorted(dict.fromkeys(findings), key=lambda finding: SEVERITY_ORDER[finding.severity])
+    return sorted(dict.fromkeys(findings), key=lambda finding: SEVERITY_ORDER.index(finding.severity))
 
 
 def at_least_severity(findings: Iterable[Finding], severity: str) -> list[Finding]:
     """The findings of this severity or higher."""
-    limit = SEVERITY_ORDER[Severity(severity)]
-    return [finding for finding in findings if SEVERITY_ORDER[finding.severity] <= limit]
+    included = SEVERITY_ORDER[: SEVERITY_ORDER.index(Severity(severity)) + 1]
+    return [finding for finding in findings if finding.severity in included]
 
 
 def grouped_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
