@@ -14,7 +14,7 @@ from equipoise.checks.base import all_checks
 from equipoise.cli.app import COMMANDS, cli
 from equipoise.cli.doctor import EXTRAS
 from equipoise.errors import EquipoiseError
-from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import builtin
 from equipoise.types import install_command
 
 COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]

@@ -23,7 +23,7 @@ from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
 
 # Pages of facts: a title, a definition, and a list of what is known.
 

@@ -22,7 +22,7 @@ from equipoise.runs.store import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.report.publish import ReportOptions
     from equipoise.stats.comparison import Comparison
 

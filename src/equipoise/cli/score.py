@@ -27,7 +27,7 @@ from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, save_run
 
 if TYPE_CHECKING:
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.stats.result import Result
 
 preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")

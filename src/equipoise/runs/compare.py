@@ -21,7 +21,7 @@ from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
 
 if TYPE_CHECKING:
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.types import Finding
 
 EvidenceOrResult = Evidence | Result
