@@ -14,6 +14,7 @@ from equipoise import __version__
 from equipoise.checks.base import all_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
+from equipoise.report.charts.tuning import tuning_views
 from equipoise.report.findings import grouped_findings
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.publish import export_downloads
@@ -27,7 +28,6 @@ from equipoise.report.sections import (
 )
 from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import extra_costs
-from equipoise.report.tuning import tuning_views
 from equipoise.report.unit_explorer import build_unit_explorer, read_unit_slices
 from equipoise.report.view_model import (
     FindingGroup,

@@ -80,7 +80,7 @@ def _write_page(
 ) -> Report:
     from equipoise.report.build import build_report, compare_runs, read_runs
     from equipoise.report.charts import report_charts
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
     from equipoise.report.html.render import render_html
 
     progress(f"reading {len(runs)} runs")

@@ -355,7 +355,7 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     from equipoise.domains.accounts.disk import write_drawing
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
     from equipoise.types import install_command
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
@@ -690,7 +690,7 @@ def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart])
     from equipoise.domains.accounts.charts import LAYOUT_CHARTS
     from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
     from equipoise.io.atomic import write_bytes
-    from equipoise.report.charts.render import render_png, render_svg
+    from equipoise.report.charts.chart import render_png, render_svg
     from equipoise.report.publish import charts_html
 
     is_layout = charts[0].name in LAYOUT_CHARTS

@@ -484,7 +484,7 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
 def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     """Write the files, a run directory and the charts, and suggest the command that scores them."""
     from equipoise.config import DEFAULT_STATS
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
 
     try:
         simulated.write(folder)

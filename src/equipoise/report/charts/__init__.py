@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.report.charts.chart import Chart, slug, unique_names
+from equipoise.report.charts.chart import Chart, slug, unique_names, write_charts
 from equipoise.report.charts.curves import cost_charts
 from equipoise.report.charts.distribution import distribution_chart
 from equipoise.report.charts.heatmap import slice_heatmap, win_matrix
 from equipoise.report.charts.intervals import difference_chart, leaderboard_chart
 from equipoise.report.charts.projection import projection_chart
 from equipoise.report.charts.tuning import cost_frontier_chart, fold_chart, grid_heatmap
+from equipoise.runs.experiment_folder import VISUALIZATIONS
+from equipoise.runs.store import load_run
 
 if TYPE_CHECKING:
     from equipoise.report.view_model import Report, TuningView
+    from equipoise.stats.comparison import Comparison
 
 
 def report_charts(report: Report) -> tuple[Chart, ...]:
@@ -54,4 +58,12 @@ def _by_cost(report: Report) -> list[list[TuningView]]:
     return list(groups.values())
 
 
-__all__ = ["Chart", "report_charts"]
+def write_run_charts(folder: Path, runs: Sequence[Path], comparison: Comparison | None) -> list[Path]:
+    """Every chart of these run directories as PNG and SVG; none if the converter is not installed."""
+    from equipoise.report.build import build_report
+
+    report = build_report([load_run(path, evidence=False) for path in runs], comparison, exports=False)
+    return write_charts(report_charts(report), folder / VISUALIZATIONS, required=False)
+
+
+__all__ = ["Chart", "report_charts", "write_run_charts"]

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from equipoise import __version__
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
+from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.findings import sort_by_severity
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
-from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
 
 if TYPE_CHECKING:
     from equipoise.report.view import View
