@@ -169,7 +169,7 @@ CHECK_MODULES = (
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
-    "equipoise.domains.bench.leaderboard_checks",
+    "equipoise.domains.leaderboard.data",
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",
     "equipoise.domains.phenotypes.checks",

@@ -97,7 +97,7 @@ COMMANDS = {
     "gate": CommandEntry("equipoise.cli.gate:gate", "Pass or fail a run in continuous integration."),
     "bench": CommandEntry("equipoise.domains.bench.cli:bench", "Benchmark embedding models on your own data."),
     "leaderboard": CommandEntry(
-        "equipoise.domains.bench.leaderboard_cli:leaderboard", "Show the uncertainty of published ranks."
+        "equipoise.domains.leaderboard.cli:leaderboard", "Show the uncertainty of published ranks."
     ),
     "fair": CommandEntry("equipoise.domains.fair.cli:fair", "Compare embedding models on your own document."),
     "places": CommandEntry("equipoise.domains.places.cli:places", "Score next-place models and their baselines."),
