@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.cli.output import Output
 from equipoise.redaction import inert
 from equipoise.report.build import build_report

@@ -315,7 +315,7 @@ def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
 
 def _all_options() -> list[_CommandOption]:
     """The options of all commands."""
-    from equipoise.cli.app import cli
+    from equipoise.cli.main import cli
 
     found: list[_CommandOption] = []
 

@@ -12,7 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
@@ -402,7 +402,7 @@ embedding is trained on a GPU, with all other nodes as negatives. With --continu
 and new nodes are initialised next to their parents.
 """
 
-BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned euclidean and random baselines."
+BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq accounts evaluate --vectors{}."
 
 
 @click.command(help=TRAIN_HELP, short_help="Embed a tree, and write the vectors.")

@@ -11,8 +11,8 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.inputs import SystemInput, errors_name_file, named_column, read_class_codes, read_column
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import MissingExtraError, ParameterError, StoreError
