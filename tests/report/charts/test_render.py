@@ -14,11 +14,11 @@ from equipoise.report.charts import chart as chart_module
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.chart import Chart, render_png, render_svg, write_charts
 from equipoise.report.charts.theme import DARK, LIGHT
-from equipoise.report.view_model import Report
+from equipoise.report.view import RunsView
 from equipoise.stats.comparison import Comparison
 
-Compared = tuple[Report, Comparison]
-Maker = Callable[..., tuple[Report, Comparison | None]]
+Compared = tuple[RunsView, Comparison]
+Maker = Callable[..., tuple[RunsView, Comparison | None]]
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
     "<script>alert(1)</script>\"'",
