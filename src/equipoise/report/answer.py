@@ -12,9 +12,18 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.protocol import PARTIAL_RUN
-from equipoise.report.findings import MARKS, STYLES, sort_by_severity
 from equipoise.report.tables import bounded_systems, cost_columns
-from equipoise.report.terminal import OneLine, Paragraph, Part, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import (
+    MARKS,
+    STYLES,
+    OneLine,
+    Paragraph,
+    Part,
+    ReportColumn,
+    TerminalTable,
+    heading,
+    sort_by_severity,
+)
 from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
 from equipoise.stats.formatting import format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.errors import FormatError
 from equipoise.report.answer import Answer
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, findings_section, heading
 from equipoise.runs.experiment_folder import VIEW, write_json
 from equipoise.types import Finding, Severity
 

@@ -56,7 +56,7 @@ wider intervals, for other data sets like them. With -o FOLDER, results are stor
 as soon as they are finished, and the same command run again computes only what is missing.
 """
 
-dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
+dtypes = options.names_in("equipoise.models.encoder", "VectorDtype")
 tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
 
 

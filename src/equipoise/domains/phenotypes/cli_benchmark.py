@@ -261,7 +261,7 @@ def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) ->
     """The suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
     from equipoise.domains.phenotypes.store import run_paths, unrelated_runs
-    from equipoise.report.findings import sort_by_severity
+    from equipoise.report.terminal import sort_by_severity
 
     if settings.output is not None:
         folder = Path(settings.output)

@@ -21,8 +21,8 @@ from equipoise.checks.base import all_checks
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
 from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
-from equipoise.report.findings import grouped_findings, sort_by_severity
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
+from equipoise.report.terminal import grouped_findings, sort_by_severity
 
 if TYPE_CHECKING:
     from equipoise.report.view import RunsView, View
