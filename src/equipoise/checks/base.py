@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.ranking import Ranking
-from equipoise.stats.alignment import SPEC
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -136,24 +135,10 @@ class TruncationStats:
     lost_tokens: int | None
 
 
-@dataclass(frozen=True)
-class ComparedSystems:
-    """The systems of a comparison, by their specs."""
-
-    specs: Sequence[str]
-
-    @classmethod
-    def of_results(cls, results: Sequence[Result]) -> Self:
-        """The specs of the results; empty if one of them has none."""
-        specs = [result.settings.get(SPEC) for result in results]
-        return cls([] if None in specs else [str(spec) for spec in specs])
-
-
 CORE_CHECKS = {
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
     "equipoise.checks.base:UnitSets": ("equipoise.checks.data",),
     "equipoise.checks.base:NamedPoints": ("equipoise.checks.data",),
-    "equipoise.checks.base:ComparedSystems": ("equipoise.checks.protocol",),
     "equipoise.checks.base:TruncationStats": ("equipoise.checks.models",),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.scores",),
