@@ -22,9 +22,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from equipoise.checks.base import all_checks
-from equipoise.cli.app import cli
 from equipoise.cli.explain import InfoPage, find_explanations
-from equipoise.metrics.catalogue import builtin
+from equipoise.cli.main import cli
+from equipoise.metrics.parser import builtin
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.paired_tests import TESTS
 

@@ -61,7 +61,7 @@ from equipoise.io.texts import read_texts
 from equipoise.io.unit_scores import read_unit_scores
 from equipoise.models.backends.precomputed import load as load_vectors
 from equipoise.models.registry import parse_spec
-from equipoise.report.build import build_report
+from equipoise.report.build import build_view
 from equipoise.report.export import export
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.manifest import Manifest
@@ -452,7 +452,7 @@ def _stored(path: Path) -> object:
     made: list[object] = [run.details, run.tuning, run.result.to_dict()]
     made += [export([run], None, to) for to in ("csv", "md", "latex", "card", "json", "bibtex")]
     made.append(export([run], None, "csv", units=True))
-    return made, build_report([run], None)
+    return made, build_view([run], None)
 
 
 def _vectors(path: Path) -> object:

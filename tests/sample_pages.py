@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from equipoise import run_fair_comparison
-from equipoise.report.build import build_report, compare_runs
+from equipoise.report.build import build_view, compare_runs
 from equipoise.report.html.render import render_html
 from equipoise.report.view import View
 from equipoise.runs.manifest import Status
@@ -58,6 +57,6 @@ def write_page(kind: str, folder: Path) -> Path:
     """The page of one kind as a file."""
     runs = KINDS[kind](folder / kind)
     file = folder / f"{kind}.html"
-    report = replace(build_report(runs, compare_runs(runs)), view=View.read(folder / kind))
+    report = build_view(runs, compare_runs(runs), experiment=View.read(folder / kind))
     file.write_text(render_html(report), encoding="utf-8")
     return file

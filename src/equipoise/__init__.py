@@ -49,7 +49,7 @@ PUBLIC_NAMES = {
     "parse_metrics": "equipoise.metrics.parser",
     "phenotypes": "equipoise.phenotypes",
     "places": "equipoise.places",
-    "render_svg": "equipoise.report.charts.render",
+    "render_svg": "equipoise.report.charts.chart",
     "retriever": "equipoise.models.retriever",
     "run_fair_comparison": "equipoise.domains.fair.experiment",
     "save_run": "equipoise.runs.store",

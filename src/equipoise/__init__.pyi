@@ -27,7 +27,7 @@ from equipoise.metrics.parser import parse_metrics as parse_metrics
 from equipoise.models.chunking import FixedSizeChunker as FixedSizeChunker
 from equipoise.models.embedder import embedder as embedder
 from equipoise.models.retriever import retriever as retriever
-from equipoise.report.charts.render import render_svg as render_svg
+from equipoise.report.charts.chart import render_svg as render_svg
 from equipoise.runs.compare import compare as compare
 from equipoise.runs.evaluate import evaluate as evaluate
 from equipoise.runs.store import StoredRun as StoredRun

@@ -14,15 +14,15 @@ PUBLIC_NAMES = {
     "Bitext": "equipoise.domains.bench.pair_data",
     "Classification": "equipoise.domains.bench.label_data",
     "Clustering": "equipoise.domains.bench.label_data",
-    "LeaderboardAnalysis": "equipoise.domains.bench.leaderboard",
-    "LeaderboardEntry": "equipoise.domains.bench.leaderboard",
+    "LeaderboardAnalysis": "equipoise.domains.leaderboard.experiment",
+    "LeaderboardEntry": "equipoise.domains.leaderboard.experiment",
     "PairClassification": "equipoise.domains.bench.pair_data",
     "Reranking": "equipoise.domains.bench.reranking_data",
     "Retrieval": "equipoise.domains.bench.retrieval_data",
     "Similarity": "equipoise.domains.bench.pair_data",
     "compare": "equipoise.domains.bench.experiment",
     "evaluator": "equipoise.domains.bench.training_evaluator",
-    "leaderboard": "equipoise.domains.bench.leaderboard",
+    "leaderboard": "equipoise.domains.leaderboard.experiment",
     "read_data": "equipoise.domains.bench.read_data",
 }
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.audit.metric_labels import ColumnRole, is_metric_label, parse_label, suggest_label
-from equipoise.metrics.catalogue import builtin
-from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.parser import builtin, parse_metrics
 
 SPELLINGS = {
     "HR@1": [

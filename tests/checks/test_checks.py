@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.checks.base import ComparedSystems, NamedPoints, UnitSets, all_checks, check_by_code, run_checks
+from equipoise.checks.base import NamedPoints, UnitSets, all_checks, check_by_code, run_checks
+from equipoise.checks.protocol import ComparedSystems
 from equipoise.config import StatsConfig
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.labels import Labels

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import equipoise
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from marked import marked
 
 Eq = Callable[..., Result]

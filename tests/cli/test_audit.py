@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.app import COMMANDS, CommandEntry
+from equipoise.cli.main import COMMANDS, CommandEntry
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ import click
 import pytest
 from click.shell_completion import BashComplete
 
-from equipoise.cli.app import cli
 from equipoise.cli.explain import find_explanations
+from equipoise.cli.main import cli
 from equipoise.domains.fair.cli import OPTION_DETAILS
 from equipoise.domains.fair.cli import fair as fair_group
 from equipoise.domains.fair.model_result import EMBEDDING_EVAL_KEYS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli.app import COMMANDS, CommandEntry
+from equipoise.cli.main import COMMANDS, CommandEntry
 
 OBO = """format-version: 1.2
 data-version: signs/2026-01-01

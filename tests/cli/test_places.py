@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.cli.app import COMMANDS, CommandEntry
+from equipoise.cli.main import COMMANDS, CommandEntry
 from equipoise.runs.store import load_run
 
 ROWS, CLASSES = 60, 14

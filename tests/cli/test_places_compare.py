@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from equipoise.cli import app
-from equipoise.cli.app import CommandEntry
+from equipoise.cli.main import COMMANDS, CommandEntry
 
 Eq = Callable[..., Result]
 UNITS, CLASSES = 40, 15
@@ -19,7 +18,7 @@ UNITS, CLASSES = 40, 15
 
 @pytest.fixture(autouse=True)
 def _entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(app.COMMANDS, "places", CommandEntry("equipoise.domains.places.cli:places", "Next places."))
+    monkeypatch.setitem(COMMANDS, "places", CommandEntry("equipoise.domains.places.cli:places", "Next places."))
 
 
 def write_seed(folder: Path, skill: float, seed: int, *, units: int = UNITS) -> Path:

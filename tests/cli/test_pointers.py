@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from equipoise.cli.app import COMMANDS, POINTERS, SECTIONS, cli
+from equipoise.cli.main import COMMANDS, POINTERS, SECTIONS, cli
 from equipoise.cli.output import OPTION_POINTERS
 
 

@@ -142,7 +142,7 @@ def test_an_interrupt_during_the_first_imports_ends_with_130(environment) -> Non
         "        if name == 'click':\n"
         "            raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupting())\n"
-        "from equipoise.cli.main import main\n"
+        "from equipoise.__main__ import main\n"
         "main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)

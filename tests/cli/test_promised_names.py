@@ -7,7 +7,7 @@ import json
 import click
 import pytest
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 
 BENCHMARK = ("phenotypes", "benchmark")
 PROMISED = [

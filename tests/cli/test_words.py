@@ -11,10 +11,10 @@ import pytest
 
 from equipoise import __version__
 from equipoise.checks.base import all_checks
-from equipoise.cli.app import COMMANDS, cli
-from equipoise.cli.doctor import EXTRAS
+from equipoise.cli.environment import EXTRAS
+from equipoise.cli.main import COMMANDS, cli
 from equipoise.errors import EquipoiseError
-from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import builtin
 from equipoise.types import install_command
 
 COMMAND_PATHS = [(name,) for name in COMMANDS] + [("ls", name) for name in ("metrics", "checks", "tests")]
@@ -173,7 +173,7 @@ def test_the_doctor_looks_at_everything_without_importing_engines(eq) -> None:
 
 
 def test_the_doctor_gives_the_line_that_installs_what_is_absent(eq, monkeypatch) -> None:
-    monkeypatch.setattr("equipoise.cli.doctor.find_spec", lambda name: None)
+    monkeypatch.setattr("equipoise.cli.environment.find_spec", lambda name: None)
     printed = eq("doctor").stdout
     assert re.search(rf"torch +absent +{re.escape(install_command('torch'))}", printed)
 
@@ -199,7 +199,7 @@ def test_every_package_that_the_doctor_knows_is_in_its_extra() -> None:
 
 
 def test_the_doctor_notices_a_missing_part(eq, monkeypatch) -> None:
-    monkeypatch.setattr("equipoise.cli.doctor._installed", lambda package: None)
+    monkeypatch.setattr("equipoise.cli.environment._installed", lambda package: None)
     assert eq("doctor").exit_code == 4
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.errors import FormatError, InputError, ParameterError, ShapeError
 from equipoise.geometry.shards import MappedRows, open_shards, quantize_int8, write_shards
-from equipoise.models.quantize import int8_roundtrip
+from equipoise.models.encoder import int8_roundtrip
 
 ROWS = np.random.default_rng(0).normal(size=(25, 4)).astype(np.float32)
 ALL = np.arange(25)

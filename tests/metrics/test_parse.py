@@ -14,8 +14,7 @@ from equipoise.evidence.labels import Labels
 from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.metrics.base import BaseMetric
-from equipoise.metrics.catalogue import builtin
-from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.parser import builtin, parse_metrics
 
 RANKING = Ranking.from_ranks([1, 3], candidates=5)
 

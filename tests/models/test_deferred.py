@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.models import deferred_encoder
+from equipoise.models import embedder as embedder_module
 from equipoise.models.backends.model_files import PACKAGES, is_installed
-from equipoise.models.deferred_encoder import DeferredEncoder, open_encoder
-from equipoise.models.embedder import embedder
+from equipoise.models.embedder import DeferredEncoder, embedder, open_encoder
 from equipoise.models.registry import load_encoder, parse_spec
 
 pytestmark = pytest.mark.engines("tokenizers")
@@ -44,7 +43,7 @@ def test_the_second_time_nothing_is_loaded_before_it_is_needed(monkeypatch: pyte
 def test_cached_vectors_need_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = embedder("wordllama").embed(["rye"])
     embedder("wordllama").embed(["rye"])
-    monkeypatch.setattr(deferred_encoder, "load_encoder", lambda spec: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(embedder_module, "load_encoder", lambda spec: pytest.fail("the model was loaded"))
     np.testing.assert_array_equal(embedder("wordllama").embed(["rye"]), vectors)
 
 
@@ -62,7 +61,7 @@ def test_other_options_other_files_and_no_cache_are_loaded(monkeypatch: pytest.M
         return os.stat_result([*status[:6], status.st_size + 1, *status[7:]])
 
     monkeypatch.setattr(Path, "stat", later)
-    monkeypatch.setattr(deferred_encoder, "load_encoder", lambda spec: load_encoder(parse_spec("hash")))
+    monkeypatch.setattr(embedder_module, "load_encoder", lambda spec: load_encoder(parse_spec("hash")))
     assert not isinstance(open_encoder(SPEC), DeferredEncoder)
     monkeypatch.undo()
     monkeypatch.setenv("EQUIPOISE_CACHE", "off")

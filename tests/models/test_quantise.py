@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from equipoise.errors import ParameterError
-from equipoise.models.quantize import (
+from equipoise.models.encoder import (
     VectorDtype,
     VectorPostprocessing,
     binary_roundtrip,

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.cli.output import Output
 from equipoise.redaction import inert
-from equipoise.report.build import build_report
+from equipoise.report.build import build_view
 from equipoise.report.export import export
 from equipoise.report.export.csv import inert_cell
 from equipoise.report.html.render import render_html
@@ -109,7 +109,7 @@ def test_a_command_prints_no_escape_of_a_file(hostile: list[StoredRun], tmp_path
 
 def test_pages_are_clean_and_isolate_names(hostile: list[StoredRun]) -> None:
     pytest.importorskip("jinja2")
-    report = render_html(build_report(hostile, compare([run.result for run in hostile])), charts=False)
+    report = render_html(build_view(hostile, compare([run.result for run in hostile])), charts=False)
     assert is_clean(report)
     assert '<bdi class="name">a\\x1b]0;owned' in report
     assert "unicode-bidi: isolate" in report

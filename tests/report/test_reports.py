@@ -10,10 +10,9 @@ from rich.console import Console
 
 from equipoise.cli.explain import plain_formula, worked_values
 from equipoise.evidence.ranking import Ranking
-from equipoise.report.findings import at_least_severity, findings_section, sort_by_severity
 from equipoise.report.pairwise import comparison_view
 from equipoise.report.tables import chance_text, score_part
-from equipoise.report.terminal import console
+from equipoise.report.terminal import at_least_severity, console, findings_section, sort_by_severity
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.types import Finding, Severity

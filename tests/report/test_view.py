@@ -6,7 +6,6 @@ import html
 import io
 import json
 import string
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from equipoise.cli.table_formats import format_parts
 from equipoise.errors import FormatError
 from equipoise.report.answer import Answer
-from equipoise.report.build import build_report
+from equipoise.report.build import build_view
 from equipoise.report.charts.bars import rank_histogram_chart
 from equipoise.report.html.render import render_html
 from equipoise.report.terminal import WIDE, ReportColumn, console
@@ -110,9 +109,10 @@ def test_the_page_shows_tables_notes_and_charts_and_escapes_them(tmp_path: Path)
     stored = View.read(tmp_path)
     assert stored is not None
     runs = made_up(tmp_path / "runs", ["one"], {"MRR": 1 / ranks(1, 20)})
-    page = render_html(replace(build_report(runs), view=stored), charts=False)
+    page = render_html(build_view(runs, experiment=stored), charts=False)
     details = page.split('<section id="details"')[1].split("</section>")[0]
-    expected = ("The decision.", "A note.", "More & more", "<b>head", "<script>cell", "* a & b", "Below.")
+    assert '<p class="verdict">The decision.</p>' in page
+    expected = ("A note.", "More & more", "<b>head", "<script>cell", "* a & b", "Below.")
     assert all(html.escape(text) in details for text in (*expected, "Data of <someone>."))
     assert "<script>cell" not in page
 

@@ -15,8 +15,8 @@ from equipoise.domains.concepts.uncertainty import ChanceTest
 from equipoise.errors import StoreError
 from equipoise.evidence.base import pack_npz, unpack_npz_bytes
 from equipoise.evidence.ranking import Ranking
-from equipoise.runs.artifacts import ArtifactStore, pack, unpack
 from equipoise.runs.evaluate import evaluate
+from equipoise.runs.experiment_folder import ArtifactStore, pack, unpack
 from equipoise.runs.runner import Job
 from equipoise.types import Finding, Severity
 
@@ -73,10 +73,10 @@ def changed(data: bytes, change: Callable[[Any], Any]) -> bytes:
     "path",
     [
         "subprocess:Popen",
-        "equipoise.runs.artifacts:subprocess",
+        "equipoise.runs.experiment_folder:subprocess",
         "equipoise.__main__:main",
-        "equipoise.runs.artifacts:ArtifactStore",
-        "equipoise.runs.artifacts:Path",
+        "equipoise.runs.experiment_folder:ArtifactStore",
+        "equipoise.runs.experiment_folder:Path",
     ],
 )
 def test_a_changed_file_creates_no_other_class(path: str) -> None:

@@ -15,7 +15,7 @@ from equipoise.evidence.ranking import Ranking
 from equipoise.evidence.sets import Sets
 from equipoise.evidence.space import Space
 from equipoise.metrics.base import BaseMetric
-from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import builtin
 from equipoise.runs.compare import compare
 from equipoise.runs.evaluate import evaluate
 from equipoise.stats.comparison import Comparison

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import equipoise
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.errors import PartialError
 from equipoise.geometry.sharded_search import nearest_in_shards
 from equipoise.geometry.shards import open_shards, write_shards

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.config import StatsConfig
 from equipoise.errors import ChangedFileError, EquipoiseError, StoreError
 from equipoise.evidence.ranking import Ranking

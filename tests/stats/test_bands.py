@@ -54,7 +54,6 @@ def test_a_system_without_a_score_has_no_band_and_stands_last():
     bands = tie_groups([np.nan, 0.5, 0.6], np.ones((3, 3)), better=UP)
     assert bands.letters == ((), ("a",), ("a",))
     assert bands.order == (2, 1, 0)
-    assert bands.tied_with(2) == (1,)
 
 
 def test_letters_go_on_after_z():

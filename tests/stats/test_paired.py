@@ -14,12 +14,12 @@ from equipoise.errors import NotFiniteError, ParameterError, ShapeError, Undefin
 from equipoise.stats.paired_tests import (
     TESTS,
     mcnemar_test,
-    mean_difference,
     paired_t_test,
     run_test,
     sign_flip_test,
     wilcoxon_test,
 )
+from equipoise.stats.resampling import mean_difference
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from equipoise.errors import PairingError, ParameterError
-from equipoise.stats.intervals import Interval
-from equipoise.stats.result import Estimate, Result
-from equipoise.stats.seeds import compare_seeds, summarise_replicates, summarise_seeds
-from equipoise.types import Direction
+from equipoise.stats.seeds import compare_seeds, summarise_seeds
 
 
 @given(st.lists(st.floats(0, 1).map(lambda x: round(x, 3)), min_size=2, max_size=20, unique=True))
@@ -47,27 +44,6 @@ def test_undefined_seeds_are_counted_and_left_out() -> None:
 
 def test_the_interval_is_clipped_to_the_bounds_of_the_metric() -> None:
     assert summarise_seeds([0.9, 1.0], bounds=(0.0, 1.0)).interval.high == 1.0
-
-
-def result(system: str, **figures: float) -> Result:
-    estimates = {
-        name: Estimate(name, value, Interval(0, 1), 5, 0, 0.0, Direction.UP) for name, value in figures.items()
-    }
-    return Result(system, np.arange(5), estimates, {})
-
-
-def test_replicates_are_summarised_metric_by_metric() -> None:
-    summaries = summarise_replicates([result("s1", MRR=0.4, HR=0.5), result("s2", HR=0.7, MRR=0.6)])
-    assert list(summaries) == ["MRR", "HR"]
-    assert summaries["MRR"].values == (0.4, 0.6)
-    assert summaries["HR"].mean == pytest.approx(0.6)
-
-
-def test_replicates_measured_differently_are_refused() -> None:
-    with pytest.raises(ParameterError, match=r"s2 and s1.*HR"):
-        summarise_replicates([result("s1", MRR=0.4), result("s2", MRR=0.6, HR=0.1)])
-    with pytest.raises(ParameterError):
-        summarise_replicates([])
 
 
 def test_two_systems_with_the_same_seeds_get_the_paired_tests() -> None:

@@ -135,7 +135,6 @@ def test_only_allowed_trials_are_chosen() -> None:
     parts = kfold_splits(range(4), 2, rng=np.random.default_rng(0))
     nested = nested_cv(values, parts, allowed=[False, True])
     assert nested.chosen.tolist() == [1, 1]
-    assert nested.stable
     assert nested.optimistic == nested.value == 0.5
     with pytest.raises(ParameterError):
         nested_cv(values, parts, allowed=[False, False])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.report.build import build_report, compare_runs, read_runs
+from equipoise.report.build import build_view, compare_runs, read_runs
 from equipoise.report.html.render import render_html
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import load_run
@@ -56,7 +56,7 @@ def test_a_partial_run_is_marked_with_its_reason(viewer) -> None:
 
 def test_a_comparison_is_the_page_that_eq_report_writes_and_a_way_back(viewer) -> None:
     runs = read_runs([("", viewer.root / "deep" / "minilm"), ("", viewer.root / "bm25")])
-    page = render_html(build_report(runs, compare_runs(runs)))
+    page = render_html(build_view(runs, compare_runs(runs)))
     shown = viewer.get(COMPARED).text
     assert without_brand(shown) == without_brand(page)
     assert '<a href="/?run=deep%2Fminilm&amp;run=bm25">' in shown
@@ -75,7 +75,7 @@ def test_a_comparison_offers_to_hide_and_to_show_systems(viewer) -> None:
 def test_a_single_run_has_a_page_of_its_own(viewer) -> None:
     runs = read_runs([("", viewer.root / "bm25")])
     shown = viewer.get("/report?run=bm25").text
-    assert without_brand(shown) == without_brand(render_html(build_report(runs, None)))
+    assert without_brand(shown) == without_brand(render_html(build_view(runs, None)))
     assert 'href="/export?run=bm25&amp;to=trec"' in shown
     assert "to=trec" not in viewer.get(COMPARED).text
 

@@ -13,8 +13,7 @@ from equipoise.checks.base import join_names, pluralize
 from equipoise.cli import options, output
 from equipoise.cli.output import Output, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, heading
+from equipoise.report.terminal import Paragraph, findings_section, heading
 from equipoise.types import Finding, Severity
 
 # The terminal report of an audit: values read, findings with derivations, and a summary.

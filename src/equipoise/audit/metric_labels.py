@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from equipoise.audit.table import AVERAGES, PublishedMetric
 from equipoise.errors import EquipoiseError, did_you_mean
 from equipoise.io.published.numbers import strip_markup
-from equipoise.metrics.catalogue import builtin
-from equipoise.metrics.parser import parse_metrics
+from equipoise.metrics.parser import builtin, parse_metrics
 
 if TYPE_CHECKING:
     from equipoise.audit.reading import UnresolvedValue

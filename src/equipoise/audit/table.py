@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from equipoise.audit.assumptions import Assumption, TableContext
 from equipoise.checks.base import Observation
 from equipoise.evidence.space import Space
-from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import builtin
 from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:

@@ -10,15 +10,14 @@ checks are imported when a subject of their type is checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from equipoise.errors import UnknownNameError
 from equipoise.evidence.ranking import Ranking
-from equipoise.stats.alignment import SPEC
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
@@ -98,26 +97,15 @@ def pluralize(count: int, noun: str, plural: str = "") -> str:
 
 @dataclass(frozen=True)
 class ScoredResult:
-    """A result with its metrics; its evidence is as observed, including ties."""
+    """A result with its metrics; its evidence is as observed, including ties. ``ranking`` is None for other kinds."""
 
     result: Result
     metrics: Mapping[str, Metric[Any]]
+    ranking: Ranking | None = field(init=False)
 
-    @property
-    def system(self) -> str:
-        """The name of the system, the subject of most findings."""
-        return self.result.system
-
-    @property
-    def primary(self) -> Metric[Any]:
-        """The metric that was named first."""
-        return next(iter(self.metrics.values()))
-
-    @property
-    def ranking(self) -> Ranking | None:
-        """The evidence if it is a ranking, else None."""
+    def __post_init__(self) -> None:
         evidence = self.result.evidence
-        return evidence if isinstance(evidence, Ranking) else None
+        object.__setattr__(self, "ranking", evidence if isinstance(evidence, Ranking) else None)
 
 
 @dataclass(frozen=True)
@@ -147,24 +135,10 @@ class TruncationStats:
     lost_tokens: int | None
 
 
-@dataclass(frozen=True)
-class ComparedSystems:
-    """The systems of a comparison, by their specs."""
-
-    specs: Sequence[str]
-
-    @classmethod
-    def of_results(cls, results: Sequence[Result]) -> Self:
-        """The specs of the results; empty if one of them has none."""
-        specs = [result.settings.get(SPEC) for result in results]
-        return cls([] if None in specs else [str(spec) for spec in specs])
-
-
 CORE_CHECKS = {
     "equipoise.checks.base:ScoredResult": ("equipoise.checks.data", "equipoise.checks.scores"),
     "equipoise.checks.base:UnitSets": ("equipoise.checks.data",),
     "equipoise.checks.base:NamedPoints": ("equipoise.checks.data",),
-    "equipoise.checks.base:ComparedSystems": ("equipoise.checks.protocol",),
     "equipoise.checks.base:TruncationStats": ("equipoise.checks.models",),
     "equipoise.stats.result:Result": ("equipoise.checks.protocol",),
     "equipoise.stats.comparison:Comparison": ("equipoise.checks.scores",),
@@ -180,7 +154,7 @@ CHECK_MODULES = (
     "equipoise.checks.models",
     "equipoise.audit.rules",
     "equipoise.domains.accounts.checks",
-    "equipoise.domains.bench.leaderboard_checks",
+    "equipoise.domains.leaderboard.data",
     "equipoise.domains.concepts.checks",
     "equipoise.domains.fair.checks",
     "equipoise.domains.phenotypes.checks",

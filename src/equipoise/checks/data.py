@@ -33,7 +33,7 @@ def missing_units(scored: ScoredResult) -> Iterator[Observation]:
     if units:
         scores = "has no result, so it scores" if len(units) == 1 else "have no result, so they score"
         yield Observation(
-            scored.system,
+            scored.result.system,
             f"{len(units):,} of {pluralize(len(absent), 'id')} of the ground truth {scores} 0: {join_names(units)}",
             evidence_names(units),
         )
@@ -52,7 +52,7 @@ def undefined_units(scored: ScoredResult) -> Iterator[Observation]:
         metric = scored.metrics.get(names[0])
         why = f" ({metric.undefined})" if metric is not None else ""
         yield Observation(
-            scored.system,
+            scored.result.system,
             f"{len(units):,} of {pluralize(len(undefined), 'value')} of {join_names(names)} are undefined{why} "
             f"and excluded from the mean: {join_names(units)}",
             evidence_names(units),
@@ -65,7 +65,7 @@ def unknown_units(scored: ScoredResult) -> Iterator[Observation]:
     units = getattr(scored.result.evidence, "unknown_units", ())
     if units:
         yield Observation(
-            scored.system,
+            scored.result.system,
             f"{pluralize(len(units), 'id')} of the run {'is' if len(units) == 1 else 'are'} not in the ground truth "
             f"and were not scored: {join_names(units)}",
             evidence_names(units),
@@ -188,7 +188,7 @@ def _of_vectors(points: NamedPoints) -> Iterator[Observation]:
 def _of_ranking(scored: ScoredResult) -> Iterator[Observation]:
     sentence = getattr(scored.ranking, "invalid_points", "")
     if sentence:
-        yield Observation(scored.system, sentence)
+        yield Observation(scored.result.system, sentence)
 
 
 POINTS_CHECKS: tuple[Check, ...] = (

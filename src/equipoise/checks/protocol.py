@@ -8,19 +8,25 @@ from itertools import pairwise
 from math import isnan
 from typing import TYPE_CHECKING, Any, Self
 
-from equipoise.checks.base import Check, ComparedSystems, Observation, TruncationStats, join_names, pluralize
+from equipoise.checks.base import Check, Observation, TruncationStats, join_names, pluralize, run_checks
 from equipoise.errors import EquipoiseError
-from equipoise.stats.alignment import BUDGET, FOLDS, GRID, SPENT, TOKENIZER, TRIALS, WINDOW
+from equipoise.stats.alignment import BUDGET, FOLDS, GRID, SPEC, SPENT, TOKENIZER, TRIALS, WINDOW
 from equipoise.stats.comparison import UNEQUAL_TUNING
 from equipoise.stats.formatting import format_count, format_difference, format_value
 from equipoise.stats.result import Result
-from equipoise.types import Severity, with_label
+from equipoise.types import Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from equipoise.tuning.grid import Trial, TuningRecord
 
 
 PARTIAL_RUN = "EQ206"
+
+
+def protocol_findings(results: Sequence[Result]) -> Iterator[Finding]:
+    """Findings about unequal tuning, unequal truncation and missing baselines of compared results."""
+    for subject in (TuningBudgets, TruncationBySystem, ComparedSystems):
+        yield from run_checks(subject.of_results(results))
 
 
 def partial_run(result: Result) -> Iterator[Observation]:
@@ -33,6 +39,19 @@ def partial_run(result: Result) -> Iterator[Observation]:
             f"the run is {status}: {reason}",
             (f"{pluralize(len(result.unit_ids), 'result')} in the run directory",),
         )
+
+
+@dataclass(frozen=True)
+class ComparedSystems:
+    """The systems of a comparison, by their specs."""
+
+    specs: Sequence[str]
+
+    @classmethod
+    def of_results(cls, results: Sequence[Result]) -> Self:
+        """The specs of the results; empty if one of them has none."""
+        specs = [result.settings.get(SPEC) for result in results]
+        return cls([] if None in specs else [str(spec) for spec in specs])
 
 
 def no_lexical_baseline(systems: ComparedSystems) -> Iterator[Observation]:
@@ -67,7 +86,7 @@ needs no download. A comparison of models alone cannot show whether any of them 
         example="""\
 from equipoise.checks.base import run_checks
 from equipoise.types import Severity
-from equipoise.checks.base import ComparedSystems
+from equipoise.checks.protocol import ComparedSystems
 run_checks(ComparedSystems(["minilm", "use"]))""",
     ),
     Check(
@@ -129,11 +148,6 @@ class TuningBudgets:
     terms: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     spent: Mapping[str, float] = field(default_factory=dict)
     unit: str = "tokens"
-
-    @classmethod
-    def of(cls, tunings: Mapping[str, TuningRecord]) -> Self:
-        """The trials that the tunings record."""
-        return cls({system: len(tuning.grid) for system, tuning in tunings.items()})
 
     @classmethod
     def of_results(cls, results: Sequence[Result]) -> Self:

@@ -10,7 +10,6 @@ import numpy as np
 
 from equipoise.checks.base import Check, Observation, ScoredResult, join_names, pluralize
 from equipoise.config import Ties
-from equipoise.evidence.sets import Sets
 from equipoise.stats.comparison import Comparison
 from equipoise.stats.formatting import (
     about,
@@ -48,7 +47,7 @@ def unknown_candidates(scored: ScoredResult) -> Iterator[Observation]:
     if ranking is not None and not (ranking.pool_known or ranking.complete):
         n_missed = int(np.count_nonzero(~ranking.retrieved))
         yield Observation(
-            scored.system,
+            scored.result.system,
             f"{n_missed:,} of {pluralize(len(ranking.above), 'relevant item')} were not retrieved and the size of "
             "the corpus is unknown, so the chance levels count only items that were retrieved or relevant",
             (f"median list length {np.median(ranking.depth):g}",),
@@ -64,13 +63,13 @@ def many_ties(scored: ScoredResult) -> Iterator[Observation]:
     share = tied / len(ranking.above)
     if share <= TIED_SHARE:
         return
-    metric = scored.primary
+    metric = next(iter(scored.metrics.values()))
     bounds = [metric.measure(ranking.ordered(ties)).value for ties in (Ties.PESSIMISTIC, Ties.OPTIMISTIC)]
     low, high = min(bounds), max(bounds)
     if high - low < MIN_TIE_EFFECT:
         return
     yield Observation(
-        scored.system,
+        scored.result.system,
         f"{format_percent(round(share, 3))} of the relevant items tie with another candidate; depending on the order "
         f"of equal scores {metric.name} is between {format_value(low, TIE_PLACES)} and "
         f"{format_value(high, TIE_PLACES)}",
@@ -99,14 +98,15 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
     if scored.ranking is not None and not (scored.ranking.pool_known or scored.ranking.complete):
         return
     estimates = [estimate for estimate in _informative_estimates(scored) if not isnan(estimate.chance - estimate.value)]
-    sets = isinstance(scored.result.evidence, Sets)
+    evidence = scored.result.evidence
+    sets = evidence is not None and evidence.kind == "sets"
     below = [
         estimate for estimate in estimates if estimate.interval.known and _margins(estimate)[1] < -_slack(estimate)
     ]
     within = [estimate for estimate in estimates if estimate not in below and _margins(estimate)[0] <= _slack(estimate)]
     if below:
         yield Observation(
-            scored.system,
+            scored.result.system,
             _against_chance(below, "which is worse than chance"),
             tuple(map(_value_and_chance, below)),
             OF_OTHER_DOCUMENTS
@@ -115,7 +115,7 @@ def not_above_chance(scored: ScoredResult) -> Iterator[Observation]:
         )
     if within:
         yield Observation(
-            scored.system,
+            scored.result.system,
             _against_chance(within, "which is not significantly better than chance"),
             tuple(map(_value_and_chance, within)),
             MORE_DOCUMENTS if sets else _chance_hint(scored, within),
@@ -135,7 +135,7 @@ def ceiling(scored: ScoredResult) -> Iterator[Observation]:
             saturated.append(f"{name} {value}{_at_best(metric, share, unit_noun([scored.result]))}")
     if saturated:
         yield Observation(
-            scored.system,
+            scored.result.system,
             f"{pluralize(len(saturated), 'metric')} near the best possible value cannot separate good systems: "
             f"{'; '.join(saturated[:3])}{f' and {len(saturated) - 3} more' if len(saturated) > 3 else ''}",
             tuple(saturated),
@@ -359,7 +359,7 @@ def long_tails(scored: ScoredResult) -> Iterator[Observation]:
             noun = "value" if result.clusters is None else "cluster"
             few = f", of {pluralize(units, noun)}" if units < FEW_UNITS else ""
             yield Observation(
-                scored.system,
+                scored.result.system,
                 f"the {format_percent(estimate.interval.confidence_level)} interval of {name}, "
                 f"{format_interval(estimate.interval)}, may "
                 f"be too narrow: a few large values decide the mean{few}",

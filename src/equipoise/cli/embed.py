@@ -122,7 +122,7 @@ def _resumable(out: Output) -> Iterator[None]:
 
 def _show(out: Output, report: CorpusStats, source: TextSource, model: Embedder, cache: VectorCache | None) -> None:
     from equipoise.checks.base import TruncationStats, run_checks
-    from equipoise.report.findings import findings_section
+    from equipoise.report.terminal import findings_section
 
     usage: ApiUsage | None = getattr(model.encoder, "usage", None)
     window = TruncationStats(model.card.name, model.card.max_tokens, report.texts, report.truncated, report.lost_tokens)

@@ -23,7 +23,7 @@ from equipoise.types import Direction
 
 if TYPE_CHECKING:
     from equipoise.evidence.base import Evidence
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
 
 # Pages of facts: a title, a definition, and a list of what is known.
 
@@ -315,7 +315,7 @@ def _option_page(group: Sequence[_CommandOption]) -> InfoPage:
 
 def _all_options() -> list[_CommandOption]:
     """The options of all commands."""
-    from equipoise.cli.app import cli
+    from equipoise.cli.main import cli
 
     found: list[_CommandOption] = []
 

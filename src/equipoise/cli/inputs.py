@@ -35,7 +35,7 @@ from equipoise.runs.evaluate import with_metrics
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
     from equipoise.evidence.base import Evidence
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.stats.result import Result
 
 NO_CLASS = "exclude a column that is not a class with --padding COLUMN, or write -inf where there is no score"

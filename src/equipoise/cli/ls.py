@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.app import SuggestingGroup
+from equipoise.cli.main import SuggestingGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.report.terminal import Paragraph, Part, ReportColumn, TerminalTable, heading
 
@@ -39,8 +39,9 @@ def models(out: Output) -> None:
 
     listings = list_models()
     if out.json:
-        rows = [{**asdict(listing), "here": listing.here, "works": listing.works} for listing in listings]
-        out.data({"models": rows})
+        out.data(
+            {"models": [{**asdict(listing), "here": listing.here, "works": _works(listing)} for listing in listings]}
+        )
         return
     out.show(
         TerminalTable(
@@ -61,6 +62,11 @@ def _hints(listings: Sequence[ModelListing]) -> list[Paragraph]:
     """Each missing package once, with the command that installs it."""
     lines = {listing.lack.what: listing.lack.hint for listing in listings if not listing.works}
     return [Paragraph(hint, lead=f"{what}: ") for what, hint in lines.items()]
+
+
+def _works(listing: ModelListing) -> bool | None:
+    """Whether the model can be used now; None if that depends on its name, or on a server."""
+    return None if listing.works and listing.here != "works" else listing.works
 
 
 def _number(value: int | None) -> str:

@@ -112,7 +112,7 @@ class MetricType(NameType):
 
     def known(self) -> Iterable[tuple[str, str]]:
         """The metrics of the catalogue; those that need a cutoff with one."""
-        from equipoise.metrics.catalogue import builtin
+        from equipoise.metrics.parser import builtin
 
         return ((name, metric.title) for metric in builtin() for name in suggestions(metric))
 
@@ -141,7 +141,7 @@ severities = names_in("equipoise.types", "Severity")
 
 def kinds() -> list[str]:
     """The kinds of evidence that metrics measure."""
-    from equipoise.metrics.catalogue import BUILT_IN
+    from equipoise.metrics.parser import BUILT_IN
 
     return list(BUILT_IN)
 
@@ -172,7 +172,7 @@ def output_options(command: Command) -> Command:
     shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
     return joined(
         click.option("--json", callback=_switch("json"), help="Print the results as JSON.", **shared),
-        click.option("-q", "--quiet", callback=_switch("quiet"), help="Print only the table.", **shared),
+        click.option("-q", "--quiet", callback=_switch("quiet"), help="Print only the result.", **shared),
         click.option("-v", "--verbose", callback=_switch("verbose"), help="Print more detail.", **shared),
     )(command)
 

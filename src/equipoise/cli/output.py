@@ -223,7 +223,7 @@ def report(error: BaseException, out: Output) -> int:
 
 def gate(out: Output, findings: Iterable[Finding], severity: str | None) -> int:
     """The exit code of ``--fail-on``. Findings of this severity or higher are listed, also with ``--quiet``."""
-    from equipoise.report.findings import at_least_severity, sort_by_severity
+    from equipoise.report.terminal import at_least_severity, sort_by_severity
 
     failing = sort_by_severity(at_least_severity(findings, severity)) if severity else []
     for finding in [] if out.json else failing:

@@ -22,7 +22,7 @@ from equipoise.runs.store import StoredRun, find_runs, load_run
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.report.publish import ReportOptions
     from equipoise.stats.comparison import Comparison
 
@@ -82,9 +82,9 @@ def report(
         out.note(f"caution: {caution}")
     if out.json:
         systems = [system.name for system in page.systems]
-        out.data({"report": output, "systems": systems, "verdict": page.verdict, "cautions": page.cautions})
+        out.data({"report": output, "systems": systems, "verdict": page.answer.headline, "cautions": page.cautions})
     else:
-        out.text(page.verdict)
+        out.text(page.answer.headline)
         out.note(f"wrote {output}: open it in a browser{'' if plain else chart_note()}")
         for name, file in page.related:
             out.note(f"wrote {Path(output).with_name(file)}: {name}")

@@ -19,15 +19,15 @@ from equipoise.io.arrays import split_member
 from equipoise.io.dataset import file_sha256
 from equipoise.io.run_files import read_run
 from equipoise.metrics.parser import catalogue_with
-from equipoise.report.findings import findings_section
 from equipoise.report.tables import score_part
+from equipoise.report.terminal import findings_section
 from equipoise.runs.evaluate import evaluate
 from equipoise.runs.experiment_folder import check_writable
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun, save_run
 
 if TYPE_CHECKING:
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.stats.result import Result
 
 preset_names = options.names_in("equipoise.reproduce.presets", "PRESETS")

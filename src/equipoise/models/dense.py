@@ -16,8 +16,7 @@ from equipoise.geometry.search import Neighbors, nearest_neighbors, score_blocks
 from equipoise.geometry.spaces import Cosine
 from equipoise.geometry.spaces import geometry as geometry_of
 from equipoise.models.analyzer import check_nonempty_texts
-from equipoise.models.deferred_encoder import DeferredEncoder
-from equipoise.models.embedder import Embedder, EmbedResult, EmbedStats
+from equipoise.models.embedder import DeferredEncoder, Embedder, EmbedResult, EmbedStats
 from equipoise.models.encode_texts import Progress, TruncationCounter, check_texts, unique_texts
 from equipoise.models.encoder import ModelCard, Vectors
 from equipoise.models.registry import ModelSpec, parse_spec

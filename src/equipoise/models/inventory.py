@@ -46,8 +46,12 @@ ARGUMENTS = {
 
 _PACKAGED = {"minilm": (384, 256), "minilm-int8": (384, 256), "wordllama": (256, None), "use": (512, 8192)}
 
-_CONDITIONS = {"st": "works if downloaded", "litellm": "works with a key"}
-"""Kinds whose availability depends on the name."""
+_CONDITIONS = {
+    "st": "works if downloaded",
+    "litellm": "works with a key",
+    **dict.fromkeys(LOCAL_SERVERS, "works if its server runs"),
+}
+"""Kinds whose availability depends on the name, or on a server, which is not contacted here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,8 @@ class MissingRequirement:
 class ModelListing:
     """A model or a kind of model: how it is written, what it is, and what is missing for it here.
 
-    ``needs`` is what it takes besides its package: nothing, a download or a key. ``lack`` is empty when it
-    works now; a kind that takes any name works when that name has what it ``needs``.
+    ``needs`` is what it takes besides its package: nothing, a download, a running server or a key.
+    ``lack`` is empty when it works now; a kind that takes any name works when that name has what it ``needs``.
     """
 
     spec: str
@@ -122,7 +126,15 @@ def _hub_listing(model: HubModel) -> ModelListing:
 
 def _kind(kind: str) -> ModelListing:
     entry = MODEL_KINDS[kind]
-    needs = "a download" if kind == "st" else "nothing" if entry.offline else "a key"
+    needs = (
+        "a download"
+        if kind == "st"
+        else "a server"
+        if kind in LOCAL_SERVERS
+        else "nothing"
+        if entry.offline
+        else "a key"
+    )
     lack = _service(kind) if kind in KEYS else _engine(kind)
     return ModelListing(f"{kind}:{ARGUMENTS[kind]}", entry.title, needs, lack)
 

@@ -12,9 +12,18 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from equipoise.checks.protocol import PARTIAL_RUN
-from equipoise.report.findings import MARKS, STYLES, sort_by_severity
 from equipoise.report.tables import bounded_systems, cost_columns
-from equipoise.report.terminal import OneLine, Paragraph, Part, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import (
+    MARKS,
+    STYLES,
+    OneLine,
+    Paragraph,
+    Part,
+    ReportColumn,
+    TerminalTable,
+    heading,
+    sort_by_severity,
+)
 from equipoise.stats.comparison import NOT_ALIKE, UNEQUAL_TUNING
 from equipoise.stats.formatting import format_percent, format_ranks, format_value, shared_decimals
 from equipoise.stats.verdict import (
@@ -97,13 +106,17 @@ class AnswerOptions:
 
 def comparison_answer(comparison: Comparison, options: AnswerOptions) -> Answer:
     """The answer of a comparison on its primary metric."""
-    words = options.words
+    words, shown = options.words, score_format(comparison, options.words)
+    uninformative = why_uninformative(comparison, words)
     findings = comparison.findings if options.findings is None else options.findings
-    chance = " ".join(filter(None, (chance_sentence(comparison, words, options.baseline), options.score_note)))
-    notes = (chance, *options.notes, _sample_size_note(comparison, words, options.cheapest))
+    chance = " ".join(filter(None, (_chance_sentence(comparison, words, shown, options.baseline), options.score_note)))
+    size = sample_size(comparison, words, brief=True)
+    if comparison.tied_with_leader and not uninformative:
+        size = _with_advice(size, comparison, words.system, options.cheapest)
+    notes = (chance, *options.notes, size)
     return Answer(
-        headline=headline(comparison, words),
-        columns=answer_columns(comparison, words, options.columns),
+        headline=_headline(comparison, words, uninformative),
+        columns=_answer_columns(comparison, words, shown, options.columns),
         notes=tuple(filter(None, notes)),
         warnings=(*options.warnings, *incomplete_run_notes(comparison)),
         findings=findings,
@@ -132,35 +145,30 @@ def metric_columns(comparison: Comparison, metrics: Sequence[str]) -> list[Repor
     return columns
 
 
-def headline(comparison: Comparison, words: Vocabulary) -> str:
+def _headline(comparison: Comparison, words: Vocabulary, uninformative: str) -> str:
     """The decision; before it, why the setup cannot decide; after it, that tuning was unequal."""
-    reason = why_uninformative(comparison, words)
-    parts = [reason]
-    if not reason or comparison.any_significant:
+    parts = [uninformative]
+    if not uninformative or comparison.any_significant:
         parts.append(decision(comparison, words))
     if any(finding.code == UNEQUAL_TUNING for finding in comparison.findings):
         parts.append(NOT_ALIKE)
     return " ".join(filter(None, parts))
 
 
-def _sample_size_note(comparison: Comparison, words: Vocabulary, cheapest: str) -> str:
+def _with_advice(sample_size: str, comparison: Comparison, system: str, cheapest: str) -> str:
     """How many units would decide, with the advice for a tie."""
-    note = sample_size(comparison, words, brief=True)
-    if not comparison.tied_with_leader or why_uninformative(comparison, words):
-        return note
     if cheapest:
-        return f"{note} Cheapest of the tied {words.system}s: {cheapest}.".strip()
+        return f"{sample_size} Cheapest of the tied {system}s: {cheapest}.".strip()
     has_size = any(finding.code == SAMPLE_SIZE for finding in comparison.findings)
-    return f"{note.removesuffix('.')}; of tied {words.system}s, choose the cheapest." if has_size else note
+    return f"{sample_size.removesuffix('.')}; of tied {system}s, choose the cheapest." if has_size else sample_size
 
 
-def answer_columns(
-    comparison: Comparison, words: Vocabulary, columns: Sequence[ReportColumn] = ()
+def _answer_columns(
+    comparison: Comparison, words: Vocabulary, shown: ScoreFormat, columns: Sequence[ReportColumn]
 ) -> tuple[ReportColumn, ...]:
     """Rank interval, name, score with interval, and the result of the test against the best system."""
     order, primary = comparison.order, comparison.primary
     estimates = [comparison.estimates[name][primary] for name in order]
-    shown = score_format(comparison, words)
     return (
         ReportColumn("rank", [format_ranks(*comparison.ranks[name]) for name in order]),
         ReportColumn(words.system, marked_names(comparison), shortens="middle"),
@@ -208,14 +216,13 @@ def incomplete_run_notes(comparison: Comparison) -> list[str]:
     ]
 
 
-def chance_sentence(comparison: Comparison, words: Vocabulary, baseline: str = "A random baseline") -> str:
+def _chance_sentence(comparison: Comparison, words: Vocabulary, shown: ScoreFormat, baseline: str) -> str:
     """The chance level on the primary metric; a bound if the number of candidates is unknown."""
     levels = [comparison.estimates[name][comparison.primary].chance for name in comparison.order]
     levels = [level for level in levels if not isnan(level)]
     metric = words.metric or comparison.primary
     if not levels:
         return f"The chance level of {metric} is n/a (not computed)."
-    shown = score_format(comparison, words)
     if not bounded_systems(comparison.findings):
         return f"{baseline} scores {shown.range(levels)}."
     up = comparison.better == Direction.UP

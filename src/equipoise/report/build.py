@@ -1,4 +1,4 @@
-"""Build the report of stored runs: read the runs, compare them, and fill the view model."""
+"""Build the view of stored runs: read the runs, compare them, and fill the tables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from equipoise import __version__
-from equipoise.checks.base import all_checks
 from equipoise.config import DEFAULT_STATS, StatsConfig
 from equipoise.errors import DuplicateError, ParameterError, UnknownNameError
-from equipoise.report.findings import grouped_findings
+from equipoise.report.answer import Answer
+from equipoise.report.charts.tuning import tuning_views
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.publish import export_downloads
 from equipoise.report.sections import (
@@ -27,15 +26,12 @@ from equipoise.report.sections import (
 )
 from equipoise.report.tables import caption as score_caption
 from equipoise.report.tables import extra_costs
-from equipoise.report.tuning import tuning_views
 from equipoise.report.unit_explorer import build_unit_explorer, read_unit_slices
+from equipoise.report.view import RunsView, View
 from equipoise.report.view_model import (
-    FindingGroup,
-    FindingItem,
     ProtocolEntry,
     ProtocolGroup,
     ProtocolSection,
-    Report,
     SystemInfo,
 )
 from equipoise.runs.compare import compare
@@ -203,11 +199,6 @@ def verdict(subject: RunSet) -> str:
     )
 
 
-def cautions(subject: RunSet) -> tuple[str, ...]:
-    """One warning per incomplete run."""
-    return tuple(run.caution for run in subject.runs if run.caution)
-
-
 def protocol_section(subject: RunSet) -> ProtocolSection:
     """Notes on the method, and the recorded settings of every run."""
     manifests = [run.manifest for run in subject.runs]
@@ -279,24 +270,33 @@ def _text(value: Any) -> str:
     return str(int(value) if isinstance(value, float) else value)
 
 
-def build_report(
-    runs: Sequence[StoredRun], comparison: Comparison | None = None, *, exports: bool = True, heading: str = ""
-) -> Report:
-    """The report of one run, or of several runs and their comparison.
+def build_view(
+    runs: Sequence[StoredRun],
+    comparison: Comparison | None = None,
+    *,
+    experiment: View | None = None,
+    exports: bool = True,
+    heading: str = "",
+) -> RunsView:
+    """The view of one run, or of several runs and their comparison.
 
-    ``exports=False`` leaves out the downloads, which take most of the time. ``heading`` replaces the title.
+    ``experiment`` is the view that was stored with the runs: its answer and its sections come first. ``exports=False``
+    leaves out the downloads, which take most of the time. ``heading`` replaces the title.
     """
     subject = RunSet.of(runs, comparison)
     slices = read_unit_slices(subject.runs)
     downloads, notes = export_downloads(subject) if exports else ((), ())
-    return Report(
+    shown = experiment or View(Answer(verdict(subject), ()))
+    findings = tuple(dict.fromkeys((*subject.findings, *shown.answer.findings)))
+    return RunsView(
+        answer=replace(shown.answer, findings=findings),
+        sections=shown.sections,
+        citation=shown.citation,
         title=heading or title(subject),
         subtitle=subtitle(subject),
         systems=systems(subject),
         primary=subject.primary,
         better=str(subject.better),
-        cautions=cautions(subject),
-        verdict=verdict(subject),
         leaderboards=leaderboard_tables(subject),
         costs=cost_table(subject),
         parameters=parameter_table(subject),
@@ -305,12 +305,9 @@ def build_report(
         explorer=build_unit_explorer(subject, slices),
         distributions=value_distributions(subject),
         tuning=tuning_views(subject),
-        projections=(),
-        findings=group_findings(subject),
         protocol=protocol_section(subject),
         downloads=downloads,
         notes=notes,
-        program=f"equipoise {__version__}",
         unit=subject.words.unit,
         units=subject.words.plural,
     )
@@ -383,18 +380,3 @@ def _renamed(run: StoredRun, name: str) -> StoredRun:
     )
     result = replace(run.result, system=name, findings=findings)
     return replace(run, result=result, manifest=replace(run.manifest, system=name))
-
-
-def group_findings(subject: RunSet) -> tuple[FindingGroup, ...]:
-    """The findings of the view model, with the titles of their checks."""
-    titles = {check.code: check.title for check in all_checks()}
-    return tuple(
-        FindingGroup(
-            code=group[0].code,
-            severity=str(group[0].severity),
-            title=titles.get(group[0].code, ""),
-            items=tuple(FindingItem(finding.subject, finding.message, finding.evidence) for finding in group),
-            hint=group[0].hint,
-        )
-        for group in grouped_findings(subject.findings)
-    )

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from equipoise.io.text import PathLike
     from equipoise.report.build import RunSet
     from equipoise.report.charts.chart import Chart
-    from equipoise.report.view import View
-    from equipoise.report.view_model import Report
+    from equipoise.report.view import RunsView, View
 
 STEPS = 4
 
@@ -48,8 +47,8 @@ def write_report(
     *,
     split: bool = False,
     progress: Callable[[str], None] = lambda message: None,
-) -> Report:
-    """Write the report of these runs, each with its name in the report, and return the report.
+) -> RunsView:
+    """Write the report of these runs, each with its name in the report, and return its view.
 
     The charts are also written to ``charts_folder`` as PNG and SVG files. With ``split``, runs that cannot be compared
     (other tasks or other subsets of the data) get separate pages next to this one, and the pages link to each other.
@@ -77,10 +76,10 @@ def _write_page(
     options: ReportOptions,
     related: tuple[tuple[str, str], ...],
     progress: Callable[[str], None],
-) -> Report:
-    from equipoise.report.build import build_report, compare_runs, read_runs
+) -> RunsView:
+    from equipoise.report.build import build_view, compare_runs, read_runs
     from equipoise.report.charts import report_charts
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
     from equipoise.report.html.render import render_html
 
     progress(f"reading {len(runs)} runs")
@@ -88,14 +87,14 @@ def _write_page(
     progress("comparing")
     comparison = compare_runs(stored, primary=options.primary, config=options.config)
     progress("building the report")
-    report = build_report(stored, comparison, heading=options.title)
-    report = replace(report, related=related, view=options.view)
+    view = build_view(stored, comparison, experiment=options.view, heading=options.title)
+    view = replace(view, related=related)
     progress("writing it")
-    text = render_html(report, charts=options.charts)
+    text = render_html(view, charts=options.charts)
     if options.charts_folder is not None:
-        write_charts(report_charts(report), options.charts_folder)
+        write_charts(report_charts(view), options.charts_folder)
     write_text(output, text)
-    return report
+    return view
 
 
 def comparable_groups(runs: Sequence[tuple[str, Path]]) -> dict[str, list[tuple[str, Path]]]:

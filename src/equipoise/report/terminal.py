@@ -1,16 +1,17 @@
-"""Parts of a terminal report: paragraphs, status lines, and tables that fit the width of the terminal."""
+"""Parts of a terminal report: paragraphs, status lines, findings, and tables that fit the width of the terminal."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from equipoise.redaction import inert
+from equipoise.types import Finding, Severity, with_label
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -327,3 +328,48 @@ class StatusLine:
 
 Part = Paragraph | OneLine | CodeLine | TerminalTable | StatusLine
 """What a terminal report is made of."""
+
+
+# Findings: severity, code, subject, message and hint.
+
+
+MARKS = {Severity.ISSUE: "!", Severity.TIP: "+", Severity.NOTE: "-"}
+STYLES = {Severity.ISSUE: "bold red", Severity.TIP: "yellow", Severity.NOTE: "dim"}
+SEVERITY_ORDER = list(Severity)
+
+
+def sort_by_severity(findings: Iterable[Finding]) -> list[Finding]:
+    """Every finding once, issues before tips before notes."""
+    return sorted(dict.fromkeys(findings), key=lambda finding: SEVERITY_ORDER.index(finding.severity))
+
+
+def at_least_severity(findings: Iterable[Finding], severity: str) -> list[Finding]:
+    """The findings of this severity or higher."""
+    included = SEVERITY_ORDER[: SEVERITY_ORDER.index(Severity(severity)) + 1]
+    return [finding for finding in findings if finding.severity in included]
+
+
+def grouped_findings(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Findings of one code and hint together, most severe first."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in sort_by_severity(findings):
+        groups.setdefault((finding.code, finding.hint), []).append(finding)
+    return list(groups.values())
+
+
+def findings_section(findings: Sequence[Finding], *, verbose: bool = False) -> list[Paragraph]:
+    """The findings for the terminal; nothing if there are none. A hint is printed once per group."""
+    if not findings:
+        return []
+    parts = [Paragraph(""), heading("Findings")]
+    for group in grouped_findings(findings):
+        severity, hint = group[0].severity, group[0].hint
+        mark = f"{MARKS[severity]} {severity:<5} {group[0].code}  "
+        for number, finding in enumerate(group):
+            lead = mark if number == 0 else " " * len(mark)
+            parts.append(Paragraph(with_label(finding.subject, finding.message), lead=lead, mark=STYLES[severity]))
+            if verbose:
+                parts += [Paragraph(line, indent=len(mark) + 2, style="dim") for line in finding.evidence]
+        if hint:
+            parts.append(Paragraph(hint, indent=len(mark), lead="-> "))
+    return parts

@@ -14,18 +14,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from equipoise.errors import FormatError
 from equipoise.report.answer import Answer
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, heading
+from equipoise.report.terminal import Paragraph, ReportColumn, TerminalTable, findings_section, heading
 from equipoise.runs.experiment_folder import VIEW, write_json
 from equipoise.types import Finding, Severity
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
+    from equipoise.report.tables import SystemColumn
     from equipoise.report.terminal import Part
+    from equipoise.report.view_model import (
+        Download,
+        Leaderboard,
+        PairwiseTable,
+        ProtocolSection,
+        SliceTable,
+        SystemInfo,
+        TuningView,
+        UnitExplorer,
+        ValueDistribution,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,7 @@ class View:
         """The charts of all sections."""
         return tuple(chart for section in self.sections for chart in section.charts)
 
-    def with_charts(self, charts: Iterable[Chart], title: str = "Charts") -> View:
+    def with_charts(self, charts: Iterable[Chart], title: str = "Charts") -> Self:
         """The view with another section, of these charts; unchanged if there are none."""
         section = Section(title, charts=tuple(charts))
         return replace(self, sections=(*self.sections, section)) if section.charts else self
@@ -156,6 +167,46 @@ class View:
             content["title"],
             content["citation"],
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsView(View):
+    """The view of stored runs: tables for a page with links, sorting and single units.
+
+    The answer and the sections are those of the experiment that wrote the runs; without one, the headline is the
+    verdict of the comparison. Parts without content are None or empty.
+    """
+
+    subtitle: str
+    systems: tuple[SystemInfo, ...]
+    primary: str
+    better: str
+    leaderboards: tuple[Leaderboard, ...]
+    costs: tuple[SystemColumn, ...]
+    parameters: tuple[SystemColumn, ...]
+    pairwise: PairwiseTable | None
+    slices: SliceTable | None
+    explorer: UnitExplorer | None
+    distributions: tuple[ValueDistribution, ...]
+    tuning: tuple[TuningView, ...]
+    protocol: ProtocolSection
+    downloads: tuple[Download, ...] = ()
+    notes: tuple[str, ...] = ()
+    unit: str = "unit"
+    units: str = "units"
+    """What a unit is called, and the plural."""
+    related: tuple[tuple[str, str], ...] = ()
+    """Names and files of other pages of the same experiment."""
+
+    @property
+    def leaderboard(self) -> Leaderboard:
+        """All systems on the primary metric."""
+        return self.leaderboards[0]
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """One warning per incomplete run."""
+        return tuple(system.caution for system in self.systems if system.caution)
 
 
 def _columns(content: Iterable[Mapping[str, Any]]) -> tuple[ReportColumn, ...]:

@@ -1,18 +1,12 @@
-"""The view model of a report: formatted texts and numbers for charts. Renderers read it and compute nothing.
+"""The parts of ``RunsView``: formatted texts and numbers for charts. Renderers read them and compute nothing.
 
 Texts are rounded and final. Numbers are for charts and sorting; ``None`` is an undefined number, and the text
-of the same value gives the reason. Systems have one order everywhere: that of ``Report.systems``, best first.
-Sections without content are None or empty.
+of the same value gives the reason. Systems have one order everywhere: that of ``RunsView.systems``, best first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from equipoise.report.tables import SystemColumn
-    from equipoise.report.view import View
 
 Number = float | None
 
@@ -331,26 +325,6 @@ class Projection:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingGroup:
-    """Findings of one code: its title, the systems concerned, the evidence, and a hint."""
-
-    code: str
-    severity: str
-    title: str
-    items: tuple[FindingItem, ...]
-    hint: str
-
-
-@dataclass(frozen=True, slots=True)
-class FindingItem:
-    """One observation about one subject."""
-
-    subject: str
-    message: str
-    evidence: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ProtocolEntry:
     """One parameter, setting or fingerprint with one text per system; ``differs`` marks relevant differences."""
 
@@ -385,42 +359,3 @@ class Download:
     filename: str
     media: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The content of a report, in display order."""
-
-    title: str
-    subtitle: str
-    systems: tuple[SystemInfo, ...]
-    primary: str
-    better: str
-    cautions: tuple[str, ...]
-    verdict: str
-    leaderboards: tuple[Leaderboard, ...]
-    costs: tuple[SystemColumn, ...]
-    parameters: tuple[SystemColumn, ...]
-    pairwise: PairwiseTable | None
-    slices: SliceTable | None
-    explorer: UnitExplorer | None
-    distributions: tuple[ValueDistribution, ...]
-    tuning: tuple[TuningView, ...]
-    projections: tuple[Projection, ...]
-    findings: tuple[FindingGroup, ...]
-    protocol: ProtocolSection
-    downloads: tuple[Download, ...] = ()
-    notes: tuple[str, ...] = ()
-    program: str = ""
-    unit: str = "unit"
-    units: str = "units"
-    """What a unit is called, and the plural."""
-    related: tuple[tuple[str, str], ...] = ()
-    """Names and files of other reports of the same experiment."""
-    view: View | None = None
-    """The answer, tables and charts of the experiment that wrote these runs."""
-
-    @property
-    def leaderboard(self) -> Leaderboard:
-        """All systems on the primary metric."""
-        return self.leaderboards[0]

@@ -29,7 +29,7 @@ from equipoise.stats.formatting import format_value
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.reproduce.conventions import Conventions
     from equipoise.stats.result import Result
     from equipoise.types import Finding, Floats

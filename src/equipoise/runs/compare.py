@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from equipoise.checks.base import ComparedSystems, ScoredResult, run_checks
-from equipoise.checks.protocol import TruncationBySystem, TuningBudgets
+from equipoise.checks.base import ScoredResult, run_checks
+from equipoise.checks.protocol import protocol_findings
 from equipoise.checks.scores import concerns_primary_metric
 from equipoise.config import DEFAULT_STATS, StatsConfig, Ties
 from equipoise.errors import DuplicateError, InputError, ParameterError, UnknownNameError
@@ -21,8 +21,7 @@ from equipoise.stats.comparison import Comparison, compare_results
 from equipoise.stats.result import Result
 
 if TYPE_CHECKING:
-    from equipoise.metrics.catalogue import MetricCatalogue
-    from equipoise.types import Finding
+    from equipoise.metrics.parser import MetricCatalogue
 
 EvidenceOrResult = Evidence | Result
 
@@ -266,15 +265,8 @@ def compare(
         metric_objects=aligned.metrics,
     )
     system_findings = tuple(finding for result in aligned.results for finding in result.findings)
-    findings = (*_protocol_findings(aligned.results), *system_findings, *run_checks(comparison))
+    findings = (*protocol_findings(aligned.results), *system_findings, *run_checks(comparison))
     return replace(comparison, findings=tuple(dict.fromkeys(findings)))
-
-
-def _protocol_findings(results: Sequence[Result]) -> Iterator[Finding]:
-    """Findings about unequal protocols of these results."""
-    yield from run_checks(TuningBudgets.of_results(results))
-    yield from run_checks(TruncationBySystem.of_results(results))
-    yield from run_checks(ComparedSystems.of_results(results))
 
 
 def _with_ordered_ties(result: Result) -> Result:

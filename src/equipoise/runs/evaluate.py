@@ -16,7 +16,7 @@ from equipoise.metrics.parser import parse_metrics
 from equipoise.stats.estimate import estimate
 
 if TYPE_CHECKING:
-    from equipoise.metrics.catalogue import MetricCatalogue
+    from equipoise.metrics.parser import MetricCatalogue
     from equipoise.stats.result import Result
 
 MetricNames = str | Metric[Any] | Iterable[str | Metric[Any]]

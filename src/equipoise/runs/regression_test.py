@@ -26,9 +26,9 @@ from equipoise.stats.formatting import (
     format_percent,
     format_value,
 )
-from equipoise.stats.paired_tests import mean_difference, paired_t_test, sign_flip_test
+from equipoise.stats.paired_tests import paired_t_test, sign_flip_test
 from equipoise.stats.power import detectable_difference
-from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, ratio
+from equipoise.stats.resampling import ResamplingUnits, bayesian_bootstrap_sums, mean_difference, ratio
 from equipoise.types import Direction, Floats, Ids
 
 if TYPE_CHECKING:

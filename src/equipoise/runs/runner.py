@@ -316,7 +316,7 @@ def _map_as_completed(
 def _map_in_order(
     executor: Executor, folder: Path | None, work: Callable[[Any], Any], items: Iterable[Any]
 ) -> Iterator[Any]:
-    from equipoise.runs.artifacts import ArtifactStore
+    from equipoise.runs.experiment_folder import ArtifactStore
 
     jobs = [Job(str(index), item) for index, item in enumerate(items)]
     store = None

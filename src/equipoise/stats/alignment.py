@@ -25,11 +25,7 @@ class AlignedResults:
     results: tuple[Result, ...]
     orders: tuple[Ints, ...]
     clusters: Ids | None
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """The names of the systems, as given."""
-        return tuple(result.system for result in self.results)
+    systems: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.results[0].unit_ids)
@@ -95,7 +91,7 @@ def align_results(results: Sequence[Result]) -> AlignedResults:
         if positions.keys() != other_positions.keys():
             raise _unequal(first, other, positions, other_positions)
         orders.append(np.fromiter((other_positions[unit] for unit in positions), np.int64, len(positions)))
-    return AlignedResults(tuple(results), tuple(orders), _shared_clusters(results, orders))
+    return AlignedResults(tuple(results), tuple(orders), _shared_clusters(results, orders), tuple(names))
 
 
 def _positions(result: Result) -> dict[object, int]:

@@ -40,7 +40,7 @@ from equipoise.stats.resampling import UNBOUNDED, id_order
 from equipoise.stats.result import flat_scores
 from equipoise.stats.tie_groups import TieGroups, rank_intervals, rank_intervals_from_resamples, tie_groups
 from equipoise.stats.verdict import Vocabulary, unit_noun, verdict_text, why_uninformative
-from equipoise.types import Direction, Finding, Floats, Ints
+from equipoise.types import Direction, Finding, Floats, Ids, Ints
 
 if TYPE_CHECKING:
     from equipoise.metrics.base import Metric
@@ -335,32 +335,37 @@ def compare_results(
     pairing = align_results(results)
     check_same_protocol(pairing.results)
     names = _chosen(pairing, metrics, primary)
-    primary = primary or next((name for name in names if pairing.has_parts(name)), names[0])
-    contrasts, resampled = _contrasts(pairing, names, primary, config, metric_objects or {})
+    columns = _columns(pairing, names, metric_objects or {})
+    primary = primary or next(iter(columns), names[0])
+    contrasts, resampled = _contrasts(pairing, names, columns, primary, config, metric_objects or {})
+    alpha = config.alpha
     adjusted = {
         name: _adjust_contrasts(
-            [contrast for contrast in contrasts if contrast.metric == name], config.correction, config.alpha
+            [contrast for contrast in contrasts if contrast.metric == name], config.correction, alpha
         )
         for name in names
     }
-    return _comparison(pairing, primary, adjusted, resampled, config)
+    return _comparison(pairing, columns.get(primary), primary, adjusted, resampled, config, alpha)
 
 
 def _contrasts(
     pairing: AlignedResults,
     names: Sequence[str],
+    columns: Mapping[str, MetricColumn],
     primary: str,
     config: StatsConfig,
     metric_by_name: Mapping[str, Metric[Any]],
 ) -> tuple[list[Contrast], dict[str, JointResamples | None]]:
     """All pairs on all metrics, and the resampled scores of metrics that are not means."""
-    columns = [_column(pairing, name, metric_by_name) for name in names if pairing.has_parts(name)]
-    _check_testable(columns, primary, pairing, config.test)
+    if primary in columns:
+        _check_testable(columns[primary], pairing.clusters, config.test)
     results = {result.system: result for result in pairing.results}
-    contrasts = with_tuning_uncertainty(unit_contrasts(columns, pairing.systems, pairing.clusters, config), results)
+    contrasts = with_tuning_uncertainty(
+        unit_contrasts(list(columns.values()), pairing.systems, pairing.clusters, config), results
+    )
     resampled: dict[str, JointResamples | None] = {}
     for name in names:
-        if not pairing.has_parts(name):
+        if name not in columns:
             resampled[name] = _joint(pairing, metric_by_name.get(name), config)
             corpus_metrics = corpus_contrasts(
                 [result.estimates[name] for result in pairing.results],
@@ -375,17 +380,21 @@ def _contrasts(
 
 def _comparison(
     pairing: AlignedResults,
+    column: MetricColumn | None,
     primary: str,
     contrasts: Mapping[str, Sequence[Contrast]],
     resampled: Mapping[str, JointResamples | None],
     config: StatsConfig,
+    alpha: float,
 ) -> Comparison:
     """The order, the bands and the ranks that the (adjusted) contrasts allow."""
     names, systems, results = tuple(contrasts), pairing.systems, pairing.results
     better = results[0].estimates[primary].better
-    scores = _scores(pairing, primary)
-    bands = _bands(systems, scores, contrasts[primary], better, config.alpha)
-    ranks = _ranks(pairing, primary, resampled.get(primary), better, config)
+    estimates = np.array([result.estimates[primary].value for result in results], dtype=np.float64)
+    scores = estimates if column is None else _complete_means(column.values, column.weights, estimates)
+    bands = _bands(systems, scores, contrasts[primary], better, alpha)
+    tuned_scores = resampled_scores(results, primary, scores)
+    ranks = _ranks(tuned_scores, column, resampled.get(primary), len(systems), better, pairing.clusters, config)
     best = bands.order[0]
     leader = None if np.isnan(scores[best]) else systems[best]
     return Comparison(
@@ -403,7 +412,7 @@ def _comparison(
         ranks={name: (int(low), int(high)) for name, (low, high) in zip(systems, ranks, strict=True)},
         families={name: _family(name, contrasts[name], config.correction, results) for name in names},
         config=config,
-        needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, config.alpha)
+        needed_for_best=units_to_show_best(contrasts[primary], leader, config.correction, alpha)
         if leader
         else NO_POWER,
         unit_noun=unit_noun(results),
@@ -428,11 +437,21 @@ def _chosen(pairing: AlignedResults, metrics: Sequence[str] | None, primary: str
     return names
 
 
-def _column(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Metric[Any]]) -> MetricColumn:
-    better = pairing.results[0].estimates[name].better
-    return MetricColumn(
-        name, better, pairing.per_unit(name), pairing.weights(name), _bounds(pairing, name, metric_by_name)
-    )
+def _columns(
+    pairing: AlignedResults, names: Sequence[str], metric_by_name: Mapping[str, Metric[Any]]
+) -> dict[str, MetricColumn]:
+    """The metrics of which every system has per-unit values."""
+    return {
+        name: MetricColumn(
+            name,
+            pairing.results[0].estimates[name].better,
+            pairing.per_unit(name),
+            pairing.weights(name),
+            _bounds(pairing, name, metric_by_name),
+        )
+        for name in names
+        if pairing.has_parts(name)
+    }
 
 
 def _bounds(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Metric[Any]]) -> Bounds:
@@ -447,12 +466,11 @@ def _bounds(pairing: AlignedResults, name: str, metric_by_name: Mapping[str, Met
     return min(low for low, _ in reaches), max(high for _, high in reaches)
 
 
-def _check_testable(columns: Sequence[MetricColumn], primary: str, pairing: AlignedResults, test: str) -> None:
+def _check_testable(primary: MetricColumn, clusters: Ids | None, test: str) -> None:
     """A test that the primary metric cannot take is a mistake; on the others it only leaves a gap."""
-    for column in columns:
-        reason = why_not_testable(column, pairing.clusters, test)
-        if column.metric == primary and reason:
-            raise UndefinedError(f"{reason}, so it cannot test {primary}", hint="use the test 'randomisation'")
+    reason = why_not_testable(primary, clusters, test)
+    if reason:
+        raise UndefinedError(f"{reason}, so it cannot test {primary.metric}", hint="use the test 'randomisation'")
 
 
 def _joint(pairing: AlignedResults, metric: Metric[Any] | None, config: StatsConfig) -> JointResamples | None:
@@ -497,12 +515,9 @@ def _family(metric: str, contrasts: Sequence[Contrast], correction: str, results
     return f"{title} over the {tested} pairs on {metric}{suffix}"
 
 
-def _scores(pairing: AlignedResults, metric: str) -> Floats:
+def _complete_means(parts: Floats, weights: Floats | None, estimates: Floats) -> Floats:
     """Each system's score over the units that are defined for all systems with defined units."""
-    values = np.array([result.estimates[metric].value for result in pairing.results], dtype=np.float64)
-    if not pairing.has_parts(metric):
-        return values
-    parts, weights = pairing.per_unit(metric), pairing.weights(metric)
+    values = estimates.copy()
     defined = ~np.isnan(parts)
     scored = defined.any(axis=0)
     complete = defined[:, scored].all(axis=1)
@@ -524,21 +539,23 @@ def _bands(
 
 
 def _ranks(
-    pairing: AlignedResults,
-    metric: str,
+    tuned_scores: Floats | None,
+    column: MetricColumn | None,
     resampled: JointResamples | None,
+    n_systems: int,
     better: Direction,
+    clusters: Ids | None,
     config: StatsConfig,
 ) -> Ints:
-    scores = resampled_scores(pairing.results, metric, _scores(pairing, metric))
-    if scores is not None:
-        return rank_intervals_from_resamples(scores, better=better, confidence_level=config.confidence_level)
-    if pairing.has_parts(metric):
+    """Rank intervals from the resampled scores of tuned systems, from per-unit values, or from corpus resamples."""
+    if tuned_scores is not None:
+        return rank_intervals_from_resamples(tuned_scores, better=better, confidence_level=config.confidence_level)
+    if column is not None:
         return rank_intervals(
-            pairing.per_unit(metric),
+            column.values,
             better=better,
-            weights=pairing.weights(metric),
-            clusters=pairing.clusters,
+            weights=column.weights,
+            clusters=clusters,
             confidence_level=config.confidence_level,
             n_resamples=config.n_resamples,
             rng=config.rng(3),
@@ -548,7 +565,7 @@ def _ranks(
         complete = resamples[~np.isnan(resamples).any(axis=1)]
         if len(complete) >= DEFINED_SHARE * len(resamples):
             return rank_intervals_from_resamples(complete, better=better, confidence_level=config.confidence_level)
-    return np.tile(np.array([1, len(pairing.systems)]), (len(pairing.systems), 1))
+    return np.tile(np.array([1, n_systems]), (n_systems, 1))
 
 
 def _plain(value: Any) -> Any:

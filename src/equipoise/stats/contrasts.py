@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from equipoise.stats.paired_tests import get_test, mean_difference, run_test
+from equipoise.stats.paired_tests import get_test, run_test
 from equipoise.stats.power import PowerEstimate
-from equipoise.stats.resampling import UNBOUNDED, mean_intervals
+from equipoise.stats.resampling import UNBOUNDED, mean_difference, mean_intervals
 from equipoise.types import Direction, Floats, Ids, nan_equal
 
 if TYPE_CHECKING:

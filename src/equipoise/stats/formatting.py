@@ -25,15 +25,15 @@ def n_decimals(interval: Interval) -> int:
     >>> n_decimals(Interval(0.37, 0.45)), n_decimals(Interval(120.0, 180.0))
     (3, 0)
     """
-    half = interval.width / 2
-    if not interval.known or not isfinite(half) or half <= 0:
+    half = (interval.high - interval.low) / 2
+    if not isfinite(half) or half <= 0:
         return DEFAULT_DECIMALS
     return min(max(1 - floor(log10(half)), 0), MOST_DECIMALS)
 
 
 def shared_decimals(intervals: Iterable[Interval]) -> int:
     """The decimals for a column of values: those supported by the narrowest known interval."""
-    decimals = [n_decimals(interval) for interval in intervals if interval.known and interval.width > 0]
+    decimals = [n_decimals(interval) for interval in intervals if interval.high > interval.low]
     return max(decimals, default=DEFAULT_DECIMALS)
 
 

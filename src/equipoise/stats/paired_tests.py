@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from equipoise.config import TEST_ALIASES
 from equipoise.errors import ParameterError, UndefinedError, UnknownNameError
 from equipoise.evidence.segments import average_ranks
-from equipoise.stats.resampling import ResamplingUnits, cluster_codes
+from equipoise.stats.resampling import ResamplingUnits, cluster_codes, mean_difference
 
 if TYPE_CHECKING:
-    from equipoise.types import Floats, Ids, Ints
+    from equipoise.types import Floats, Ids
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -31,21 +31,6 @@ EXACT_COLUMNS = 256
 # Sums of the same numbers with other signs differ by rounding alone; below this share of the sum of
 # magnitudes two of them are equal. Without it, p on 0/1 data would depend on the order of addition.
 EQUAL = 1e-11
-
-
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
-    """Mean difference and standard error, one entry a metric.
-
-    ``units`` counts the defined units, ``blocks`` the independent clusters (or units) and
-    ``moved`` those of them that differ at all.
-    """
-
-    mean: Floats
-    error: Floats
-    units: Ints
-    blocks: Ints
-    moved: Ints
 
 
 def sign_flip_test(
@@ -164,28 +149,6 @@ def mcnemar_test(differences: ArrayLike, *, alternative: str = "two-sided") -> F
     p: Floats = np.minimum(bdtr(against, won + lost, 0.5) * (2 if alternative == "two-sided" else 1), 1.0)
     p[np.isnan(values).all(axis=0)] = np.nan
     return p
-
-
-def mean_difference(
-    differences: ArrayLike, *, weights: ArrayLike | None = None, clusters: Ids | None = None
-) -> MeanDifference:
-    """Mean and standard error of the differences, by linearising the (weighted) mean over blocks.
-
-    Without weights and clusters the error is the familiar s / sqrt(n); NaN below two blocks.
-
-    >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
-    array([0.5774])
-    """
-    values = _subtract_margin(differences, "two-sided", 0.0)
-    draws = ResamplingUnits.of(values, weights, clusters)
-    blocks = draws.counts
-    return MeanDifference(
-        mean=draws.means,
-        error=np.where(blocks < 2, np.nan, draws.standard_errors),
-        units=ResamplingUnits.of(values, weights).counts,
-        blocks=blocks,
-        moved=np.asarray(np.count_nonzero(draws.totals, axis=0), dtype=np.int64),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from equipoise.config import CONFIDENCE_LEVEL, N_RESAMPLES
 from equipoise.errors import NotFiniteError, ParameterError, ShapeError
@@ -142,6 +143,42 @@ def mean_skewness(draws: ResamplingUnits) -> Floats:
     """
     second = np.square(draws.residuals).sum(axis=0) ** 1.5
     return ratio(np.abs((draws.residuals**3).sum(axis=0)), second)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """Mean difference and standard error, one entry per metric.
+
+    ``units`` counts the defined units, ``blocks`` the independent clusters (or units) and
+    ``moved`` those of them that differ at all.
+    """
+
+    mean: Floats
+    error: Floats
+    units: Ints
+    blocks: Ints
+    moved: Ints
+
+
+def mean_difference(
+    differences: ArrayLike, *, weights: ArrayLike | None = None, clusters: Ids | None = None
+) -> MeanDifference:
+    """Mean and standard error of the differences, by linearising the (weighted) mean over blocks.
+
+    Without weights and clusters the error is the familiar s / sqrt(n); NaN below two blocks.
+
+    >>> mean_difference([[1.0], [2.0], [3.0]]).error.round(4)
+    array([0.5774])
+    """
+    draws = ResamplingUnits.of(differences, weights, clusters)
+    blocks = draws.counts
+    return MeanDifference(
+        mean=draws.means,
+        error=np.where(blocks < 2, np.nan, draws.standard_errors),
+        units=blocks if clusters is None else ResamplingUnits.of(differences, weights).counts,
+        blocks=blocks,
+        moved=np.asarray(np.count_nonzero(draws.totals, axis=0), dtype=np.int64),
+    )
 
 
 def bootstrap_sums(columns: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:

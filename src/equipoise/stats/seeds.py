@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.config import CONFIDENCE_LEVEL
-from equipoise.errors import PairingError, ParameterError
+from equipoise.errors import PairingError
 from equipoise.stats.intervals import Bounds, Interval, t_interval
 from equipoise.stats.paired_tests import checked_permutations, paired_t_test, sign_flip_test
 from equipoise.stats.resampling import checked_seed
 from equipoise.types import nan_equal
-
-if TYPE_CHECKING:
-    from equipoise.stats.result import Result
 
 
 @nan_equal
@@ -151,23 +147,3 @@ def compare_seeds(
     p = float(paired_t_test(values)[0])
     reason = "all differences are equal" if isnan(p) else ""
     return SeedContrast(summary, p, float(sign_flip_test(values, n_permutations=n_permutations, rng=rng)[0]), reason)
-
-
-def summarise_replicates(
-    results: Sequence[Result], *, confidence_level: float = CONFIDENCE_LEVEL
-) -> dict[str, SeedSummary]:
-    """One summary a metric over results that differ in their seed alone."""
-    if not results:
-        raise ParameterError("no results were given to summarise", hint="give one result a seed")
-    names = results[0].names
-    for result in results[1:]:
-        if set(result.names) != set(names):
-            odd = sorted(set(result.names) ^ set(names))
-            raise ParameterError(
-                f"{result.system} and {results[0].system} have different settings: {', '.join(odd)}",
-                hint="measure every seed with the same metrics",
-            )
-    return {
-        name: summarise_seeds([result[name].value for result in results], confidence_level=confidence_level)
-        for name in names
-    }

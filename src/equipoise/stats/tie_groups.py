@@ -29,11 +29,6 @@ class TieGroups:
     letters: tuple[tuple[str, ...], ...]
     order: tuple[int, ...]
 
-    def tied_with(self, system: int) -> tuple[int, ...]:
-        """The other systems that are not significantly different from this one, best first."""
-        letters = set(self.letters[system])
-        return tuple(other for other in self.order if other != system and letters & set(self.letters[other]))
-
 
 def tie_groups(scores: ArrayLike, p: ArrayLike, *, better: Direction, alpha: float = 0.05) -> TieGroups:
     """Letters from scores and the symmetric matrix of (adjusted) p: "a" is the best band.

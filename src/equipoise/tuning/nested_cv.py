@@ -80,11 +80,6 @@ class NestedResult:
             counts[row, np.arange(counts.shape[1])] += 1
         return np.asarray(counts.argmax(axis=0), dtype=np.int64)
 
-    @property
-    def stable(self) -> bool:
-        """Whether every fold, and all units together, chose the same trial."""
-        return bool((self.chosen == self.best).all())
-
 
 def nested_cv(
     values: Any,

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from equipoise import __version__
 from equipoise.errors import EquipoiseError, UnknownNameError
-from equipoise.report.build import build_report, compare_runs, read_runs
+from equipoise.report.build import build_view, compare_runs, read_runs
 from equipoise.report.export import export
 from equipoise.report.html.render import PageLinks, render_html
 from equipoise.report.publish import DOWNLOAD_FORMATS
@@ -160,7 +160,7 @@ class PageCache:
 
         def make() -> bytes:
             loaded = self._load_runs(choice)
-            page = build_report(loaded.runs, loaded.comparison)
+            page = build_view(loaded.runs, loaded.comparison)
             return _to_utf8(render_html(page, links=page_links(choice, loaded.metrics)))
 
         return self._made.ask(f"report {choice.version}", make)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from embedding_server import Handler, serving, status
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.domains.fair.draft import GAP, draft_questions
 from equipoise.domains.fair.questions import read_questions, timekeeping
 from equipoise.domains.fair.validation import near_duplicates, validate_fixture

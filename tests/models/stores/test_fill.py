@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.geometry.spaces import geometry
 from equipoise.models.dense import StoreIndex

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.errors import ParameterError, PartialError, StoreError
 from equipoise.models.stores import open_store
 from equipoise.models.stores.base import Hits, VectorStore

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from equipoise.config import StatsConfig
-from equipoise.report.build import build_report
-from equipoise.report.view_model import Point, Projection, Report
+from equipoise.report.build import build_view
+from equipoise.report.charts.projection import projection_chart
+from equipoise.report.view import RunsView
+from equipoise.report.view_model import Point, Projection
 from equipoise.runs.manifest import Manifest
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import UnitContent
@@ -65,7 +66,7 @@ def page_of(
     better: Direction = Direction.UP,
     tuned: bool = False,
     undefined: Mapping[str, Sequence[int]] | None = None,
-) -> tuple[Report, Comparison | None]:
+) -> tuple[RunsView, Comparison | None]:
     """The page of these systems, and the comparison it was made of."""
     tables = values_of(systems, "HR@5" if hits else "MRR", hits=hits)
     for name, places in (undefined or {}).items():
@@ -83,7 +84,7 @@ def page_of(
         compare_results(results, config=StatsConfig(n_permutations=200, n_resamples=200)) if len(results) > 1 else None
     )
     runs = [KnownRun(result, tuned=tuned) for result in results]
-    return build_report(runs, comparison, exports=False), comparison
+    return build_view(runs, comparison, exports=False), comparison
 
 
 def tree(count: int, kind: str = "disk") -> Projection:
@@ -106,14 +107,14 @@ def tree(count: int, kind: str = "disk") -> Projection:
 
 
 @pytest.fixture(scope="session")
-def compared() -> tuple[Report, Comparison]:
+def compared() -> tuple[RunsView, Comparison]:
     """Four systems with everything a report can have."""
     report, comparison = page_of(["alpha", "beta", "gamma", "delta"], tuned=True, undefined={"beta": [3]})
     assert comparison is not None
-    return replace(report, projections=(tree(31), tree(15, "plane"))), comparison
+    return report.with_charts([projection_chart(tree(31)), projection_chart(tree(15, "plane"))]), comparison
 
 
 @pytest.fixture(scope="session")
-def page_maker() -> Callable[..., tuple[Report, Comparison | None]]:
+def page_maker() -> Callable[..., tuple[RunsView, Comparison | None]]:
     """How tests make other pages."""
     return page_of

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from equipoise.domains.accounts.charts import MAX_DOTS, NodeLabel, norm_depth_chart, tree_chart
-from equipoise.report.charts.chart import Chart
+from equipoise.report.charts.chart import Chart, render_svg
 from equipoise.report.charts.curves import CurvePoint, metric_by_dimension_chart
-from equipoise.report.charts.render import render_svg
 from equipoise.report.publish import charts_html
 
 HOSTILE = '<script>alert("1")</script> & Söhne'

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.domains.concepts.charts import concept_projection, cosine_histogram, similarity_chart
-from equipoise.report.charts.radar import RADIUS, radar_chart
+from equipoise.report.charts.bars import RADIUS, radar_chart
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction

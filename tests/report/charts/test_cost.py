@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.report.build import build_report, compare_runs
+from equipoise.report.build import build_view, compare_runs
 from equipoise.report.charts import report_charts
-from equipoise.report.view_model import Report
+from equipoise.report.view import RunsView
 from stored_runs import made_up, ranks
 
 
-def report_of(folder: Path, costs: list[dict[str, float | None]]) -> Report:
+def report_of(folder: Path, costs: list[dict[str, float | None]]) -> RunsView:
     """Systems with the same values and these costs."""
     runs = []
     for index, cost in enumerate(costs):
         runs += made_up(folder / str(index), [f"s{index}"], {"MRR": 1 / ranks(1, 30)}, cost=cost)
-    return build_report(runs, compare_runs(runs), exports=False)
+    return build_view(runs, compare_runs(runs), exports=False)
 
 
-def points(report: Report, name: str) -> dict[str, tuple[float, float]]:
+def points(report: RunsView, name: str) -> dict[str, tuple[float, float]]:
     """The systems of a chart, with cost and score."""
     (chart,) = [chart for chart in report_charts(report) if chart.name == name]
     rows = [

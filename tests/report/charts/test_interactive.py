@@ -9,14 +9,14 @@ from xml.etree import ElementTree
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.theme import DARK, LIGHT
 from equipoise.report.html.charts import chart_script, chart_style, embed_chart
-from equipoise.report.view_model import Report
+from equipoise.report.view import RunsView
 from equipoise.stats.comparison import Comparison
 
-Compared = tuple[Report, Comparison]
-Maker = Callable[..., tuple[Report, Comparison | None]]
+Compared = tuple[RunsView, Comparison]
+Maker = Callable[..., tuple[RunsView, Comparison | None]]
 
 
-def roots(report: Report) -> list[ElementTree.Element]:
+def roots(report: RunsView) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(embed_chart(chart)["svg"]) for chart in report_charts(report)]
 
 

@@ -9,9 +9,8 @@ import pytest
 import vl_convert
 
 from equipoise.report.charts.bars import metric_bars
-from equipoise.report.charts.chart import Chart
+from equipoise.report.charts.chart import Chart, render_svg
 from equipoise.report.charts.curves import accuracy_at_k_chart, precision_recall_chart
-from equipoise.report.charts.render import render_svg
 from equipoise.stats.intervals import Interval
 from equipoise.stats.result import Estimate
 from equipoise.types import Direction

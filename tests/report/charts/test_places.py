@@ -9,10 +9,9 @@ import pytest
 import vl_convert
 
 from equipoise.report.charts.bars import CalibrationPoint, rank_histogram_chart, reliability_chart
-from equipoise.report.charts.chart import Chart
+from equipoise.report.charts.chart import Chart, render_svg
 from equipoise.report.charts.curves import accuracy_at_k_chart
 from equipoise.report.charts.heatmap import confusion_chart
-from equipoise.report.charts.render import render_svg
 
 CURVES = {"mine": [0.5, 0.7, 0.8, 0.85], "<b>yours</b>": [0.1, 0.2, 0.25, 0.9]}
 SHARES = {"mine": [0.6, 0.3, 0.1], "yours": [0.0004, 0.4996, 0.5]}

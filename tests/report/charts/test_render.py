@@ -10,15 +10,15 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.errors import StoreError
-from equipoise.report.charts import render, report_charts
-from equipoise.report.charts.chart import Chart
-from equipoise.report.charts.render import render_png, render_svg, write_charts
+from equipoise.report.charts import chart as chart_module
+from equipoise.report.charts import report_charts
+from equipoise.report.charts.chart import Chart, render_png, render_svg, write_charts
 from equipoise.report.charts.theme import DARK, LIGHT
-from equipoise.report.view_model import Report
+from equipoise.report.view import RunsView
 from equipoise.stats.comparison import Comparison
 
-Compared = tuple[Report, Comparison]
-Maker = Callable[..., tuple[Report, Comparison | None]]
+Compared = tuple[RunsView, Comparison]
+Maker = Callable[..., tuple[RunsView, Comparison | None]]
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
     "<script>alert(1)</script>\"'",
@@ -66,7 +66,7 @@ def test_a_png_has_the_size_of_the_svg_times_the_scale(league: Chart) -> None:
 
 def test_the_same_chart_gives_the_same_bytes(league: Chart, monkeypatch: pytest.MonkeyPatch) -> None:
     first = render_svg(league), render_png(league)
-    monkeypatch.setattr(render, "_converted", render._converted.__wrapped__)
+    monkeypatch.setattr(chart_module, "_converted", chart_module._converted.__wrapped__)
     assert (render_svg(league), render_png(league)) == first
 
 

@@ -12,15 +12,17 @@ import vl_convert
 from equipoise.report.charts import report_charts
 from equipoise.report.charts.chart import Chart
 from equipoise.report.charts.distribution import WIDTH
-from equipoise.report.view_model import Report
+from equipoise.report.charts.projection import projection_chart
+from equipoise.report.view import RunsView
+from equipoise.report.view_model import Point, Projection
 from equipoise.stats.comparison import Comparison
 from equipoise.types import Direction
 
-Compared = tuple[Report, Comparison]
-Maker = Callable[..., tuple[Report, Comparison | None]]
+Compared = tuple[RunsView, Comparison]
+Maker = Callable[..., tuple[RunsView, Comparison | None]]
 
 
-def named(report: Report, name: str) -> Chart:
+def named(report: RunsView, name: str) -> Chart:
     return next(chart for chart in report_charts(report) if chart.name == name)
 
 
@@ -161,10 +163,10 @@ def test_the_frontier_holds_all_trials_with_their_costs_and_the_budget(compared:
     assert any(row.get("text") == "budget 1,300 tokens" for row in rows)
 
 
-def test_maps_have_all_points(compared: Compared) -> None:
-    report, _ = compared
-    rows = [row for row in rows_of(named(report, "projection-a-tree")) if "tooltip" in row]
-    assert [(row["x"], row["y"]) for row in rows] == [(point.x, point.y) for point in report.projections[0].points]
+def test_projections_have_all_points() -> None:
+    points = tuple(Point(n / 10, -n / 20, f"node {n}") for n in range(9))
+    rows = [row for row in rows_of(projection_chart(Projection("A tree", "disk", points))) if "tooltip" in row]
+    assert [(row["x"], row["y"]) for row in rows] == [(point.x, point.y) for point in points]
 
 
 def test_descriptions_are_sentences_with_figures(compared: Compared) -> None:

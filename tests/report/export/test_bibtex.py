@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from equipoise.metrics.catalogue import builtin
+from equipoise.metrics.parser import builtin
 from equipoise.report.export import export
 from equipoise.report.export.bibtex import CORRECTIONS, INTERVALS, TIE_GROUP_CITATION, bibtex_entry
 from equipoise.stats.paired_tests import TESTS

@@ -8,19 +8,20 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from equipoise.report.build import build_report, compare_runs
+from equipoise.report.build import build_view, compare_runs
 from equipoise.report.html.render import render_html
-from equipoise.report.view_model import Point, Projection, Report
+from equipoise.report.view import RunsView
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import load_run
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
-from equipoise.types import install_command
+from equipoise.types import Finding, Severity, install_command
 from html_tree import Node, tree
 from stored_runs import bread_runs, made_up, ranks
 
@@ -41,13 +42,13 @@ HOSTILE = "</script><script>alert('x')</script><img src=x onerror=alert(1)>&amp;
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(tmp_path_factory: pytest.TempPathFactory) -> RunsView:
     runs = bread_runs(tmp_path_factory.mktemp("bread"))
-    return build_report(runs, compare_runs(runs))
+    return build_view(runs, compare_runs(runs))
 
 
 @pytest.fixture(scope="module")
-def text(report: Report) -> str:
+def text(report: RunsView) -> str:
     return render_html(report)
 
 
@@ -71,27 +72,28 @@ def test_sections_stand_in_the_order_of_the_questions(document: Node) -> None:
     assert links == [f"#{name}" for name in ORDER]
 
 
-def test_a_page_without_findings_says_so_at_its_end(report: Report) -> None:
-    sound = sections(tree(render_html(replace(report, findings=()), charts=False)))
+def with_findings(report: RunsView, findings: Sequence[Finding]) -> RunsView:
+    return replace(report, answer=replace(report.answer, findings=tuple(findings)))
+
+
+def test_a_page_without_findings_says_so_at_its_end(report: RunsView) -> None:
+    sound = sections(tree(render_html(with_findings(report, ()), charts=False)))
     assert sound[0] == "verdict"
     assert sound.index("findings") > sound.index("tuning")
 
 
-def test_many_findings_are_folded_except_issues(report: Report) -> None:
-    groups = [
-        replace(report.findings[0], code=f"EQ30{n}", severity=severity)
-        for n, severity in enumerate(("issue", "tip", "note"))
-    ]
-    page = tree(render_html(replace(report, findings=tuple(groups)), charts=False))
+def test_many_findings_are_folded_except_issues(report: RunsView) -> None:
+    findings = [replace(report.answer.findings[0], code=f"EQ30{n}", severity=each) for n, each in enumerate(Severity)]
+    page = tree(render_html(with_findings(report, findings), charts=False))
     folds = page.one("section", id="findings").all("details", class_="finding")
     assert ["open" in fold.attributes for fold in folds] == [True, False, False]
 
 
-def test_the_verdict_is_whole(report: Report, document: Node) -> None:
-    assert document.one("p", class_="verdict").text == report.verdict
+def test_the_verdict_is_whole(report: RunsView, document: Node) -> None:
+    assert document.one("p", class_="verdict").text == report.answer.headline
 
 
-def test_every_figure_of_the_league_is_in_its_row(report: Report, document: Node) -> None:
+def test_every_figure_of_the_league_is_in_its_row(report: RunsView, document: Node) -> None:
     table = document.one("section", id="leaderboard").all("table")[0]
     rows = table.one("tbody").all("tr")
     assert len(rows) == len(report.leaderboard.rows)
@@ -103,7 +105,7 @@ def test_every_figure_of_the_league_is_in_its_row(report: Report, document: Node
     assert "No missing values." in document.one("section", id="leaderboard").text
 
 
-def test_every_parameter_that_differs_and_every_cost_is_in_its_row(report: Report, document: Node) -> None:
+def test_every_parameter_that_differs_and_every_cost_is_in_its_row(report: RunsView, document: Node) -> None:
     columns = report.parameters + report.costs
     table = document.one("section", id="costs").one("table")
     for place, (row, shown) in enumerate(zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True)):
@@ -115,7 +117,7 @@ def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
     values = 1 / ranks(2, 30)
     values[1, 3] = np.nan
     runs = made_up(tmp_path, ["a", "b"], {"MRR": values})
-    document = tree(render_html(build_report(runs, compare_runs(runs), exports=False), charts=False))
+    document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
     league = document.one("section", id="leaderboard")
     heads = [head.text for head in league.all("th", scope="col")]
     assert "Undefined" in heads
@@ -123,7 +125,7 @@ def test_the_league_has_columns_only_for_what_is_known(tmp_path: Path) -> None:
     assert "chance level of MRR is n/a" in league.text
 
 
-def test_the_standing_names_every_system_once(report: Report, document: Node) -> None:
+def test_the_standing_names_every_system_once(report: RunsView, document: Node) -> None:
     parts = {
         each.one("dt").text: [badge.text for badge in each.all("bdi", class_="name")]
         for each in document.one("dl", class_="tie-groups").all("div")
@@ -131,7 +133,7 @@ def test_the_standing_names_every_system_once(report: Report, document: Node) ->
     assert parts == {"Tied with the best": ["tfidf", "bm25"], "Worse than the best": ["hash"]}
 
 
-def test_whiskers_lie_where_their_numbers_say(report: Report, document: Node) -> None:
+def test_whiskers_lie_where_their_numbers_say(report: RunsView, document: Node) -> None:
     scale = report.leaderboard.scale
     table = document.one("section", id="leaderboard").all("table")[0]
     for row, shown in zip(report.leaderboard.rows, table.one("tbody").all("tr"), strict=True):
@@ -157,7 +159,7 @@ def test_whiskers_lie_where_their_numbers_say(report: Report, document: Node) ->
         assert ends == pytest.approx([place(row.score.low), place(row.score.high)], abs=0.06)
 
 
-def test_every_pair_and_every_cell_of_the_matrix_is_shown(report: Report, document: Node) -> None:
+def test_every_pair_and_every_cell_of_the_matrix_is_shown(report: RunsView, document: Node) -> None:
     assert report.pairwise is not None
     part = document.one("section", id="pairwise")
     for pair, row in zip(report.pairwise.rows, part.all("table")[0].one("tbody").all("tr"), strict=True):
@@ -171,7 +173,7 @@ def test_every_pair_and_every_cell_of_the_matrix_is_shown(report: Report, docume
             assert node.text == ("·" if cell is None else cell.text + (" ≠" if cell.significant else ""))
 
 
-def test_slices_tunings_and_findings_are_all_there(report: Report, document: Node) -> None:
+def test_slices_tunings_and_findings_are_all_there(report: RunsView, document: Node) -> None:
     assert report.slices is not None
     heat = [cell.text for cell in document.one("section", id="slices").all("td")]
     for slice_row in report.slices.rows:
@@ -182,25 +184,25 @@ def test_slices_tunings_and_findings_are_all_there(report: Report, document: Nod
         assert all(trial.text in tuning for trial in tuned.trials)
         assert all(fold.chosen in tuning for fold in tuned.folds)
     findings = document.one("section", id="findings")
-    assert [node.one("code").text for node in findings.all("h3")] == [each.code for each in report.findings]
-    for group in report.findings:
-        assert group.hint[1:] in findings.text
-        assert all(item.message in findings.text for item in group.items)
+    assert {node.one("code").text for node in findings.all("h3")} == {each.code for each in report.answer.findings}
+    for finding in report.answer.findings:
+        assert finding.hint[1:] in findings.text
+        assert finding.message in findings.text
 
 
-def test_only_what_differs_is_marked_in_the_protocol(report: Report, document: Node) -> None:
+def test_only_what_differs_is_marked_in_the_protocol(report: RunsView, document: Node) -> None:
     marked = [row.one("th").text for row in document.one("section", id="protocol").all("tr", class_="differs")]
     differing = [f"{fact.name} ≠" for group in report.protocol.groups for fact in group.entries if fact.differs]
     assert marked == differing == ["model ≠"]
 
 
-def test_texts_to_take_away_are_whole(report: Report, document: Node) -> None:
+def test_texts_to_take_away_are_whole(report: RunsView, document: Node) -> None:
     for download in report.downloads:
         # A parser drops the line break after the tag, and so the template puts one there.
         assert document.one("pre", id=f"text-{download.name}").raw == f"\n{download.text}"
 
 
-def test_the_units_are_in_the_data_of_the_page(report: Report, document: Node) -> None:
+def test_the_units_are_in_the_data_of_the_page(report: RunsView, document: Node) -> None:
     assert report.explorer is not None
     data = island(document)
     assert data["units"] == list(report.explorer.units)
@@ -219,23 +221,16 @@ def test_the_units_are_in_the_data_of_the_page(report: Report, document: Node) -
 
 
 def test_one_run_alone_gives_a_page_without_comparison(tmp_path: Path) -> None:
-    document = tree(render_html(build_report(bread_runs(tmp_path, tuned=False)[:1])))
+    document = tree(render_html(build_view(bread_runs(tmp_path, tuned=False)[:1])))
     assert sections(document) == [name for name in ORDER if name not in ("pairwise", "tuning")]
     heads = [head.text for head in document.one("section", id="leaderboard").all("th", scope="col")]
     assert "Band" not in heads
 
 
-def test_a_map_has_its_place_after_the_tuning(report: Report) -> None:
-    drawn = Projection("Accounts", "disk", (Point(0.0, 0.0, "root"), Point(0.5, 0.1, "<leaf>", "group")), ((0, 1),))
-    document = tree(render_html(replace(report, projections=(drawn,)), charts=False))
-    assert sections(document) == [*ORDER[:9], "projections", *ORDER[9:]]
-    assert "<leaf>" in document.one("section", id="projections").text
-
-
 def test_a_partial_run_has_a_banner_and_a_mark(tmp_path: Path) -> None:
     made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 30)}, status=Status.PARTIAL, reason="interrupted")
     runs = [load_run(tmp_path / f"run{place}") for place in (0, 1)]
-    document = tree(render_html(build_report(runs, compare_runs(runs), exports=False), charts=False))
+    document = tree(render_html(build_view(runs, compare_runs(runs), exports=False), charts=False))
     banners = [node.text for node in document.one("main").all("p", class_="caution")]
     assert sorted(banners) == [
         "Not complete: the run of a is partial: interrupted.",
@@ -263,7 +258,7 @@ def test_what_data_say_is_shown_and_never_run(tmp_path: Path) -> None:
         cost={HOSTILE: 1.0},
         command=(HOSTILE,),
     )
-    text = render_html(build_report(runs, compare_runs(runs)))
+    text = render_html(build_view(runs, compare_runs(runs)))
     document = tree(text)
     assert [node.attributes.get("type") for node in document.all("script")] == ["application/json", None]
     assert document.all("img") == []
@@ -328,11 +323,11 @@ def test_the_page_can_be_walked_by_keyboard_and_by_ear(document: Node) -> None:
     assert document.one("html").attributes["lang"] == "en"
 
 
-def test_the_same_runs_give_the_same_bytes(tmp_path: Path, report: Report, text: str) -> None:
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path, report: RunsView, text: str) -> None:
     assert render_html(report) == text
     runs = bread_runs(tmp_path, tuned=False)
     pages = [
-        render_html(build_report(given, compare_runs(given)), charts=False)
+        render_html(build_view(given, compare_runs(given)), charts=False)
         for given in (runs, [load_run(run.path) for run in runs])
     ]
     assert pages[0] == pages[1]
@@ -355,7 +350,7 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
     found = ranks(3, 1000)
     values = {"MRR": 1 / found, **{f"HR@{k}": found <= k for k in (1, 5, 10)}}
     runs = made_up(tmp_path, ["a", "b", "c"], values, details=details)
-    report = build_report(runs, compare_runs(runs))
+    report = build_view(runs, compare_runs(runs))
     assert report.explorer is not None
     assert len(report.explorer.units) == 1000
     assert "Texts are cut after" in report.explorer.note
@@ -365,7 +360,7 @@ def test_three_systems_on_a_thousand_units_stay_below_two_megabytes(tmp_path: Pa
 def test_without_the_converter_the_page_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     runs = made_up(tmp_path, ["not drawn yet", "nor this"], {"MRR": 1 / ranks(2, 30)})
-    document = tree(render_html(build_report(runs, compare_runs(runs), exports=False)))
+    document = tree(render_html(build_view(runs, compare_runs(runs), exports=False)))
     hint = document.one("main").all("p", class_="hint")[0].text
     assert install_command("report") in hint
     assert document.all("figure") == []

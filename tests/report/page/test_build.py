@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from equipoise.errors import ParameterError
-from equipoise.report.build import build_report, compare_runs
+from equipoise.report.build import build_view, compare_runs
 from equipoise.report.export import export
-from equipoise.report.view_model import Report
+from equipoise.report.view import RunsView
 from equipoise.runs.manifest import Status
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import UnitContent
@@ -28,7 +28,7 @@ from equipoise.stats.slices import MIN_UNITS, slice_estimates
 from equipoise.types import Direction, Floats
 from stored_runs import COST, bread_runs, made_up, ranks
 
-Made = tuple[list[StoredRun], Comparison, Report]
+Made = tuple[list[StoredRun], Comparison, RunsView]
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +36,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     runs = bread_runs(tmp_path_factory.mktemp("bread"))
     comparison = compare_runs(runs)
     assert comparison is not None
-    return runs, comparison, build_report(runs, comparison)
+    return runs, comparison, build_view(runs, comparison)
 
 
 def test_the_verdict_is_that_of_the_comparison(made: Made) -> None:
     _, comparison, report = made
-    assert report.verdict == comparison.verdict()
+    assert report.answer.headline == comparison.verdict()
 
 
 def test_systems_stand_in_the_order_of_the_comparison_everywhere(made: Made) -> None:
@@ -131,7 +131,7 @@ def test_costs_are_those_of_the_manifests_and_unknown_ones_stay_empty(made: Made
 
 def test_unusual_costs_are_facts_of_the_protocol(tmp_path: Path) -> None:
     cost = {"dims": 8.0, "grid_chunks": 1234.0, "window": None}
-    report = build_report(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
+    report = build_view(made_up(tmp_path, ["a"], {"MRR": 1 / ranks(1, 30)}, cost=cost))
     assert [each.name for each in report.costs] == ["dims"]
     (group,) = [group for group in report.protocol.groups if group.title == "Other costs"]
     assert [(fact.name, fact.texts) for fact in group.entries] == [
@@ -160,7 +160,7 @@ def test_small_slices_are_greyed_and_never_shaded(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 30)[np.newaxis].repeat(2, 0)
     kinds = {f"q{place}": {"kind": "rare" if place < 5 else "usual"} for place in range(30)}
     runs = _with_slices(tmp_path, values, kinds)
-    report = build_report(runs, compare_runs(runs), exports=False)
+    report = build_view(runs, compare_runs(runs), exports=False)
     assert report.slices is not None
     rows = {row.value: row for row in report.slices.rows}
     assert (rows["rare"].small_sample, rows["usual"].small_sample) == (True, False)
@@ -171,7 +171,7 @@ def test_small_slices_are_greyed_and_never_shaded(tmp_path: Path) -> None:
 def test_a_slice_with_a_value_of_its_own_for_each_unit_makes_no_table(tmp_path: Path) -> None:
     values = np.linspace(0, 1, 50)[np.newaxis].repeat(2, 0)
     runs = _with_slices(tmp_path, values, {f"q{place}": {"id": f"u{place}"} for place in range(50)})
-    assert build_report(runs, compare_runs(runs), exports=False).slices is None
+    assert build_view(runs, compare_runs(runs), exports=False).slices is None
 
 
 def test_distributions_count_every_unit_once(made: Made) -> None:
@@ -185,20 +185,13 @@ def test_distributions_count_every_unit_once(made: Made) -> None:
 def test_undefined_units_are_counted_beside_the_bins(tmp_path: Path) -> None:
     values = np.array([[1.0, np.nan, 0.0, 0.5], [1.0, np.nan, 1.0, 0.25]])
     runs = made_up(tmp_path, ["a", "b"], {"nDCG@10": values})
-    part = build_report(runs, compare_runs(runs), exports=False).distributions[0]
+    part = build_view(runs, compare_runs(runs), exports=False).distributions[0]
     assert [series.undefined for series in part.series] == [1, 1]
 
 
 def test_findings_keep_code_evidence_and_hint(made: Made) -> None:
     _, comparison, report = made
-    shown = {
-        (group.code, item.subject, item.message, item.evidence, group.hint)
-        for group in report.findings
-        for item in group.items
-    }
-    expected = {(each.code, each.subject, each.message, each.evidence, each.hint) for each in comparison.findings}
-    assert shown == expected
-    assert all(group.title for group in report.findings)
+    assert report.answer.findings == comparison.findings
 
 
 def test_only_parameters_that_differ_are_marked(made: Made) -> None:
@@ -234,11 +227,11 @@ def test_texts_to_take_away_are_those_of_the_export(made: Made) -> None:
 
 
 def test_one_run_alone_has_no_parts_of_a_comparison(made: Made) -> None:
-    report = build_report(made[0][:1])
+    report = build_view(made[0][:1])
     assert report.pairwise is None
     assert len(report.systems) == 1
     assert report.leaderboard.rows[0].tie_groups == ()
-    assert "A single run" in report.verdict
+    assert "A single run" in report.answer.headline
     assert report.explorer is not None
     assert report.slices is not None
 
@@ -246,18 +239,18 @@ def test_one_run_alone_has_no_parts_of_a_comparison(made: Made) -> None:
 def test_runs_without_a_comparison_of_them_are_refused(made: Made) -> None:
     runs, comparison, _ = made
     with pytest.raises(ParameterError, match="3 runs and no comparison"):
-        build_report(runs)
+        build_view(runs)
     with pytest.raises(ParameterError, match="the comparison is of"):
-        build_report(runs[:2], comparison)
+        build_view(runs[:2], comparison)
     with pytest.raises(ParameterError, match="at least one run"):
-        build_report([])
+        build_view([])
 
 
 def test_a_partial_run_is_named_at_the_top(tmp_path: Path) -> None:
     runs = made_up(tmp_path, ["a", "b"], {"MRR": 1 / ranks(2, 40)})
     partial = replace(runs[0].manifest, status=Status.PARTIAL, reason="interrupted")
     runs[0] = replace(runs[0], manifest=partial)
-    report = build_report(runs, compare_runs(runs), exports=False)
+    report = build_view(runs, compare_runs(runs), exports=False)
     assert report.cautions == ("the run of a is partial: interrupted",)
     assert [bool(each.caution) for each in report.systems] == [each.name == "a" for each in report.systems]
 
@@ -271,7 +264,7 @@ def test_lower_is_better_where_the_metric_says_so(tmp_path: Path) -> None:
         bounds=(1.0, 1000.0),
         better=Direction.DOWN,
     )
-    report = build_report(runs, compare_runs(runs), exports=False)
+    report = build_view(runs, compare_runs(runs), exports=False)
     assert report.better == report.leaderboard.better == "down"
     assert report.systems[0].name == "near"
     assert report.pairwise is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from equipoise.errors import StoreError
 from equipoise.report import unit_explorer
-from equipoise.report.build import build_report, compare_runs
+from equipoise.report.build import build_view, compare_runs
 from equipoise.report.unit_explorer import (
     ELLIPSIS,
     TextPool,
@@ -20,7 +20,8 @@ from equipoise.report.unit_explorer import (
     read_unit_slices,
     select_units,
 )
-from equipoise.report.view_model import Report, UnitExplorer
+from equipoise.report.view import RunsView
+from equipoise.report.view_model import UnitExplorer
 from equipoise.runs.manifest import DETAILS
 from equipoise.runs.store import StoredRun
 from equipoise.runs.unit_table import RetrievedItem, UnitContent
@@ -28,13 +29,13 @@ from equipoise.types import Direction
 from stored_runs import bread_runs, made_up, ranks
 
 
-def explorer_of(report: Report) -> UnitExplorer:
+def explorer_of(report: RunsView) -> UnitExplorer:
     assert report.explorer is not None
     return report.explorer
 
 
-def page_of(runs: list[StoredRun]) -> Report:
-    return build_report(runs, compare_runs(runs), exports=False)
+def page_of(runs: list[StoredRun]) -> RunsView:
+    return build_view(runs, compare_runs(runs), exports=False)
 
 
 def test_everything_that_was_retrieved_can_be_read_back(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from cluster_cells import begun, complain, die, lacking, square, wait_for, wait_until
 from equipoise import run_fair_comparison
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.config import StatsConfig
 from equipoise.domains.concepts.experiment import evaluate_concepts
 from equipoise.domains.phenotypes.benchmark import run_benchmark

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from equipoise.cli.app import cli
+from equipoise.cli.main import cli
 from equipoise.errors import MissingExtraError, ParameterError
 from equipoise.runs.executors import ray_worker
 from equipoise.runs.executors.ray_worker import check_cluster, host_and_port

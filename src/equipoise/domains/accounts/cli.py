@@ -12,7 +12,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.accounts.cli_tree import TreeSource, tree_options
@@ -355,7 +355,7 @@ def write_outputs(out: Output, evaluation: AccountsEvaluation, folder: Path) -> 
     from equipoise.domains.accounts.disk import write_drawing
     from equipoise.domains.accounts.report import accounts_view
     from equipoise.domains.accounts.results import CHARTS
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
     from equipoise.types import install_command
 
     charts = TreeCharts.of(evaluation).charts() if any(item.dim >= 2 for item in evaluation.evaluations) else []
@@ -402,7 +402,7 @@ embedding is trained on a GPU, with all other nodes as negatives. With --continu
 and new nodes are initialised next to their parents.
 """
 
-BASELINE_HINT = "eq accounts evaluate --vectors{} adds combinatorial, tuned euclidean and random baselines."
+BASELINE_HINT = "For combinatorial, tuned Euclidean and random baselines: eq accounts evaluate --vectors{}."
 
 
 @click.command(help=TRAIN_HELP, short_help="Embed a tree, and write the vectors.")
@@ -690,7 +690,7 @@ def _write_charts_file(file: Path, tree_charts: TreeCharts, charts: list[Chart])
     from equipoise.domains.accounts.charts import LAYOUT_CHARTS
     from equipoise.domains.accounts.disk import tree_page, tree_png, tree_svg
     from equipoise.io.atomic import write_bytes
-    from equipoise.report.charts.render import render_png, render_svg
+    from equipoise.report.charts.chart import render_png, render_svg
     from equipoise.report.publish import charts_html
 
     is_layout = charts[0].name in LAYOUT_CHARTS

@@ -37,8 +37,7 @@ nodes at each depth follows. The exit status is 1 if there is a problem that pre
 @pass_output
 def check(out: Output, /, file: str | None, source: TreeSource) -> int:
     """See ``CHECK_HELP``."""
-    from equipoise.report.findings import findings_section
-    from equipoise.report.terminal import Paragraph
+    from equipoise.report.terminal import Paragraph, findings_section
     from equipoise.types import Severity
 
     problems = read_problems(_with_file(source, file))

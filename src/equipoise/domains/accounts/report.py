@@ -438,7 +438,7 @@ LAYOUT_METRICS: tuple[tuple[str, str, float], ...] = (
     ("spearman", "Spearman ρ (%)", 100.0),
 )
 """The rows: the column of the data frame, the printed name, and the factor in print."""
-BASELINE_NOTE = "evaluate_tree(tester.tree, ...) adds combinatorial, tuned euclidean and random baselines."
+BASELINE_NOTE = "For combinatorial, tuned Euclidean and random baselines: evaluate_tree(tester.tree, ...)."
 BEST_PER_ROW = (
     ("mean_rank", "Best Mean Rank", 1.0, "", min),
     ("map", "Best MAP", 100.0, "%", max),

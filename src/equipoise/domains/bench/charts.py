@@ -1,4 +1,4 @@
-"""Charts of benchmarks: quality against cost with the Pareto front, and the rank intervals of a leaderboard."""
+"""Chart of benchmarks: quality against cost, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -6,35 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equipoise.checks.base import pluralize
 from equipoise.report.charts.chart import Chart, chart, shorten_labels
-from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
 from equipoise.report.charts.marks import (
     TOOLTIP,
-    column_header,
-    interval_bars,
-    legend,
     line,
     literals,
     log_axis,
     log_scale,
-    points,
     position,
-    row_labels,
-    row_lines,
-    row_step,
     scale_axis,
-    text_column,
     text_marks,
     with_grid,
 )
 from equipoise.report.charts.theme import LIGHT, series_style
 from equipoise.report.sections import axis_scale
-from equipoise.report.view_model import AxisScale
-from equipoise.stats.formatting import format_percent, format_ranks
 
 if TYPE_CHECKING:
-    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis
     from equipoise.report.charts.marks import Row
 
 WIDTH, HEIGHT = 560, 300
@@ -119,55 +106,3 @@ def _row(point: CostPoint, index: int) -> Row:
         "shape": shape,
         "tooltip": f"{point.system}: {point.score:.3f}, {point.milliseconds:.3g} ms per document",
     }
-
-
-def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
-    """The rank interval of each model; circles may be first, open diamonds may not."""
-    entries = analysis.entries
-    labels = shorten_labels([entry.model for entry in entries])
-    rows = []
-    for index, (entry, label) in enumerate(zip(entries, labels, strict=True)):
-        first = entry.rank_low == 1
-        color = LIGHT["lead" if first else "behind"]
-        ranks = format_ranks(entry.rank_low, entry.rank_high)
-        rows.append(
-            {
-                "row": index,
-                "name": label,
-                "value": entry.rank,
-                "low": entry.rank_low,
-                "high": entry.rank_high,
-                "label": ranks,
-                "shape": "circle" if first else "diamond",
-                "fill": color if first else LIGHT["paper"],
-                "stroke": color,
-                "tooltip": f"{entry.model}: rank {entry.rank}, interval {ranks}",
-            }
-        )
-    last = float(len(entries))
-    ticks = [tick for tick in axis_scale([], [0.0, last]).ticks if 1.0 < tick[0] <= last and tick[0] == int(tick[0])]
-    x = scale_axis(AxisScale(1.0, last, ((1.0, "1"), *ticks)), "rank (← lower is better)")
-    level = format_percent(analysis.config.confidence_level)
-    text_at = LEADERBOARD_WIDTH + GAP
-    kinds = [
-        ("circle", LIGHT["lead"], LIGHT["lead"], "may be first"),
-        ("diamond", LIGHT["paper"], LIGHT["behind"], "may not be first"),
-    ]
-    layers = [
-        row_lines(LEADERBOARD_WIDTH),
-        *interval_bars(x),
-        points(x),
-        row_labels(),
-        text_column("label", text_at),
-        column_header(f"{level} rank interval", text_at),
-        *legend(kinds[: len({row["shape"] for row in rows})]),
-    ]
-    return chart(
-        "ranks",
-        f"Rank intervals of {pluralize(len(entries), 'model')}",
-        analysis.verdict(),
-        layers,
-        width=LEADERBOARD_WIDTH,
-        height=row_step(len(rows)),
-        data={"values": rows},
-    )

@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, log_to_trackers, pass_output
 from equipoise.errors import EquipoiseError, ParameterError
@@ -56,7 +56,7 @@ wider intervals, for other data sets like them. With -o FOLDER, results are stor
 as soon as they are finished, and the same command run again computes only what is missing.
 """
 
-dtypes = options.names_in("equipoise.models.quantize", "VectorDtype")
+dtypes = options.names_in("equipoise.models.encoder", "VectorDtype")
 tunable = options.names_in("equipoise.domains.bench.tuning", "TUNABLE")
 
 

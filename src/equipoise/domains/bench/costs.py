@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from equipoise.geometry.topk import top_columns
-from equipoise.models.quantize import l2_normalize
+from equipoise.models.encoder import l2_normalize
 from equipoise.types import Role
 
 if TYPE_CHECKING:

@@ -13,15 +13,22 @@ import click
 from equipoise.checks.base import pluralize, run_checks
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.concepts.checks import MAX_DISSIMILAR
 from equipoise.domains.concepts.concept_set_reader import read_with_issues
 from equipoise.domains.concepts.scores import COMPOSITE, CONCEPT_SCORES, CONCEPT_STATS
 from equipoise.errors import ParameterError
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, ReportColumn, StatusLine, TerminalTable, ThresholdStatus, heading
+from equipoise.report.terminal import (
+    Paragraph,
+    ReportColumn,
+    StatusLine,
+    TerminalTable,
+    ThresholdStatus,
+    findings_section,
+    heading,
+)
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Finding, Severity, with_label
 
@@ -352,7 +359,7 @@ def _show(out: Output, evaluation: ConceptEvaluation, output: str | None) -> Non
 def _suggest(out: Output, evaluation: ConceptEvaluation, output: str | None) -> None:
     """Print the suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
-    from equipoise.report.findings import sort_by_severity
+    from equipoise.report.terminal import sort_by_severity
     from equipoise.runs.experiment_folder import RUNS, folder_names
 
     observed = next(iter(evaluation.scores.values())).tasks[evaluation.tasks[0]].observed

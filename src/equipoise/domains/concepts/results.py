@@ -290,7 +290,7 @@ class ConceptEvaluation:
 
     def draw(self, folder: str | Path) -> list[Path]:
         """Write every chart as PNG and SVG; nothing if charts cannot be drawn here."""
-        from equipoise.report.charts.render import write_charts
+        from equipoise.report.charts.chart import write_charts
 
         return write_charts(self.charts(), Path(folder) / VISUALIZATIONS, required=False)
 

@@ -13,7 +13,7 @@ import click
 from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import Command, MultiValueOption, SeveralCommand, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.fair.config import CHUNK_SIZES, FAIR_STATS, OVERLAPS, RERANK_DEPTHS, TOP_KS, checked_settings

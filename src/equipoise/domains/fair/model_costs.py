@@ -22,8 +22,8 @@ import numpy as np
 from equipoise.io.atomic import write_text
 from equipoise.models.backends.hosted import ApiEncoder
 from equipoise.models.cache import cache_folder, is_disabled
-from equipoise.models.deferred_encoder import weights_bytes
 from equipoise.models.dense import DenseRetriever
+from equipoise.models.embedder import weights_bytes
 from equipoise.types import Role
 
 if TYPE_CHECKING:

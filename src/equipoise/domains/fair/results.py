@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from equipoise.domains.fair.model_outcome import FairModelResult, unrelated_runs, write_outcome
 from equipoise.domains.fair.model_result import FailedModel, OptimizationResult
 from equipoise.domains.fair.report import FairReportData, ModelSummary, fair_view
-from equipoise.report.charts.render import write_run_charts
+from equipoise.report.charts import write_run_charts
 from equipoise.report.terminal import render_text
 from equipoise.runs.experiment_folder import RESULTS, VIEW, ExperimentFolder, failures_to_dict, is_json_file, write_json
 from equipoise.runs.runner import resume_key

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 from equipoise.checks.base import pluralize
 from equipoise.domains.fair.questions import UNSPECIFIED
 from equipoise.errors import ParameterError
-from equipoise.report.findings import findings_section
-from equipoise.report.terminal import Paragraph, Part, ReportColumn, StatusLine, TerminalTable, heading
+from equipoise.report.terminal import (
+    Paragraph,
+    Part,
+    ReportColumn,
+    StatusLine,
+    TerminalTable,
+    findings_section,
+    heading,
+)
 from equipoise.stats.formatting import format_count, format_value
 from equipoise.types import Finding, Severity
 

@@ -52,10 +52,9 @@ from equipoise.errors import EquipoiseError, InputError, ParameterError
 from equipoise.models.registry import parse_spec
 from equipoise.models.rerank import Reranker, reranked_scores
 from equipoise.models.resolve import open_retriever, resolve_models
-from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
 from equipoise.runs.executors import Executor, check_device
-from equipoise.runs.experiment_folder import ExperimentFolder
+from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options, output
-from equipoise.cli.app import CommandEntry, LazyGroup, SuggestingGroup
+from equipoise.cli.main import CommandEntry, LazyGroup, SuggestingGroup
 from equipoise.cli.options import embedding_map, engine_options, executor_context
 from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import ParameterError

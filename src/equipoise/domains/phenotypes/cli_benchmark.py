@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options, output
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import (
     annotations_option,
@@ -261,7 +261,7 @@ def _next_command(evaluation: PhenotypeBenchmark, settings: BenchmarkOptions) ->
     """The suggested next command."""
     from equipoise.cli.output import after_comparison, suggestion
     from equipoise.domains.phenotypes.store import run_paths, unrelated_runs
-    from equipoise.report.findings import sort_by_severity
+    from equipoise.report.terminal import sort_by_severity
 
     if settings.output is not None:
         folder = Path(settings.output)

@@ -12,7 +12,7 @@ import click
 from equipoise.checks.base import pluralize
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.output import Output, pass_output
 from equipoise.domains.phenotypes.cli import index_dir_option, model_option, ontology_option, open_or_build_indexes
 from equipoise.runs.experiment_folder import exit_code

@@ -11,8 +11,8 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli import output as exits
-from equipoise.cli.app import CommandEntry, LazyGroup
 from equipoise.cli.inputs import SystemInput, errors_name_file, named_column, read_class_codes, read_column
+from equipoise.cli.main import CommandEntry, LazyGroup
 from equipoise.cli.options import MultiValueOption, SeveralCommand
 from equipoise.cli.output import Output, pass_output, suggestion
 from equipoise.errors import MissingExtraError, ParameterError, StoreError
@@ -484,7 +484,7 @@ def _demo_show(out: Output, simulated: PlacesDemo) -> None:
 def _write_demo(out: Output, simulated: PlacesDemo, folder: Path) -> None:
     """Write the files, a run directory and the charts, and suggest the command that scores them."""
     from equipoise.config import DEFAULT_STATS
-    from equipoise.report.charts.render import write_charts
+    from equipoise.report.charts.chart import write_charts
 
     try:
         simulated.write(folder)

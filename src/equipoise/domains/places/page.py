@@ -16,8 +16,7 @@ from equipoise.domains.places.seed_comparison import ANSWERABLE
 from equipoise.errors import EquipoiseError
 from equipoise.io.atomic import write_text
 from equipoise.report.build import compare_runs, read_runs
-from equipoise.report.charts.chart import unique_names
-from equipoise.report.charts.render import write_charts
+from equipoise.report.charts.chart import unique_names, write_charts
 from equipoise.report.html.render import render_views
 from equipoise.report.publish import ReportOptions, write_report
 from equipoise.report.view import View

@@ -25,8 +25,7 @@ from equipoise.models.backends.model_files import (
 )
 from equipoise.models.backends.onnx_bert import HIDDEN, IDS, LENGTHS, BertConfig, bert_graph, serialize_bert
 from equipoise.models.encode_texts import token_batches
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
-from equipoise.models.quantize import l2_normalize
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
 from equipoise.types import Role, require_extra

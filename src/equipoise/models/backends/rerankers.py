@@ -19,8 +19,7 @@ from equipoise.models.backends.sentence_transformers import (
     weights_digest,
 )
 from equipoise.models.encode_texts import token_batches
-from equipoise.models.encoder import ModelCard, Vectors
-from equipoise.models.quantize import l2_normalize
+from equipoise.models.encoder import ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import BY_ALIAS, ModelSpec
 from equipoise.models.rerank import Reranker
 from equipoise.models.retriever import content_fingerprint

@@ -18,8 +18,7 @@ from equipoise.models.backends.model_files import (
     find_packaged_model,
     read_safetensors,
 )
-from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors
-from equipoise.models.quantize import l2_normalize
+from equipoise.models.encoder import EncodedBatch, Encoder, LocalEncoder, ModelCard, Vectors, l2_normalize
 from equipoise.models.registry import ModelSpec, as_path
 from equipoise.models.tokenizers import TruncatingTokenizer
 

@@ -33,7 +33,8 @@ from equipoise.stats.formatting import format_percent, format_value
 
 if TYPE_CHECKING:
     from equipoise.report.tables import SystemColumn
-    from equipoise.report.view_model import AxisScale, Leaderboard, Report
+    from equipoise.report.view import RunsView
+    from equipoise.report.view_model import AxisScale, Leaderboard
 
 WIDTH, HEIGHT = 520, 320
 RECALL_WIDTH = 460
@@ -263,7 +264,7 @@ MIN_SYSTEMS = 2
 """With fewer systems that recorded a cost, there is nothing to compare."""
 
 
-def cost_charts(report: Report) -> Iterator[Chart]:
+def cost_charts(report: RunsView) -> Iterator[Chart]:
     """One chart per cost that at least two systems recorded with a score."""
     for cost in report.costs:
         if STANDARD_COSTS[cost.name].charted and len(_rows(report.leaderboard, cost)) >= MIN_SYSTEMS:

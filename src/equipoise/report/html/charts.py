@@ -19,12 +19,12 @@ from xml.etree import ElementTree
 
 from equipoise.errors import MissingExtraError
 from equipoise.report.charts import report_charts
-from equipoise.report.charts.render import SVG, svg_tree, xml_safe
+from equipoise.report.charts.chart import SVG, svg_tree, xml_safe
 from equipoise.report.charts.theme import DARK, FONT, LIGHT
 
 if TYPE_CHECKING:
     from equipoise.report.charts.chart import Chart
-    from equipoise.report.view_model import Report
+    from equipoise.report.view import RunsView
 
 _REMOVED = ("role", "aria-roledescription", "aria-hidden", "class", "pointer-events", "font-family")
 _TITLES = ("title", "subtitle")
@@ -129,7 +129,6 @@ _SECTIONS = (
     ("distribution", "distributions"),
     ("tuning", "tuning"),
     ("frontier", "frontiers"),
-    ("projection", "projections"),
 )
 """Chart name prefix and section id; the first match applies."""
 
@@ -142,15 +141,11 @@ class PageCharts:
     note: str = ""
 
 
-def page_charts(report: Report) -> PageCharts:
+def page_charts(report: RunsView) -> PageCharts:
     """Every chart of the report; none if the converter is not installed."""
     charts = report_charts(report)
-    # The charts of the view are the last ones, and each is shown in its own section.
-    sections = [
-        f"details-{number}"
-        for number, section in enumerate(report.view.sections if report.view else ())
-        for _ in section.charts
-    ]
+    # The charts of the experiment's sections are the last ones, and each is shown in its own section.
+    sections = [f"details-{number}" for number, section in enumerate(report.sections) for _ in section.charts]
     kinds = [section_of(chart.name) for chart in charts[: len(charts) - len(sections)]]
     return embed_charts(zip([*kinds, *sections], charts, strict=True))
 

@@ -17,21 +17,21 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from equipoise import __version__
+from equipoise.checks.base import all_checks
 from equipoise.redaction import inert
 from equipoise.report.answer import SAMPLE_SIZE
-from equipoise.report.findings import sort_by_severity
+from equipoise.report.charts.tuning import BASELINE, BEST, BUDGET, CHOSEN
 from equipoise.report.html.charts import PageCharts, chart_script, chart_style, embed_charts, page_charts
-from equipoise.report.tuning import BASELINE, BEST, BUDGET, CHOSEN
+from equipoise.report.terminal import grouped_findings, sort_by_severity
 
 if TYPE_CHECKING:
-    from equipoise.report.view import View
+    from equipoise.report.view import RunsView, View
     from equipoise.report.view_model import (
         AxisScale,
         HeatCell,
         Hit,
         LeaderboardRow,
         Number,
-        Report,
         SliceRow,
         TuningGrid,
         TuningView,
@@ -74,7 +74,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 _DECIMALS = 4
 
 
-def unit_data_json(report: Report) -> str:
+def unit_data_json(report: RunsView) -> str:
     """The data of the unit explorer by column, safe inside a script element.
 
     >>> safe_json({"text": "</script><b>"})
@@ -100,7 +100,7 @@ def _inert(value: Any) -> Any:
     return {key: _inert(element) for key, element in value.items()} if isinstance(value, dict) else value
 
 
-def _content(report: Report, explorer: UnitExplorer) -> dict[str, Any]:
+def _content(report: RunsView, explorer: UnitExplorer) -> dict[str, Any]:
     return {
         "systems": [{"name": system.name, "letter": system.letter} for system in report.systems],
         "columns": [
@@ -238,6 +238,7 @@ def shown_value(value: Any) -> Any:
 
 
 PACKAGE = "equipoise.report.html"
+PROGRAM = f"equipoise {__version__}"
 TEMPLATES = "templates"
 MARKS = {"issue": "!", "tip": "+", "note": "–"}
 MAX_OPEN_FINDINGS = 2
@@ -248,7 +249,7 @@ SCRIPTS = ("page.js", "tables.js", "downloads.js", "units.js")
 VIEW_SCRIPTS = SCRIPTS[:2]
 
 
-def render_html(report: Report, *, charts: bool = True, links: PageLinks | None = None) -> str:
+def render_html(report: RunsView, *, charts: bool = True, links: PageLinks | None = None) -> str:
     """The report as HTML; the same report gives the same bytes.
 
     ``charts=False`` leaves the charts out; ``links`` are the links of a server.
@@ -262,11 +263,13 @@ def render_html(report: Report, *, charts: bool = True, links: PageLinks | None 
         .render(
             report=report,
             title=report.title,
-            program=report.program,
+            program=PROGRAM,
             letters={system.name: system.letter for system in report.systems},
             positions={system.name: index for index, system in enumerate(report.systems)},
             charts=drawn,
             links=links,
+            findings=grouped_findings(report.answer.findings),
+            check_titles={check.code: check.title for check in all_checks()},
             sections=_sections(report),
             policy=content_security_policy(style, script),
             style=style,
@@ -294,7 +297,7 @@ def render_views(
         .get_template("views.html")
         .render(
             title=title,
-            program=f"equipoise {__version__}",
+            program=PROGRAM,
             views=shown,
             links=links or {},
             charts=embed_charts(placed) if charts else PageCharts({}),
@@ -317,11 +320,11 @@ def _shown_findings(view: View) -> tuple[Finding, ...]:
     return tuple(sort_by_severity(finding for finding in view.answer.findings if finding.code != SAMPLE_SIZE))
 
 
-def _sections(report: Report) -> list[tuple[str, str]]:
+def _sections(report: RunsView) -> list[tuple[str, str]]:
     """The ids and headings of the sections of this report, in order."""
     sections: list[tuple[str, str, object]] = [
         ("verdict", "Verdict", True),
-        ("findings", "Findings", report.findings),
+        ("findings", "Findings", report.answer.findings),
         ("leaderboard", "Leaderboard" if report.pairwise else "Scores", report.leaderboards),
         ("costs", "Quality and cost" if report.costs else "Parameters", report.costs or report.parameters),
         ("pairwise", "Paired differences", report.pairwise),
@@ -329,9 +332,8 @@ def _sections(report: Report) -> list[tuple[str, str]]:
         ("units", f"{report.unit} by {report.unit}".capitalize(), report.explorer),
         ("distributions", "Distributions", report.distributions),
         ("tuning", "Tuning", report.tuning),
-        ("projections", "Projection", report.projections),
-        ("details", "Details of the experiment", report.view),
-        ("findings", "Findings", not report.findings),
+        ("details", "Details of the experiment", report.answer.columns or report.sections),
+        ("findings", "Findings", not report.answer.findings),
         ("protocol", "Protocol and provenance", True),
         ("downloads", "Downloads", report.downloads or report.notes),
     ]

@@ -52,9 +52,8 @@ from equipoise.domains.phenotypes.ontology.similarity import term_similarity
 from equipoise.errors import FormatError, ParameterError
 from equipoise.io.json import parse_json
 from equipoise.io.text import PathLike, open_text
-from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment_folder import ExperimentFolder, write_json
+from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder, write_json
 from equipoise.runs.manifest import Manifest, Status, redact_secrets
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs

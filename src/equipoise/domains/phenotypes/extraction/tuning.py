@@ -39,9 +39,8 @@ from equipoise.io.splits import Fold
 from equipoise.io.splits import kfold_splits as dealt
 from equipoise.metrics.base import MetricValue
 from equipoise.metrics.sets import Mode, SetF1, SetPrecision, SetRecall
-from equipoise.runs.artifacts import ArtifactStore
 from equipoise.runs.compare import compare
-from equipoise.runs.experiment_folder import ExperimentFolder
+from equipoise.runs.experiment_folder import ArtifactStore, ExperimentFolder
 from equipoise.runs.progress import ProgressCallback, report_progress
 from equipoise.runs.runner import Job, JobContext, JobOutput, resume_key, run_jobs
 from equipoise.stats.alignment import FOLDS, GRID, TRIALS

@@ -247,7 +247,7 @@ class ExtractionTuning:
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write one run per model, the tuning record, and the frontier chart if it can be rendered."""
-        from equipoise.report.charts.render import write_charts
+        from equipoise.report.charts.chart import write_charts
 
         folder = Path(folder)
         check_writable(folder)

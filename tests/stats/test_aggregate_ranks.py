@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, rankdata, ttest_rel, zscore
 
 from equipoise.config import StatsConfig
-from equipoise.domains.bench.leaderboard_ranks import (
+from equipoise.errors import ParameterError
+from equipoise.stats.aggregate_ranks import (
     AggregateScores,
     adjacent_pairs,
     aggregate_scores,
@@ -21,7 +22,6 @@ from equipoise.domains.bench.leaderboard_ranks import (
     order_change,
     z_points,
 )
-from equipoise.errors import ParameterError
 
 CONFIG = StatsConfig(n_resamples=400)
 

@@ -13,11 +13,27 @@ from equipoise.checks.base import join_names, pluralize
 from equipoise.errors import ParameterError, did_you_mean
 from equipoise.redaction import inert
 from equipoise.report.answer import Answer
+from equipoise.report.charts.chart import Chart, chart, shorten_labels
+from equipoise.report.charts.intervals import GAP, LEADERBOARD_WIDTH
+from equipoise.report.charts.marks import (
+    column_header,
+    interval_bars,
+    legend,
+    points,
+    row_labels,
+    row_lines,
+    row_step,
+    scale_axis,
+    text_column,
+)
+from equipoise.report.charts.theme import LIGHT
 from equipoise.report.export.csv import inert_cell
 from equipoise.report.export.latex import escape_latex
 from equipoise.report.export.paper_table import escape_markdown
+from equipoise.report.sections import axis_scale
 from equipoise.report.terminal import ReportColumn
 from equipoise.report.view import Section, View
+from equipoise.report.view_model import AxisScale
 from equipoise.runs.unit_table import json_text
 from equipoise.stats.corrections import CORRECTIONS
 from equipoise.stats.formatting import (
@@ -33,8 +49,8 @@ from equipoise.stats.formatting import (
 from equipoise.stats.paired_tests import get_test
 
 if TYPE_CHECKING:
-    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis, LeaderboardEntry
-    from equipoise.domains.bench.leaderboard_ranks import OrderChange
+    from equipoise.domains.leaderboard.experiment import LeaderboardAnalysis, LeaderboardEntry
+    from equipoise.stats.aggregate_ranks import OrderChange
 
 SHOWN_MODELS = 10
 AGGREGATE_TITLES = {"mean": "mean score", "borda": "Borda count", "zscore": "mean z-score"}
@@ -339,3 +355,55 @@ def export_leaderboard(analysis: LeaderboardAnalysis, form: str) -> str:
 
 def _bars(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def rank_chart(analysis: LeaderboardAnalysis) -> Chart:
+    """The rank interval of each model; circles may be first, open diamonds may not."""
+    entries = analysis.entries
+    labels = shorten_labels([entry.model for entry in entries])
+    rows = []
+    for index, (entry, label) in enumerate(zip(entries, labels, strict=True)):
+        first = entry.rank_low == 1
+        color = LIGHT["lead" if first else "behind"]
+        ranks = format_ranks(entry.rank_low, entry.rank_high)
+        rows.append(
+            {
+                "row": index,
+                "name": label,
+                "value": entry.rank,
+                "low": entry.rank_low,
+                "high": entry.rank_high,
+                "label": ranks,
+                "shape": "circle" if first else "diamond",
+                "fill": color if first else LIGHT["paper"],
+                "stroke": color,
+                "tooltip": f"{entry.model}: rank {entry.rank}, interval {ranks}",
+            }
+        )
+    last = float(len(entries))
+    ticks = [tick for tick in axis_scale([], [0.0, last]).ticks if 1.0 < tick[0] <= last and tick[0] == int(tick[0])]
+    x = scale_axis(AxisScale(1.0, last, ((1.0, "1"), *ticks)), "rank (← lower is better)")
+    level = format_percent(analysis.config.confidence_level)
+    text_at = LEADERBOARD_WIDTH + GAP
+    kinds = [
+        ("circle", LIGHT["lead"], LIGHT["lead"], "may be first"),
+        ("diamond", LIGHT["paper"], LIGHT["behind"], "may not be first"),
+    ]
+    layers = [
+        row_lines(LEADERBOARD_WIDTH),
+        *interval_bars(x),
+        points(x),
+        row_labels(),
+        text_column("label", text_at),
+        column_header(f"{level} rank interval", text_at),
+        *legend(kinds[: len({row["shape"] for row in rows})]),
+    ]
+    return chart(
+        "ranks",
+        f"Rank intervals of {pluralize(len(entries), 'model')}",
+        analysis.verdict(),
+        layers,
+        width=LEADERBOARD_WIDTH,
+        height=row_step(len(rows)),
+        data={"values": rows},
+    )

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from equipoise.checks.base import join_names, pluralize
-from equipoise.domains.bench.leaderboard_table import ScoreTable
+from equipoise.domains.leaderboard.data import ScoreTable
 from equipoise.errors import DuplicateError, EquipoiseError, InputError, ParameterError, UnknownNameError
 from equipoise.io.text import open_text
 

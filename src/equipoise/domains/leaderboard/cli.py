@@ -13,7 +13,7 @@ from equipoise.errors import ParameterError
 
 if TYPE_CHECKING:
     from equipoise.config import StatsConfig
-    from equipoise.domains.bench.leaderboard import LeaderboardAnalysis
+    from equipoise.domains.leaderboard.experiment import LeaderboardAnalysis
 
 HELP = """
 \b
@@ -30,11 +30,11 @@ table has them. Missing scores are never imputed. If scores have different scale
 Borda count.
 """
 
-RANKS = "equipoise.domains.bench.leaderboard_ranks"
+RANKS = "equipoise.stats.aggregate_ranks"
 aggregates = options.names_in(RANKS, "AGGREGATES")
 modes = options.names_in(RANKS, "RESAMPLE_MODES")
-policies = options.names_in("equipoise.domains.bench.leaderboard_table", "MISSING_POLICIES")
-exports = options.names_in("equipoise.domains.bench.leaderboard_report", "EXPORTS")
+policies = options.names_in("equipoise.domains.leaderboard.data", "MISSING_POLICIES")
+exports = options.names_in("equipoise.domains.leaderboard.report", "EXPORTS")
 
 
 @click.command(cls=SeveralCommand, help=HELP, short_help="Show the uncertainty of published ranks.")
@@ -85,8 +85,8 @@ def leaderboard(
     **settings: Any,
 ) -> int:
     """See ``HELP``."""
-    from equipoise.domains.bench.leaderboard import N_STEPS
-    from equipoise.domains.bench.leaderboard import leaderboard as analyse
+    from equipoise.domains.leaderboard.experiment import N_STEPS
+    from equipoise.domains.leaderboard.experiment import leaderboard as analyse
     from equipoise.runs.experiment_folder import check_writable
 
     if table is None:
@@ -101,7 +101,7 @@ def leaderboard(
 
 def _show(out: Output, analysis: LeaderboardAnalysis, to: str | None, folder: str | None) -> None:
     """Print the leaderboard, and write the files."""
-    from equipoise.domains.bench.leaderboard_report import SHOWN_MODELS, leaderboard_view
+    from equipoise.domains.leaderboard.report import SHOWN_MODELS, leaderboard_view
 
     if to is not None:
         out.file(analysis.export(to))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from equipoise.checks.base import join_names
-from equipoise.domains.bench.leaderboard_folders import read_folder
-from equipoise.domains.bench.leaderboard_table import ScoreTable
+from equipoise.domains.leaderboard.data import ScoreTable
+from equipoise.domains.leaderboard.folders import read_folder
 from equipoise.errors import DuplicateError, FormatError, NotFiniteError, ParameterError, UnknownNameError
 from equipoise.io.published.json_tables import ExactNumber, json_lines, json_tree
 from equipoise.io.published.markup_tables import read_latex, read_markdown, read_plain_text

@@ -1,0 +1,1 @@
+"""``eq leaderboard``: the uncertainty of ranks in published tables."""
