@@ -75,7 +75,7 @@ def test_long_lists_are_cut_unless_all_is_asked_for() -> None:
 def test_the_row_of_this_fixture_is_pointed_at_and_nothing_is_none() -> None:
     rows = [line for line in fixture_text(report()).splitlines() if "±" in line]
     assert rows[0].split() == ["2", "±", "38", "points", "none"]
-    assert rows[1].endswith("21 points  <- this fixture")
+    assert rows[1].endswith("21 points  <- this question set")
 
 
 def test_a_screen_without_the_marks_gets_letters() -> None:

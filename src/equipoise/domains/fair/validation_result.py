@@ -337,7 +337,7 @@ def _sizes(report: ValidationData) -> list[Part]:
                 ReportColumn("questions", [format_count(row.n) for row in rows], right=True),
                 ReportColumn("95 % interval", [f"± {_points(row.half_width)}" for row in rows], right=True),
                 ReportColumn("detectable difference", [_detectable(row) for row in rows], right=True),
-                ReportColumn("", ["<- this fixture" if row.here else "" for row in rows]),
+                ReportColumn("", ["<- this question set" if row.here else "" for row in rows]),
             ]
         ),
         Paragraph(report.sizes_note),
