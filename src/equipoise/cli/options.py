@@ -172,7 +172,7 @@ def output_options(command: Command) -> Command:
     shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "is_eager": True}
     return joined(
         click.option("--json", callback=_switch("json"), help="Print the results as JSON.", **shared),
-        click.option("-q", "--quiet", callback=_switch("quiet"), help="Print only the table.", **shared),
+        click.option("-q", "--quiet", callback=_switch("quiet"), help="Print only the result.", **shared),
         click.option("-v", "--verbose", callback=_switch("verbose"), help="Print more detail.", **shared),
     )(command)
 

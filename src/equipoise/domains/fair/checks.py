@@ -154,7 +154,8 @@ def _cut_answers(subject: SplitAnswers) -> Iterator[Observation]:
     worst = subject.cut[subject.worst]
     chunks_split = f"chunk {subject.worst} splits" if subject.worst else "chunks split"
     others = len(splitting) - 1
-    more = f"; {pluralize(others, 'other chunking')} of {len(subject.cut) - 1:,} also split some" if others else ""
+    verb = "splits" if others == 1 else "split"
+    more = f"; {others} of {len(subject.cut) - 1} other chunkings also {verb} answers" if others else ""
     yield Observation(
         subject.fixture,
         f"{chunks_split} {len(worst):,} of {pluralize(subject.answers, 'answer')} (maximum score "

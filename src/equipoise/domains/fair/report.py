@@ -17,7 +17,7 @@ from equipoise.report.answer import Answer, AnswerOptions, comparison_answer, sc
 from equipoise.report.pairwise import comparison_caption
 from equipoise.report.terminal import ReportColumn, StatusLine, ThresholdStatus
 from equipoise.report.view import ReportTable, Section, View
-from equipoise.stats.formatting import format_count, format_p, format_percent, format_value
+from equipoise.stats.formatting import format_count, format_p, format_value
 from equipoise.stats.slices import MIN_UNITS, Slice
 from equipoise.stats.verdict import ScoreFormat, Vocabulary
 from equipoise.tuning.grid import Params, Trial, TuningRecord, best_within_budget
@@ -114,7 +114,7 @@ class FairReportData:
 NESTED_BOOTSTRAP_NOTE = (
     "Held-out scores of different questions are not independent, because they share the selected parameters. "
     "The bootstrap resamples the questions and repeats the whole cross-validation. Intervals come from this "
-    "bootstrap; p is the larger of the p values of the paired test and of the bootstrap."
+    "bootstrap."
 )
 
 TOKENS_NOTE = {"words": "A token is a word or a punctuation mark.", "": "What a token is was not recorded."}
@@ -229,13 +229,8 @@ def short_caption(data: FairReportData) -> Iterator[str]:
 
 def _about_p(comparison: Comparison, *, nested: bool) -> str:
     pairs = sum(contrast.metric == comparison.primary for contrast in comparison.contrasts)
-    adjustment = f"p is adjusted for {pairs} pairs" if pairs > 1 else "there is one pair"
-    selection = " and includes parameter selection" if nested else ""
-    confidence_level = format_percent(comparison.config.confidence_level)
-    return (
-        f"Models that share a letter are not significantly different (confidence level {confidence_level}); "
-        f"{adjustment}{selection}."
-    )
+    adjustment = f"adjusted for {pairs} pairs" if pairs > 1 else "not adjusted, because there is one pair"
+    return f"The p value is {adjustment}{', and includes the parameter selection' if nested else ''}."
 
 
 def _over_splits(data: FairReportData) -> str:
@@ -268,7 +263,7 @@ def long_caption(data: FairReportData) -> Iterator[str]:
     if data.nested:
         yield NESTED_BOOTSTRAP_NOTE
     if data.comparison is not None:
-        yield comparison_caption(data.comparison)
+        yield comparison_caption(data.comparison, "Model")
     if data.mcnemar is not None:
         yield (
             "McNemar's exact test uses the questions that exactly one of two models answers. It assumes "
