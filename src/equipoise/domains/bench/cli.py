@@ -51,8 +51,8 @@ or given as a prefix: retrieval:PATH, reranking:, similarity:, pair-classificati
 classification:, few-shot:, clustering:, bitext:.
 
 Every model and variant is scored with intervals, and pairs are compared on the same queries or texts.
-BM25, TF-IDF and random vectors are added as baselines. With several data sets, mean scores are compared for these data sets
-and, with wider intervals, for other data sets like them. With -o FOLDER, results are stored
+BM25, TF-IDF and random vectors are added as baselines. With several data sets, mean scores are compared for these
+data sets and, with wider intervals, for other data sets like them. With -o FOLDER, results are stored
 as soon as they are finished, and the same command run again computes only what is missing.
 """
 
