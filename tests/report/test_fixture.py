@@ -48,7 +48,7 @@ def printed(parts: list[object], encoding: str = "utf-8") -> str:
 def test_counts_shares_thresholds_and_status_stand_in_this_order() -> None:
     text = fixture_text(report())
     order = [
-        "Fixture of 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
+        "Question set: 60 questions", "✓ Answers verified", "exact             45  75.0 %", "~ Questions: 60",
         "✗ Hard: 0 %", "EQ105", "✗ Status: invalid",
     ]  # fmt: skip
     places = [text.index(each) for each in order]
@@ -90,4 +90,4 @@ def test_names_are_shown_as_they_are(hostile: str) -> None:
 
 
 def test_one_question_is_no_plural() -> None:
-    assert fixture_text(report(questions=1)).startswith("Fixture of 1 question\n")
+    assert fixture_text(report(questions=1)).startswith("Question set: 1 question\n")

@@ -667,9 +667,9 @@ def _sizes(result: ValidationResult) -> tuple[SampleSizeRow, ...]:
 def _sizes_note(result: ValidationResult) -> str:
     accuracy = _short_percent(100 * result.resolutions[0].accuracy) if result.resolutions else ""
     return (
-        f"For systems of accuracy {accuracy}: the half-width of the Wilson interval, and the smallest "
-        "difference that a paired test detects with 80 % power if two systems err independently. For systems "
-        "that fail on the same questions, smaller differences are detectable."
+        f"For models with an accuracy of {accuracy}: the half-width of the Wilson interval, and the smallest "
+        "difference that a paired test detects with 80 % power if the errors of two models are independent. If "
+        "both fail on the same questions, smaller differences are detectable."
     )
 
 

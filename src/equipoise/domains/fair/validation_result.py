@@ -270,7 +270,7 @@ class ValidationData:
 
 def fixture_part(report: ValidationData, *, quiet: bool = False, verbose: bool = False) -> list[Part]:
     """Counts, shares, thresholds and status; then, unless quiet, issues, sample sizes and findings."""
-    parts: list[Part] = [heading(f"Fixture of {pluralize(report.questions, 'question')}"), *report.facts]
+    parts: list[Part] = [heading(f"Question set: {pluralize(report.questions, 'question')}"), *report.facts]
     parts += [Paragraph(report.method, indent=4, style="dim")] if report.method and not quiet else []
     parts += _shares("category", report.categories)
     parts += _shares("difficulty", report.difficulties)
