@@ -134,6 +134,7 @@ parent has at least the given confidence.
     show_default=True,
     help="List an account if another parent has at least this confidence.",
 )
+@options.table_options()
 @options.output_options
 @pass_output
 def misfiled(out: Output, /, file: str | None, source: TreeSource, model: str, min_confidence: float) -> int:
@@ -221,6 +222,7 @@ account is a child of its grandparent.
 )
 @click.option("--dim", type=click.IntRange(min=2), default=5, show_default=True, help="Dimensions of the embedding.")
 @options.stats_options()
+@options.table_options()
 @options.output_options
 @pass_output
 def place(
@@ -345,6 +347,7 @@ nearest node with a smaller norm, then the node nearest to that one with a still
 @click.option(
     "-k", "--top-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of accounts."
 )
+@options.table_options()
 @options.output_options
 @pass_output
 def nearest(
